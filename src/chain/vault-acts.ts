@@ -64,6 +64,19 @@ export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createR
   return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
 }
 
+/** Whether the second node, too, says that its schedule was cancelled; null where the network has none. What it does not answer is no yes. */
+export async function isCancelledOnSecond(
+  network: Network,
+  act: VaultAct,
+  asked: Asked,
+  rpc: Rpc = createRpc(),
+): Promise<boolean | null> {
+  const { fallback_rpc_url: second } = network;
+  if (second === undefined) return null;
+  const planned = await planAct(rpc, { ...network, rpc_url: second }, act, asked);
+  return planned.ok && planned.value.state === "impossible" && planned.value.reason === "cancelled";
+}
+
 /** Editions of the contract have vaults of their own: an act on one replaces none on another. */
 export const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
   const subject = act.kind === "payout" ? act.settlement.key : act.providerDidHash;

@@ -45,6 +45,12 @@ export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
   return Uint8Array.from({ length: BYTES }, (_, i) => Number((value >> BigInt(8 * (BYTES - 1 - i))) & 0xffn));
 }
 
+/** The instant in an id of the given kind, in epoch milliseconds; null for any other text. */
+export function instantOfId(prefix: IdPrefix, id: string): number | null {
+  const bytes = decodeId(prefix, id);
+  return bytes && bytes.subarray(0, TIME_BYTES).reduce((sum, byte) => sum * 256 + byte, 0);
+}
+
 export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-7][0-9A-HJKMNP-TV-Z]{25}$`);
 
 /** RFC 9562, section 5.7: 48 bits of time, version, 74 random bits, variant. */

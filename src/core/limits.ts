@@ -69,6 +69,9 @@ export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 /** How long after a settlement the contract pays out for it. */
 export const PAYOUT_DAYS_MAX = 400;
+/** A part of an award that waits is begun anew where at least so much of it was given back meanwhile, and so often at most. */
+export const PAYOUT_REMADE_PERCENT = 10;
+export const PAYOUT_REMADE_MAX = 3;
 /** Of the disputed amount, what the loser owes the winner beside it. */
 export const DISPUTE_BOUNTY_PERCENT = 5;
 export const DISPUTE_MESSAGES_MAX = 50;

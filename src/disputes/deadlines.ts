@@ -14,7 +14,7 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
-import { applyEffect, uncounted } from "./effects.ts";
+import { applyClaim, applyEffect, uncounted } from "./effects.ts";
 import { countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
@@ -138,16 +138,16 @@ async function refundDecided(
     sight: findRefundSight(db, disputeId),
   });
   const due = refundDue(before.resolvedAt);
-  if (operation?.status === "done") return paid(deps, before, now);
+  if (operation?.status === "done") return paid(deps, facts, before, now);
   if (now >= due && isUnpaid(operation, sight, due, offsetOf(facts))) return reopened(deps, facts, before, now);
   // It is not known yet what the chain had at that instant.
   const dueAt = now < due ? due : now + MINUTE_MS;
-  const owed = before.refundStatus === "paid" ? { refundStatus: "owed" as const } : {};
-  await commitAll(deps, [
-    ...noteRefund(db, before, { dueAt, ...owed }),
-    ...(before.refundStatus === "paid" ? told(deps, { ...before, ...owed, dueAt }, now) : []),
-  ]);
-  return null;
+  if (before.refundStatus !== "paid") {
+    await commitAll(deps, noteRefund(db, before, { dueAt }));
+    return null;
+  }
+  // A reorganisation took it away.
+  return refundMoved(deps, facts, before, { refundStatus: "owed", owed: before.disputed, dueAt }, now);
 }
 
 /**
@@ -160,12 +160,25 @@ function isUnpaid(operation: OperationRow | null, sight: RefundSight | null, due
   return sight.readThrough >= Math.max(due - offset, (sight.movedAt ?? 0) - CHAIN_LOOK_MS);
 }
 
-async function paid(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {
-  const set = { refundStatus: "paid", dueAt: null } as const;
+const paid = (deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> =>
+  before.refundStatus === "paid"
+    ? nothingDue(deps, before)
+    : refundMoved(deps, facts, before, { refundStatus: "paid", owed: 0, dueAt: null }, now);
+
+/** What the vault keeps back for it follows. */
+async function refundMoved(
+  deps: Deps,
+  facts: EndingFacts,
+  before: DisputeRow,
+  set: Pick<DisputeRow, "refundStatus" | "owed" | "dueAt">,
+  now: number,
+): Promise<DisputeRow> {
   const row: DisputeRow = { ...before, ...set };
+  const claim = { disputed: 0, owed: set.owed - before.owed };
   await commitAll(deps, [
     ...noteRefund(deps.db, before, set),
-    ...(before.refundStatus === "paid" ? [] : told(deps, row, now)),
+    ...applyClaim(deps, before, foundIn(facts), claim, now).statements,
+    ...told(deps, row, now),
   ]);
   return row;
 }
@@ -173,7 +186,7 @@ async function paid(deps: Deps, before: DisputeRow, now: number): Promise<Disput
 /** What was conceded or accepted was not given back: the arbiter decides (DSP-12). */
 async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
   const { db } = deps;
-  const { resolution, disputed } = before;
+  const { resolution, disputed, owed } = before;
   if (resolution === null) throw new Error("unreachable: it has ended");
   const set = {
     arbitrationAt: now,
@@ -183,13 +196,14 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
     resolvedAt: null,
     endedBy: null,
     bountyBy: null,
+    owed: 0,
   } as const;
   const row: DisputeRow = { ...before, ...set, status: "arbitration" };
   const { provider, consumer } = countedOf(resolution);
   const effect = {
     provider: uncounted(provider, 1),
     consumer: uncounted(consumer, 1),
-    claim: { disputed, owed: 0 },
+    claim: { disputed, owed: -owed },
   };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),

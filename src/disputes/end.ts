@@ -73,19 +73,23 @@ export function endDispute(
 }
 
 function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
-  const refunded = found?.refunded ?? 0;
+  // By now all blocks from before the filing are booked.
+  const refundedBefore = Math.max(before.refundedBefore, found?.earlier ?? 0);
+  const since = Math.max(0, (found?.refunded ?? 0) - refundedBefore);
   const { resolution, refund, from, endedBy, finding = null } = ending;
   const bountyBy =
     WINNERS[resolution] === "consumer" ? "provider" : WINNERS[resolution] === "provider" ? "consumer" : null;
-  const owes: RefundStatus = from !== null && payableOf({ ...before, refund, bountyBy }) > 0 ? "owed" : "none";
+  const payable = payableOf({ ...before, refundedBefore, refund, bountyBy });
+  const owes: RefundStatus = from !== null && payable > 0 ? "owed" : "none";
   const resumes = resolution === "withdrawn" && before.heldMs !== null && task?.task.status === "disputed";
-  // What was given back before is no part of what the vault owes.
-  const owed =
-    from === "vault" ? Math.max(0, payableOf({ ...before, refund, bountyBy }) - refunded - before.paidOut) : 0;
+  const ofAward = Math.max(0, payable - since - before.paidOut);
+  // Where the provider does not give back itself an arbiter may award all of it.
+  const owed = owes === "none" ? 0 : from === "vault" ? ofAward : before.disputed;
   const resumed = resumes ? resumedUntil(before.heldMs ?? 0, now) : null;
   return {
     resolution,
     refund,
+    refundedBefore,
     bountyBy,
     owed,
     endedBy,
@@ -93,7 +97,12 @@ function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: End
     refundFrom: owes === "owed" ? from : null,
     refundStatus: owes,
     resolvedAt: now,
-    dueAt: owes === "owed" && from === "provider" ? (refunded >= refund ? now : refundDue(now)) : resumed,
+    dueAt:
+      owes === "owed" && from === "provider"
+        ? since >= Math.min(refund, before.gross - refundedBefore)
+          ? now
+          : refundDue(now)
+        : resumed,
   } as const;
 }
 
@@ -159,13 +168,15 @@ function outcomeOf(resolution: Resolution, score: number) {
 
 /** From here the money is on its way: whatever dies, the jobs go on. */
 function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[] {
-  const { network, disputeId, contract, settlementKey, refund } = row;
+  const { network, disputeId, contract, settlementKey, gross, refund, refundedBefore } = row;
   if (row.refundFrom === "vault")
     return [wantAgain(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
   if (row.refundFrom !== "provider") return [];
   // Blocks are of real time.
   const until = refundDue(now) - (now - Date.now());
-  return [putAwaitedRefund(db, { network, contract, settlementKey, amount: refund, until }, Date.now())];
+  // Of all that is given back of the settlement.
+  const amount = Math.min(gross, refundedBefore + refund);
+  return [putAwaitedRefund(db, { network, contract, settlementKey, amount, until }, Date.now())];
 }
 
 /** By how much the clock that rules a dispute is ahead. */

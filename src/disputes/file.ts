@@ -46,7 +46,7 @@ export async function fileDispute(call: PartyCall, input: DisputeInput): Promise
 async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
   const { db, deps, now } = call;
   const { caller, ...facts } = await readAs(call, filingReads(call, idIn(input)), CLOCK);
-  const { transaction, task, clockOffsetMs } = known(call, caller, facts);
+  const { transaction, task, refunded, clockOffsetMs } = known(call, caller, facts);
   const disputed = disputedUnits(call, transaction, input);
   refuseFiling(transaction, facts.latest, now);
   if (!task) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
@@ -58,6 +58,7 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
     ...row,
     ...wordsOf(input),
     heldMs: held ? task.confirmBy - now : null,
+    refundedBefore: refunded,
     bounty: bountyOf(disputed, networkNamed(deps.config.networks, transaction.network).decimals),
   };
   const effect = { provider: { open: 1 }, consumer: { open: 1 }, claim: { disputed, owed: 0 } };
@@ -149,7 +150,7 @@ function disputeOf(
   transaction: TransactionRow & { readonly taskId: string },
   disputed: number,
   latest: DisputeRow | null,
-): Omit<DisputeRow, "reason" | "description" | "resolutionSought" | "heldMs" | "bounty"> {
+): Omit<DisputeRow, "reason" | "description" | "resolutionSought" | "heldMs" | "bounty" | "refundedBefore"> {
   const { transactionId, taskId, environment, consumerDid, providerDid, network, currency, gross } = transaction;
   const { consumerPlatformId, providerPlatformId, contract, settlementKey } = transaction;
   const answersUntil = now + DISPUTE_ANSWER_DAYS * DAY_MS;
@@ -166,7 +167,16 @@ function disputeOf(
     dueAt: answersUntil,
     ...{ respondedAt: null, offer: null, messages: 0, evidence: 0, consumerEvidence: 0, arbitrationAt: null },
     ...{ resolution: null, resolvedAt: null, endedBy: null, finding: null },
-    ...{ refund: 0, refundFrom: null, refundStatus: "none", owed: 0, paidOut: 0, bountyPaid: 0, bountyBy: null },
+    ...{
+      refund: 0,
+      refundFrom: null,
+      refundStatus: "none",
+      owed: 0,
+      paidOut: 0,
+      bountyPaid: 0,
+      partsRemade: 0,
+      bountyBy: null,
+    },
   };
 }
 

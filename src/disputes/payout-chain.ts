@@ -1,6 +1,6 @@
 // What the payment of an award asks the chain (DSP-12): the settlement as its contract knows it, and what wallets have given back since the follower
 // booked last.
-import type { EventAt } from "../chain/gateway.ts";
+import type { ChainResult, EventAt, SettlementReading } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import type { SettlementFacts } from "../chain/vault-acts.ts";
@@ -41,19 +41,36 @@ export async function refundedAhead(
   return "unavailable";
 }
 
-/** The settlement, of which `before` was paid out. Null: the chain does not have it any more. */
+/**
+ * The settlement, of which `before` was paid out. `unknown`: no node has it, though no reorganisation was followed that took it away, and so nobody
+ * believes them.
+ */
 export async function settlementFacts(
   { chain }: Deps,
   transaction: TransactionRow,
   on: Network,
   before: number,
-): Promise<SettlementFacts | null | "unavailable"> {
-  const read = await chain.readSettlement(transaction.network, transaction.txHash);
+): Promise<SettlementFacts | "unknown" | "unavailable"> {
+  const { network, txHash } = transaction;
+  const first = factsIn(await chain.readSettlement(network, txHash), transaction, on, before);
+  if (typeof first === "object") return first;
+  const again = await chain.readSettlementAgain(network, txHash);
+  const second = again === null ? first : factsIn(again, transaction, on, before);
+  if (typeof second === "object") return second;
+  return first === "unknown" && second === "unknown" ? "unknown" : "unavailable";
+}
+
+function factsIn(
+  read: ChainResult<SettlementReading>,
+  transaction: TransactionRow,
+  on: Network,
+  before: number,
+): SettlementFacts | "unknown" | "unavailable" {
   if (!read.ok || read.value.state === "pending") return "unavailable";
-  if (read.value.state !== "mined") return null;
+  if (read.value.state !== "mined") return "unknown";
   const { settlements, minedAt } = read.value;
   const settled = settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
-  if (!settled) return null;
+  if (!settled) return "unknown";
   return {
     key: settled.settlementKey,
     providerDidHash: didHash(transaction.providerDid),

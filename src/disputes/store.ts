@@ -2,6 +2,7 @@
 // is checked as a party.
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
+import { instantOfId } from "../core/ids.ts";
 import type { Move } from "../core/machine.ts";
 import type { DisputeStatus } from "../core/vocabulary.ts";
 import {
@@ -43,17 +44,25 @@ const shown = (disputeId: string) => ({
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
-/** The same, and what was given back for its settlement out of wallets: base units. */
-export const findRefundedDispute = (
-  db: Database,
-  disputeId: string,
-): Read<(FoundDispute & { refunded: number }) | null> =>
+/** What wallets gave back of a row's settlement, as booked: base units. `further`: which of it. */
+const refundedOf = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
+  const of = sql.raw(table);
+  return sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = ${of}.network
+    and r.settlement_key = ${of}.settlement_key and r.contract = ${of}.contract ${further}), 0)`;
+};
+
+/** `refunded`: what wallets gave back of its settlement. `earlier`: what of it in blocks from before the filing, booked by then or not. */
+type Refunded = { readonly refunded: number; readonly earlier: number };
+
+/** The same, with what wallets gave back: base units. */
+export const findRefundedDispute = (db: Database, disputeId: string): Read<(FoundDispute & Refunded) | null> =>
   readOne(
     db
       .select({
         ...shown(disputeId),
-        refunded: sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = disputes.network
-          and r.settlement_key = disputes.settlement_key and r.contract = disputes.contract), 0)`.as("refunded"),
+        refunded: refundedOf("disputes").as("refunded"),
+        // Its id is drawn by real time, which blocks are of.
+        earlier: refundedOf("disputes", sql`and r.mined_at <= ${instantOfId("dsp", disputeId) ?? 0}`).as("earlier"),
       })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
@@ -86,15 +95,17 @@ export const findEvidence = (db: Database, disputeId: string): Read<DisputeEvide
 export type Disputable = {
   readonly transaction: TransactionRow;
   readonly task: TaskRow | null;
+  readonly refunded: number;
 };
 
-/** A settlement with its task, and the clock of its consumer's platform. */
+/** A settlement with its task, what wallets gave back of it, and the clock of its consumer's platform. */
 export const findDisputable = (db: Database, transactionId: string | SQL<string>): Read<Timed<Disputable> | null> =>
   readOne(
     db
       .select({
         transaction: columnsOf(transactions, "x"),
         task: columnsOf(tasks, "t"),
+        refunded: refundedOf("transactions").as("refunded"),
         clockOffsetMs: consumersOffsetOf(transactions),
       })
       .from(transactions)

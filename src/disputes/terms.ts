@@ -1,5 +1,5 @@
 // The words and amounts of a dispute (DSP-2, DSP-6). Pure.
-import { DISPUTE_BOUNTY_PERCENT } from "../core/limits.ts";
+import { DISPUTE_BOUNTY_PERCENT, PAYOUT_REMADE_MAX, PAYOUT_REMADE_PERCENT } from "../core/limits.ts";
 import { DISPUTE_REASONS, type DisputeReason } from "../core/vocabulary.ts";
 
 /** The reasons of AEA/P clients, and ours. */
@@ -25,11 +25,22 @@ export const scoreAfter = (refund: number, gross: number): number => Math.max(0,
 
 type Owing = {
   readonly gross: number;
+  readonly refundedBefore: number;
   readonly refund: number;
   readonly bounty: number;
   readonly bountyBy: "provider" | "consumer" | null;
 };
 
 /** What a vault pays after an award: the refund, and of the provider's bounty what is left of the gross (DSP-12). */
-export const payableOf = ({ gross, refund, bounty, bountyBy }: Owing): number =>
-  Math.min(gross, refund + (bountyBy === "provider" ? bounty : 0));
+export const payableOf = ({ gross, refundedBefore, refund, bounty, bountyBy }: Owing): number =>
+  Math.max(0, Math.min(gross - refundedBefore, refund + (bountyBy === "provider" ? bounty : 0)));
+
+/**
+ * A part of an award that waits, of which only `left` is owed now: dropped where nothing is, and begun anew where much less is. Else it is paid as it
+ * stands, so that nobody puts an award off by giving a little back again and again.
+ */
+export function partStands(amount: number, left: number, remade: number): boolean {
+  if (left <= 0) return false;
+  const less = (amount - left) * 100 >= amount * PAYOUT_REMADE_PERCENT;
+  return !less || remade >= PAYOUT_REMADE_MAX;
+}

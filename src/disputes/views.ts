@@ -41,6 +41,7 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
     refund_from: row.refundFrom,
     refund_due: awaited && row.resolvedAt !== null ? toIso(refundDue(row.resolvedAt)) : null,
     paid_from_vault: amount(row.paidOut),
+    refunded_before: amount(row.refundedBefore),
     bounty_owed_by: row.bountyBy,
     bounty_outstanding: amount(row.bountyBy === null ? 0 : row.bounty - row.bountyPaid),
     filed_at: toIso(row.filedAt),

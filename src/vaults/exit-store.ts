@@ -6,7 +6,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
-/** `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task or a dispute. `closesAt`: of the last dispute window. */
+/** `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of the last dispute window. */
 export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 
 /** By the expressions that name the vault. A market that failed sells nothing. */
@@ -14,13 +14,14 @@ const sellsOn = (did: SQL, network: SQL): SQL =>
   sql`(exists (select 1 from agent_markets m where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED')
     and not exists (select 1 from agents a where a.did = ${did} and a.status in ('REVOKED', 'TERMINATED')))`;
 
-/** A dispute counts whatever network it is on. */
+/** A dispute counts whatever network it is on, and so does what a vault keeps back for one that has ended. */
 const openOn = (did: SQL, network: SQL, now: number): SQL =>
   sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
       and status in ('OPEN', 'PAID') and spent_at is null)
     or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
       and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
-    or exists (select 1 from agents a where a.did = ${did} and a.disputes_open > 0))`;
+    or exists (select 1 from agents a where a.did = ${did} and a.disputes_open > 0)
+    or exists (select 1 from escrows o where o.did = ${did} and o.owed > 0))`;
 
 const windowsOf = (did: SQL, network: SQL): SQL =>
   sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;

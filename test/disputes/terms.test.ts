@@ -1,6 +1,6 @@
 // The words and amounts of a dispute (DSP-2, DSP-6, DSP-12).
 import { describe, expect, it } from "vitest";
-import { bountyOf, payableOf, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
+import { bountyOf, partStands, payableOf, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
 
 const UNIT = 1_000_000;
 
@@ -27,13 +27,30 @@ describe("the bounty", () => {
 
 describe("what a vault pays", () => {
   it.each([
-    [{ gross: 10, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
-    [{ gross: 10, refund: 10, bounty: 1, bountyBy: "provider" }, 10],
-    [{ gross: 10, refund: 9, bounty: 5, bountyBy: "provider" }, 10],
-    [{ gross: 10, refund: 0, bounty: 1, bountyBy: "consumer" }, 0],
-    [{ gross: 10, refund: 4, bounty: 1, bountyBy: null }, 4],
+    [{ gross: 10, refundedBefore: 0, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
+    [{ gross: 10, refundedBefore: 0, refund: 10, bounty: 1, bountyBy: "provider" }, 10],
+    [{ gross: 10, refundedBefore: 0, refund: 9, bounty: 5, bountyBy: "provider" }, 10],
+    [{ gross: 10, refundedBefore: 0, refund: 0, bounty: 1, bountyBy: "consumer" }, 0],
+    [{ gross: 10, refundedBefore: 0, refund: 4, bounty: 1, bountyBy: null }, 4],
+    [{ gross: 10, refundedBefore: 5, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
+    [{ gross: 10, refundedBefore: 6, refund: 4, bounty: 1, bountyBy: "provider" }, 4],
+    [{ gross: 10, refundedBefore: 12, refund: 4, bounty: 1, bountyBy: "provider" }, 0],
   ] as const)("%o: %i", (owing, payable) => {
     expect(payableOf(owing)).toBe(payable);
+  });
+});
+
+describe("a part of an award that waits", () => {
+  it.each([
+    [{ amount: 100, left: 100, remade: 0 }, true],
+    [{ amount: 100, left: 120, remade: 0 }, true],
+    [{ amount: 100, left: 91, remade: 0 }, true],
+    [{ amount: 100, left: 90, remade: 0 }, false],
+    [{ amount: 100, left: 1, remade: 2 }, false],
+    [{ amount: 100, left: 1, remade: 3 }, true],
+    [{ amount: 100, left: 0, remade: 3 }, false],
+  ])("%o stands: %s", ({ amount, left, remade }, stands) => {
+    expect(partStands(amount, left, remade)).toBe(stands);
   });
 });
 

@@ -1,6 +1,7 @@
 // A refused call writes nothing (AGT-29), and neither does a reading: every table is as it was.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
+import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
 import { OPERATION_CONSEQUENCES, READING_POSTS } from "../../src/journal/consequences/table.ts";
@@ -8,7 +9,7 @@ import type { Table } from "../../src/journal/consequences/words.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
-import { differenceMadeBy } from "../support/snapshot.ts";
+import { tablesChangedBy } from "../support/snapshot.ts";
 import { type Agent, createWorld, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
@@ -59,6 +60,7 @@ beforeAll(async () => {
   task = open.task;
   intentId = (await world.intent(consumer, provider)).intent_id;
   await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
+  await world.run(signDirectoryHeads);
   alertId = (await must(200, world.call("GET", "/v1/operator/alerts", operator()))).data[0].alert_id;
   disputes = await disputesOf(world, { provider, consumer });
   verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
@@ -73,14 +75,7 @@ async function agentWith(status: string): Promise<string> {
   return did;
 }
 
-const changedTables = async (act: () => Promise<Reply>): Promise<{ reply: Reply; tables: string[] }> => {
-  let reply: Reply | undefined;
-  const difference = await differenceMadeBy(world, async () => {
-    reply = await act();
-  });
-  if (!reply) throw new Error("nothing was answered");
-  return { reply, tables: [...difference.keys()] };
-};
+const changedTables = (act: () => Promise<Reply>) => tablesChangedBy(world, act);
 
 const post = (path: string, body?: unknown) => world.call("POST", path, { ...(body !== undefined && { body }) });
 const patch = (path: string, body: unknown) => world.call("PATCH", path, { body });

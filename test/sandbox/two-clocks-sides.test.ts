@@ -26,7 +26,8 @@ async function turnOf(did: string): Promise<{ state: string; days: number[] }> {
     days: [agent.updated_at, feed.occurred_at, event.occurred_at, Date.parse(updated_at)].map(dayOf),
   };
 }
-const turned = (state: string, days: number) => ({ state, days: [days, days, days, days] });
+/** The directory's records are of real time (DIR-6). */
+const turned = (state: string, days: number) => ({ state, days: [days, 0, days, days] });
 
 describe.each([
   ["the buyer's clock is ahead", 0, AHEAD],

@@ -126,7 +126,7 @@ describe("suspending a principal", () => {
         more = await finishCascades.record(world.deps, principalId);
       const { rowsRead, rowsWritten } = world.meter.reading;
       expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
-      expect(rowsRead).toBeLessThanOrEqual(10 + 5 * count);
+      expect(rowsRead).toBeLessThanOrEqual(13 + 5 * count);
       expect(rowsWritten).toBeLessThanOrEqual(12 + 14 * count);
     },
     600_000,

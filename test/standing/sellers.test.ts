@@ -83,7 +83,7 @@ describe("the suspension of a principal with sellers", () => {
     expect(await told(did)).toEqual(shown);
   });
 
-  // Each one's row twice, its certificate, its market and its vault; around them what moves the principal, and the numbers of a slice.
+  // Each one's row twice, its certificate, its market and its vault; around them what moves the principal, and the numbers of a slice: of its events, and of its records in the directory.
   it.each([1, 3, 12])("reads five rows for each of %i with a market and a vault", async (count) => {
     principalId = await world.principal();
     const did = await seller(market("DE-USDC"));
@@ -92,7 +92,7 @@ describe("the suspension of a principal with sellers", () => {
     await suspend();
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
     expect(trips).toBe(2);
-    expect(rowsRead).toBe(5 * count + (count < 3 ? 10 : 12));
+    expect(rowsRead).toBe(5 * count + (count < 3 ? 15 : 17));
     expect(rowsWritten).toBeLessThanOrEqual(12 + 14 * count);
   });
 });

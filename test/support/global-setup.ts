@@ -27,8 +27,8 @@ const DAY_SECONDS = 86_400;
  * settles in another currency, for test/payments/currencies.test.ts.
  * `lab-money` belongs to test/follower/money-histories.test.ts, `lab-vaults` to test/markets/unanswered-wallets.test.ts, `lab-bound` to
  * test/follower/replaced-payments.test.ts, `lab-doubted` to test/follower/two-nodes.test.ts, `lab-raced` to
- * test/follower/reversal-races.test.ts, and `lab-split` and `lab-award`, which have the delays of production
- * too, to test/follower/wallets.test.ts and test/disputes/delayed-awards.test.ts.
+ * test/follower/reversal-races.test.ts, and `lab-split`, `lab-award` and `lab-stalled`, which have the delays of production
+ * too, to test/follower/wallets.test.ts, test/disputes/delayed-awards.test.ts and test/disputes/stalled-awards.test.ts.
  */
 const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
@@ -74,6 +74,7 @@ const CHAINS = [
   { network: "lab-doubted", chainId: 31364, kind: "testnet", confirmations: 3 },
   { network: "lab-split", chainId: 31362, kind: "testnet", confirmations: 3, delays: DELAYS },
   { network: "lab-award", chainId: 31366, kind: "testnet", confirmations: 1, delays: DELAYS },
+  { network: "lab-stalled", chainId: 31367, kind: "testnet", confirmations: 1, delays: DELAYS },
   { network: "lab-vaults", chainId: 31363, kind: "testnet", confirmations: 1 },
 ] as const;
 

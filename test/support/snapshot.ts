@@ -1,7 +1,7 @@
 // Every row of every table before and after an act, and the differences.
 import { handOnEvents } from "../../src/journal/outbox.ts";
-import { settledPart } from "./following.ts";
-import { env, type Json, type World } from "./world.ts";
+import { FOLLOWING, settledPart } from "./following.ts";
+import { env, type Json, type Reply, type World } from "./world.ts";
 
 /** A stored row before and after the act; null where there is none. */
 export type Change = { readonly before: Json; readonly after: Json };
@@ -44,6 +44,18 @@ export async function differenceMadeBy(world: World, act: () => Promise<unknown>
   const after = await takeSnapshot();
   const tables = [...after].map(([name, rows]) => [name, changesOf(before.get(name) ?? new Map(), rows)] as const);
   return new Map(tables.filter(([, changes]) => changes.length > 0));
+}
+
+/** The tables that an act changes, but for what follows a commit by itself. */
+export async function tablesChangedBy(
+  world: World,
+  act: () => Promise<Reply>,
+): Promise<{ reply: Reply; tables: string[] }> {
+  const replies: Reply[] = [];
+  const difference = await differenceMadeBy(world, async () => void replies.push(await act()));
+  const [reply] = replies;
+  if (!reply) throw new Error("nothing was answered");
+  return { reply, tables: [...difference.keys()].filter((name) => !FOLLOWING.has(name)) };
 }
 
 // The queue may deliver at the same time: the second run finds the rest.

@@ -60,11 +60,15 @@ export const disputes = sqliteTable(
     refund: integer().notNull().default(0),
     refundFrom: text().$type<"vault" | "provider">(),
     refundStatus: text().$type<RefundStatus>().notNull().default("none"),
-    /** What the vault still owes of it, the bounty included. */
+    /** What the vault keeps back for it since its end: what an award has not paid, or all that is disputed until the provider has given back itself. */
     owed: integer().notNull().default(0),
     /** What was paid out of the vault, and what of it on the bounty. */
     paidOut: integer().notNull().default(0),
     bountyPaid: integer().notNull().default(0),
+    /** What wallets had given back of the settlement before it was filed: no part of what its end gives back. */
+    refundedBefore: integer().notNull().default(0),
+    /** How often a part of the award was begun anew, smaller, because of what wallets gave back meanwhile. */
+    partsRemade: integer().notNull().default(0),
     /** Which side owes the bounty; null where neither does. */
     bountyBy: text().$type<Side>(),
     /** What was left of the task's window when this held it; null where the task had closed before. */

@@ -228,8 +228,8 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
     },
     {
       when: "a refund has come",
-      states: [],
-      tables: ["disputes"],
+      states: ["chain operation done → waiting"],
+      tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
       ...QUIET,

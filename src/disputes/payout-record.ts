@@ -1,0 +1,241 @@
+// Records what came of a part of an award (DSP-12): scheduled, paid, dropped, refused, or given up. The dispute, its escrow and the operation change
+// together.
+import type { Signer } from "../chain/gateway.ts";
+import type { Network } from "../chain/networks.ts";
+import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
+import { checkAt, noteCheck, putOperation, wantAgain, whileOperation } from "../chain/store.ts";
+import { type ActOnChain, isCancelledOnSecond, type VaultAct } from "../chain/vault-acts.ts";
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
+import type { RefundStatus } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
+import { claimed } from "../escrow/changes.ts";
+import { moveClaim } from "../escrow/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { told } from "./deadlines.ts";
+import { wantReserve } from "./effects.ts";
+import { nudgeReserve } from "./reserve.ts";
+import { noteRefund } from "./store.ts";
+import { payableOf } from "./terms.ts";
+
+export type At = {
+  readonly operation: OperationRow;
+  readonly dispute: DisputeRow;
+  readonly transaction: TransactionRow;
+  readonly escrow: EscrowRow | null;
+  readonly on: Network;
+  /** What wallets gave back beside it since it was filed, as it is booked. */
+  readonly refunded: number;
+  /** The same in the blocks that are not booked yet. */
+  readonly ahead: number;
+  /** What its vault has paid out, as the contract's events tell. */
+  readonly booked: number;
+  /** On the clock that rules the dispute. */
+  readonly now: number;
+};
+
+/** A part of an award: what was paid out before it, and the amount. */
+export type Part = { readonly before: number; readonly amount: number };
+
+/** A part on its way. */
+type Driven = {
+  readonly part: Part;
+  readonly act: Extract<VaultAct, { kind: "payout" }>;
+  readonly signer: Signer;
+};
+
+export const partOf = ({ wanted }: OperationRow): Part | null => {
+  const { before, amount } = wanted;
+  return before && amount ? { before: Number(before), amount: Number(amount) } : null;
+};
+export const knownOf = ({ wanted }: OperationRow) => {
+  const { effective_at: effectiveAt, nonce } = wanted;
+  return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
+};
+
+/** What the vault still owes, whatever was paid of it. */
+const owedOf = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
+  Math.max(0, payableOf(dispute) - refunded - paidOut);
+/** The same as far as the chain is read, for what is paid next. */
+export const leftOf = (at: At, paidOut = at.dispute.paidOut): number => Math.max(0, owedOf(at, paidOut) - at.ahead);
+
+/** A part of which wallets have given back since, all or much of it: the rest is another one. */
+export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
+  const { db } = deps;
+  const { operation, dispute } = at;
+  const remade = dispute.partsRemade + (leftOf(at, part.before) > 0 ? 1 : 0);
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    wantAgain(db, operation, {}, Date.now()),
+    ...progress(deps, at, { refundStatus: "owed", partsRemade: remade }),
+  ]);
+}
+
+/**
+ * No node has the settlement, and no reorganisation was followed that took it away: one that took it away ends the dispute itself. Nothing is given up;
+ * an operator is told of one that stays so.
+ */
+export async function unfound(deps: Deps, at: At): Promise<boolean> {
+  const { db } = deps;
+  const { operation, dispute } = at;
+  const now = Date.now();
+  const stays = now - operation.createdAt > HOUR_MS;
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    checkAt(db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now),
+    ...(stays ? [raiseAlert(db, notFound(dispute))] : []),
+  ]);
+  return true;
+}
+
+/** Until contributions come, or for good where nothing is owed any more, or the contract pays no more. */
+export async function later(deps: Deps, at: At): Promise<boolean> {
+  const { db } = deps;
+  const { operation, transaction } = at;
+  const over = owedOf(at) === 0;
+  const now = Date.now();
+  if (!over && now > transaction.settledAt + PAYOUT_DAYS_MAX * DAY_MS) return givenUp(deps, at, "expired");
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    checkAt(db, operation, over ? null : now + (leftOf(at) === 0 ? MINUTE_MS : HOUR_MS), now),
+    ...progress(deps, at, {
+      ...paidColumns(at, at.dispute.paidOut),
+      refundStatus: over ? "paid" : "owed",
+      owed: owedOf(at),
+    }),
+  ]);
+  return true;
+}
+
+/** The contract refuses it for good, and an operator looks. */
+export async function givenUp(deps: Deps, at: At, reason: string): Promise<boolean> {
+  const { db } = deps;
+  const { operation, dispute } = at;
+  const now = Date.now();
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    putOperation(db, operation, { wanted: {}, status: "failed", reason, txHash: null, nextCheckAt: null }, now),
+    checkAt(db, operation, null, now),
+    ...progress(deps, at, { refundStatus: "outstanding", owed: 0 }),
+    raiseAlert(db, refused(dispute, reason)),
+  ]);
+  return true;
+}
+
+export async function noted(
+  deps: Deps,
+  at: At,
+  { part, act, signer }: Driven,
+  driven: DrivenTo<ActOnChain>,
+): Promise<boolean> {
+  const { db } = deps;
+  const { operation, dispute } = at;
+  const now = Date.now();
+  if (driven.state === "failed") return failed(deps, at, { part, act, signer }, driven.reason);
+  const scheduled = driven.state === "done" ? driven.onChain.scheduled : null;
+  if (driven.state === "done" && scheduled === null) return hasPaid(deps, at, part, driven.txHash);
+  const known = scheduled ?? knownOf(operation);
+  const wanted = {
+    before: String(part.before),
+    amount: String(part.amount),
+    ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }),
+  };
+  const reason = driven.state === "waiting" ? driven.reason : "scheduled";
+  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheck(now);
+  const sent: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
+    checkAt(db, operation, nextCheckAt, now),
+    ...progress(deps, at, { refundStatus: sent }),
+  ]);
+  return driven.state !== "waiting";
+}
+
+export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | null): Promise<boolean> {
+  const { db } = deps;
+  const { operation, dispute } = at;
+  const now = Date.now();
+  if (operation.status === "done" && txHash === null) {
+    const checks = operation.checks + 1;
+    await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
+    return true;
+  }
+  const paidOut = part.before + part.amount;
+  const owed = owedOf(at, paidOut);
+  // Of one that goes on the next part is looked for at its next check.
+  const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
+  const status = owed === 0 ? "done" : "waiting";
+  const nextCheckAt = owed === 0 ? firstCheck(now) : now + HOUR_MS;
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    putOperation(db, operation, { wanted, status, reason: null, txHash, nextCheckAt }, now),
+    checkAt(db, operation, nextCheckAt, now),
+    ...progress(deps, at, { ...paidColumns(at, paidOut), owed, refundStatus: owed === 0 ? "paid" : "owed" }),
+  ]);
+  await nudgeReserve(deps, { ...dispute, refundFrom: null });
+  return true;
+}
+
+const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
+  paidOut,
+  bountyPaid: Math.min(dispute.bounty, Math.max(0, paidOut + refunded - dispute.refund)),
+});
+
+/** What the database has forgotten, the contract's events tell (CHN-24): then the next part is another one. */
+async function failed(deps: Deps, at: At, { part, act, signer }: Driven, reason: string): Promise<boolean> {
+  const { db } = deps;
+  const { operation, dispute, booked, on } = at;
+  const now = Date.now();
+  const forgotten = reason === "UnknownSettlement" && booked !== part.before;
+  if (forgotten || reason === "ExceedsVault") {
+    const owed = owedOf(at, booked);
+    await commitAll(deps, [
+      whileOperation(db, operation),
+      wantAgain(db, operation, {}, now),
+      checkAt(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
+      ...progress(deps, at, forgotten ? { ...paidColumns(at, booked), owed } : {}),
+    ]);
+    return true;
+  }
+  if (reason === "cancelled") {
+    // One node alone may see the payment and the schedule in blocks of their own.
+    const asked = { by: () => signer.address(), known: knownOf(operation) };
+    if ((await isCancelledOnSecond(on, act, asked)) !== false) return givenUp(deps, at, reason);
+  }
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    checkAt(db, operation, now + HOUR_MS, now),
+    raiseAlert(db, refused(dispute, reason)),
+  ]);
+  return true;
+}
+
+/** What changes of the dispute is told; what its vault owes less is not kept back any more. */
+function progress(deps: Deps, { dispute, escrow, now }: At, set: Partial<DisputeRow>): Statement[] {
+  const { db } = deps;
+  const row: DisputeRow = { ...dispute, ...set };
+  const claim = { disputed: 0, owed: row.owed - dispute.owed };
+  const changed = Object.keys(set).some((name) => row[name as keyof DisputeRow] !== dispute[name as keyof DisputeRow]);
+  return [
+    ...(changed ? [...noteRefund(db, dispute, set), ...told(deps, row, now)] : []),
+    ...(claim.owed !== 0 && escrow
+      ? [...moveClaim(db, escrow, claimed(escrow, claim), claim), wantReserve(db, dispute)]
+      : []),
+  ];
+}
+
+const refused = ({ disputeId, network }: DisputeRow, reason: string): Alert => ({
+  kind: "award",
+  subject: `${disputeId} on ${network}`,
+  message: `The contract refused to pay an award: ${reason}.`,
+});
+const notFound = ({ disputeId, network }: DisputeRow): Alert => ({
+  kind: "award",
+  subject: `${disputeId} on ${network}`,
+  message: "No node has the settlement of which an award is to be paid: it is looked for again each hour.",
+});

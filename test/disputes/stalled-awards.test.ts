@@ -1,0 +1,198 @@
+// Awards that somebody would put off, or that the chain forgets (DSP-12, DSP-17): little refunds while a part waits for the contract's delay, nodes that
+// do not know the settlement any more, and the end of the contract's 400 days. The network `lab-stalled` belongs to this file alone.
+import { beforeAll, describe, expect, it } from "vitest";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { follow, heldBy, refundOf } from "../follower/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { payOnChain, rpc, spoil } from "../support/chain.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { arbitrated, escrowOf, file, payOut, read, resolve } from "./support.ts";
+
+const LAB = "lab-stalled";
+/** Of a refund of 4 and a bounty of 1. */
+const [AWARD, BALANCE] = [5_000_000, 20_000_000];
+type Case = Awaited<ReturnType<typeof awarded>>;
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: env.NETWORKS });
+});
+
+/** Filed and decided; its payout is not begun. */
+async function awarded() {
+  const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
+  const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
+  const tx = await payOnChain(consumer.did, provider.did, 10_000_000, { network: LAB, intentId: intent.intent_id });
+  const fac = expectStatus(await asProvider(world, { provider, consumer, intent, tx }), 200);
+  await deposit(provider.did, BALANCE, LAB);
+  await follow(world, LAB);
+  const bought = { provider, consumer, intent, tx, fac, task: fac.task_id };
+  const { dispute_id: id } = expectStatus(await file(world, bought), 201);
+  await arbitrated(world, { ...bought, id });
+  expectStatus(await resolve(world, id, { resolution: "partially_upheld", refund_amount: "4" }), 200);
+  return { ...bought, id };
+}
+async function scheduled(): Promise<Case> {
+  const one = await awarded();
+  expect(await payOut(world, one.id, LAB)).toBe(true);
+  return one;
+}
+
+const operationOf = async ({ id }: Case): Promise<Json> => {
+  const [found] = await rows("select * from chain_operations where kind = 'payout' and subject = ?", id);
+  return { ...found, wanted: JSON.parse(found?.["wanted"] ?? "{}") };
+};
+const shown = ({ consumer, id }: Case): Promise<Json> => read(world, consumer, id);
+const alertsOf = async ({ id }: Case): Promise<string[]> =>
+  (await rows("select message from alerts where kind = 'award' and subject = ?", `${id} on ${LAB}`)).map(
+    ({ message }) => message,
+  );
+const dueNow = ({ id }: Case) =>
+  rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", id);
+const again = async (one: Case): Promise<void> => {
+  await dueNow(one);
+  expect(await payOut(world, one.id, LAB)).toBe(true);
+};
+async function pass(seconds: number): Promise<void> {
+  await rpc(LAB, "evm_increaseTime", [seconds]);
+  await rpc(LAB, "anvil_mine", ["0x1"]);
+}
+async function givesBack({ fac }: Case, amount: number): Promise<void> {
+  await refundOf(fac.transaction_id, amount, LAB);
+  await follow(world, LAB);
+}
+
+describe("what is given back while a part waits", () => {
+  it("does not put the part off where it is little, however often it comes", async () => {
+    const one = await scheduled();
+    const { effective_at: planned } = (await operationOf(one)).wanted;
+    const held = await heldBy(one.provider.did, LAB);
+    for (let dust = 0; dust < 3; dust++) {
+      await pass(DELAYS.payOut / 4);
+      await givesBack(one, 1);
+      await again(one);
+      expect((await operationOf(one)).wanted).toMatchObject({ amount: String(AWARD), effective_at: planned });
+    }
+    await pass(DELAYS.payOut / 4 + 60);
+    await again(one);
+    // More than what was left of it, and told as it is.
+    expect(await shown(one)).toMatchObject({
+      refund_status: "paid",
+      paid_from_vault: "5.00",
+      bounty_outstanding: "0.00",
+    });
+    expect(held - (await heldBy(one.provider.did, LAB))).toBe(AWARD);
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+  });
+
+  it("makes the part smaller where it is a tenth, three times", async () => {
+    const one = await scheduled();
+    const amounts: string[] = [];
+    for (let time = 0; time < 4; time++) {
+      await givesBack(one, 600_000);
+      await again(one);
+      amounts.push((await operationOf(one)).wanted.amount);
+    }
+    expect(amounts).toEqual(["4400000", "3800000", "3200000", "3200000"]);
+    const held = await heldBy(one.provider.did, LAB);
+    await pass(DELAYS.payOut + 60);
+    await again(one);
+    expect(held - (await heldBy(one.provider.did, LAB))).toBe(3_200_000);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "3.20" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+  });
+
+  it("drops the part where it is all that is owed, also after three times", async () => {
+    const one = await scheduled();
+    await rows("update disputes set parts_remade = 3 where dispute_id = ?", one.id);
+    await givesBack(one, AWARD);
+    const held = await heldBy(one.provider.did, LAB);
+    await again(one);
+    await again(one);
+    await pass(DELAYS.payOut + 60);
+    await again(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "0.00" });
+    expect(await heldBy(one.provider.did, LAB)).toBe(held);
+  });
+});
+
+describe("a settlement that no node has any more", () => {
+  const forgets = (tx: string) =>
+    spoil(
+      LAB,
+      ...["eth_getTransactionReceipt", "eth_getTransactionByHash"].map(
+        (method) => ({ method, times: 1_000, how: "answer", result: null, first: tx }) as const,
+      ),
+    );
+
+  it("gives up no award: it is looked for again, an operator is told after an hour, and it is paid once it is found", async () => {
+    const one = await awarded();
+    await forgets(one.tx);
+    await dueNow(one);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    const due = (await operationOf(one)).next_check_at;
+    expect(due).toBeGreaterThan(Date.now());
+    expect(due).toBeLessThanOrEqual(Date.now() + MINUTE_MS);
+    expect(await shown(one)).toMatchObject({ refund_status: "owed" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
+    expect(await alertsOf(one)).toEqual([]);
+    await rows(
+      "update chain_operations set created_at = created_at - ? where kind = 'payout' and subject = ?",
+      ...[2 * HOUR_MS, one.id],
+    );
+    await again(one);
+    expect((await operationOf(one)).next_check_at).toBeGreaterThan(Date.now() + HOUR_MS - MINUTE_MS);
+    expect(await alertsOf(one)).toEqual([expect.stringMatching(/^No node has the settlement/)]);
+    await spoil(LAB);
+    await again(one);
+    await pass(DELAYS.payOut + 60);
+    await again(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
+  });
+});
+
+describe("the end of the contract's 400 days", () => {
+  /** For the service, too. */
+  const older = ({ fac }: Case) =>
+    rows(
+      "update transactions set settled_at = settled_at - ? where transaction_id = ?",
+      401 * DAY_MS,
+      fac.transaction_id,
+    );
+  const isGivenUp = async (one: Case, held: number) => {
+    expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "expired", next_check_at: null });
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+    expect(await alertsOf(one)).toEqual([expect.stringContaining("expired")]);
+    expect(await heldBy(one.provider.did, LAB)).toBe(held);
+  };
+
+  it("ends an award of which a part waits, and one of which none was begun, and frees the vault", async () => {
+    const [waits, none, both] = [await scheduled(), await awarded(), await scheduled()];
+    const held = await heldBy(waits.provider.did, LAB);
+    for (const one of [waits, none, both]) await older(one);
+    await pass(401 * 86_400);
+    for (const one of [waits, none]) {
+      await again(one);
+      await isGivenUp(one, held);
+    }
+    await givesBack(both, 1_000_000);
+    await again(both);
+    await isGivenUp(both, held);
+  });
+
+  it("is not believed of the contract alone: the award is tried again each hour", async () => {
+    const one = await scheduled();
+    await pass(401 * 86_400);
+    await again(one);
+    expect(await operationOf(one)).toMatchObject({ status: "waiting" });
+    expect(await shown(one)).toMatchObject({ refund_status: "sent" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
+    expect((await alertsOf(one)).length).toBe(1);
+    await older(one);
+    await again(one);
+    await isGivenUp(one, BALANCE + Number(one.fac.escrow_credited) * 1e6);
+  });
+});
