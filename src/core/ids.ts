@@ -48,7 +48,7 @@ export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
 /** The instant in an id of the given kind, in epoch milliseconds; null for any other text. */
 export function instantOfId(prefix: IdPrefix, id: string): number | null {
   const bytes = decodeId(prefix, id);
-  return bytes && bytes.subarray(0, TIME_BYTES).reduce((sum, byte) => sum * 256 + byte, 0);
+  return bytes === null ? null : bytes.subarray(0, TIME_BYTES).reduce((sum, byte) => sum * 256 + byte, 0);
 }
 
 export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-7][0-9A-HJKMNP-TV-Z]{25}$`);

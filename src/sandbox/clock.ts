@@ -135,5 +135,5 @@ async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: n
 function sandboxAt({ deps, ahead }: ManagementCall, platformId: string, clock: SandboxClock, offset: number): Sandbox {
   const now = deps.clock.now();
   const since = clock.clockRecordedTo ?? now - LOOKS_BACK_MS;
-  return { platformId, now: now + offset, since, ahead: ahead + offset, dated: clock.ratingsDated };
+  return { platformId, now: now + offset, since, ahead: ahead + offset };
 }

@@ -17,8 +17,6 @@ export type Sandbox = {
   readonly since: number;
   /** By how much that clock is ahead of the chains'. */
   readonly ahead: number;
-  /** False until its ratings are found by that clock. */
-  readonly dated: boolean;
 };
 
 const due = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due[]> =>

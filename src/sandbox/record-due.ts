@@ -1,12 +1,10 @@
 // Records what fell due in one sandbox, to the end (ACC-28): finds it, passes it in parts to the platform's object, and finds again, because one
 // record may make another row due.
-import { noteRatingsDated } from "../accounts/store.ts";
-import { dateRatings } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
 import { eachAtOnce } from "../core/parallel.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { readBatch } from "../db/batch.ts";
 import { DUE_KINDS, type DueKind } from "./due-kinds.ts";
 import type { Sandbox } from "./due-store.ts";
 
@@ -19,7 +17,6 @@ type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 
 /** Returns how many rows are left: the next minute finds them again. */
 export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
-  if (!sandbox.dated) await dateSandbox(deps, sandbox);
   const tried = new Map<string, number>();
   const triesOf = (kind: DueKind, id: string) => tried.get(tag(kind, id)) ?? 0;
   for (;;) {
@@ -34,10 +31,6 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
     }
   }
 }
-
-/** Once: from now on the ratings of the sandbox are found by its own clock. */
-const dateSandbox = ({ db }: Deps, { platformId }: Sandbox): Promise<void> =>
-  commit(db, [dateRatings(db, platformId), noteRatingsDated(db, platformId)]);
 
 /** How many rows are due, each kind counted up to `most`. */
 export async function countDue(deps: Deps, sandbox: Sandbox, most: number): Promise<number> {

@@ -1,5 +1,6 @@
 // Each minute's sweep of the sandboxes whose clock was moved (ACC-28): the jobs of the minute go by real time.
-import { noteSandboxRecorded } from "../accounts/store.ts";
+import { noteRatingsDated, noteSandboxRecorded } from "../accounts/store.ts";
+import { dateRatings } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
@@ -27,7 +28,9 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
   const { clockOffsetMs: offset, clockRecordedTo } = known;
   const ahead = aheadOf(clock) + offset;
   const since = clockRecordedTo ?? now;
-  const left = await recordDue(deps, { platformId, now: now + offset, since, ahead, dated: known.ratingsDated });
+  // Once: from now on the ratings of the sandbox are found by its own clock (TSK-23). A sandbox may have many, so no call waits for it.
+  if (!known.ratingsDated) await commit(db, [dateRatings(db, platformId), noteRatingsDated(db, platformId)]);
+  const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
   const reached = reachedBy(known, now, ahead);
   if (left === 0 && reached !== null && reached >= since + HOUR_MS) {
     await commit(db, [noteSandboxRecorded(db, platformId, offset, reached)]);

@@ -88,7 +88,8 @@ async function storedOf({ id, provider, consumer }: One): Promise<Json> {
   const won = ended ? { settled: 0, withdrawn: 0, upheld: 1, rejected: -1 }[row.resolution as "upheld"] : 0;
   const counts = (mine: number) => ({ open: ended ? 0 : 1, won: mine > 0 ? 1 : 0, lost: mine < 0 ? 1 : 0 });
   expect([await countsOf(consumer.did), await countsOf(provider.did)]).toEqual([counts(won), counts(-won)]);
-  expect(await escrowOf(provider.did)).toMatchObject({ disputed: ended ? 0 : 10_000_000, owed: 0 });
+  const owed = ended && row.refund_from === "provider" ? 10_000_000 : 0;
+  expect(await escrowOf(provider.did)).toMatchObject({ disputed: ended ? 0 : 10_000_000, owed });
   const refund = { settled: row.offer, upheld: 10_000_000, withdrawn: 0, rejected: 0 }[row.resolution as "upheld"];
   expect(row.refund).toBe(ended ? refund : 0);
   const [task] = await rows("select status from tasks where task_id = ?", row.task_id);

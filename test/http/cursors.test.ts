@@ -80,6 +80,7 @@ const AGENTS = "/v1/agents";
 const ACTIVITY = "/v1/platform/activity";
 const PRINCIPALS = "/v1/principals";
 const CUSTOMERS = "/v1/customers";
+const DIRECTORY = "/v1/directory/agents";
 const INTENTS = "/v1/payment-intents";
 const TASKS = "/v1/agents/{trader}/tasks";
 const DISPUTES = "/v1/disputes";
@@ -146,6 +147,10 @@ const CONTINUED: Record<string, Listing> = {
   "activity in the sandbox": { route: ACTIVITY, filter: () => "environment=sandbox" },
   "heads of the activity log": { route: `${ACTIVITY}/heads` },
   networks: { route: "/v1/operator/networks", key: "operator" },
+  "the directory": { route: DIRECTORY },
+  "ACTIVE and other agents of the directory": { route: DIRECTORY, filter: () => "status=all" },
+  "providers of the directory": { route: DIRECTORY, filter: () => "economic_role=PROVIDER" },
+  "changes of the directory": { route: "/v1/directory/changes" },
   "the operators' log": { route: "/v1/operator/activity", key: "operator" },
   "the operators' log of an actor": { route: "/v1/operator/activity", key: "operator", filter: () => "actor=somebody" },
 };
@@ -159,6 +164,8 @@ const OTHERS: Record<string, Listing> = {
   "principals of a reference": { route: PRINCIPALS, filter: () => "external_ref=crm-1" },
   "customers in production": { route: CUSTOMERS, key: "live" },
   "customers of a reference": { route: CUSTOMERS, filter: () => "external_ref=crm-1" },
+  "the directory of production": { route: DIRECTORY, key: "live" },
+  "changes of the directory of production": { route: "/v1/directory/changes", key: "live" },
   "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };

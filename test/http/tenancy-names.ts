@@ -46,6 +46,14 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),
     ...words("of an order", ["market", "network", "amount"]),
+    ...words("what the directory is filtered by", [
+      "capabilities",
+      "markets",
+      "cert_tier",
+      "min_agent_rating",
+      "updated_since",
+    ]),
+    seq: "a number of the directory's feed",
     token: "of a page that reads nothing",
     platform_id: "the operator filters all accounts' entries",
   },
@@ -83,10 +91,14 @@ export const unjudged = (route: Route): string[] =>
     .filter(({ place, name }) => !OBJECTS[place].includes(name) && !(name in WORDS[place]))
     .map(({ place, name }) => `${place} ${name}`);
 
-/** Members that name an object of anybody: a buyer names the sellers of all platforms, an operator the vaults of all providers. */
+/**
+ * Members that name an object of anybody: a buyer names the sellers of all platforms, an operator the vaults of all providers, and the directory has the
+ * agents of all platforms.
+ */
 const ANYBODYS: Readonly<Record<string, readonly string[]>> = {
   evaluateSpendPolicy: ["provider_did"],
   listDifferences: ["did"],
+  getDirectoryEntry: ["did"],
 };
 
 /** The members of a place that name an object of a tenant. */
@@ -102,13 +114,18 @@ export const namedIn = (route: Route, place: Place): string[] => [
 export const takes = ({ surfaces }: Route, ...some: Surface[]): boolean =>
   some.some((surface) => (surfaces as readonly Surface[]).includes(surface));
 
+/** What shows to every platform the certified agents of all, in the environment of its key. */
+export const DIRECTORY: readonly string[] = [
+  ...["listDirectory", "getDirectoryEntry", "listDirectoryChanges", "getDirectoryHead"],
+];
+
 /** Operations that need a credential and name no object of a tenant, as they were judged one by one. */
 export const NAMING_NOTHING: readonly string[] = [
   ...["getPlatform", "patchPlatform", "promotePlatform", "closePlatform", "listKeys", "rotateKey"],
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
-  ...["listNetworks", "getSandboxClock", "advanceSandboxClock", "listAllDisputes"],
+  ...[...DIRECTORY, "listNetworks", "getSandboxClock", "advanceSandboxClock", "listAllDisputes"],
 ];
 
 const namesObject = (route: Route): boolean =>

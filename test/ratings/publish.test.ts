@@ -1,6 +1,7 @@
 // Ratings that decay has moved are published anew, once each (TSK-23).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { publishRatings } from "../../src/agents/publish-ratings.ts";
+import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
 import { AGENTS, changesFrom, read } from "../directory/support.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -98,15 +99,16 @@ describe("a sandbox with a clock of its own", () => {
   const advance = async (reader: World, days: number) =>
     expectStatus(await reader.call("POST", "/v1/sandbox/clock/advance", { body: { seconds: days * 86_400 } }), 200);
 
-  it("publishes what an advance has moved before it answers, and nobody else's", async () => {
+  it("publishes what an advance has moved before it answers, that of the first one a minute later, and nobody else's", async () => {
     [world, other] = [await createWorld(), await createWorld()];
     const first = await rated();
     const second = await rated();
     const rating = async (did: string) => (await shown(did)).agent_rating;
     const before = await Promise.all([first.provider, second.provider, first.consumer].map(rating));
-    for (const days of [20, 20]) {
+    for (const days of [20, 25]) {
       const [earlier, , consumer] = await Promise.all([first.provider, second.provider, first.consumer].map(rating));
       await advance(world, days);
+      if (days === 20) await world.serve(() => sweepSandboxes.record(world.deps, world.platformId));
       expect(await rating(first.provider)).toBeLessThan(earlier);
       expect(await rating(second.provider)).toBeLessThan(Number(before[1]));
       expect(await rating(first.consumer)).toBe(consumer);

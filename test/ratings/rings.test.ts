@@ -46,6 +46,9 @@ async function trade(pairs: readonly (readonly [provider: Agent, consumer: Agent
     intent_id: `'int_${name}_' || i`,
     provider_did: side(0),
     consumer_did: side(1),
+    // Each side is rated under the principal that answered for the other one then (TSK-22).
+    provider_principal_id: `(select principal_id from agents where did = ${side(0)})`,
+    consumer_principal_id: `(select principal_id from agents where did = ${side(1)})`,
   };
   const settled = { ...changed, log_index: "t.log_index + i", consumer_willed: "1" };
   await copyRow("transactions", `task_id = '${task}'`, settled, { to: pairs.length });
@@ -58,12 +61,12 @@ async function trade(pairs: readonly (readonly [provider: Agent, consumer: Agent
 }
 
 it("a ring of twenty agents under two principals has no published rating, however much it trades", async () => {
-  const pairs = ring.flatMap((provider) =>
-    ring.filter((consumer) => consumer !== provider).map((consumer) => [provider, consumer] as const),
+  // A payment within one principal opens no task (FAC-14): each trades with the ten of the other one.
+  const pairs = ring.flatMap((provider, n) =>
+    ring.filter((_, m) => n % 2 !== m % 2).map((consumer) => [provider, consumer] as const),
   );
   await trade(pairs, "ring");
   for (const agent of ring) {
-    // Ten of each side with the other principal; with its own nobody is rated.
     const told = { interactions: RING, counterparties: 1, agent_rating: null };
     expect(await ratingOf(agent)).toMatchObject(told);
   }

@@ -228,7 +228,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
     },
     {
       when: "a refund has come",
-      states: ["chain operation done → waiting"],
+      states: [],
       tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),

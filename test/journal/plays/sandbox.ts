@@ -86,7 +86,8 @@ async function behind(prepare: () => Promise<Buying>): Promise<Buying> {
   return found;
 }
 
-const sweep = (world: World) => world.run(sweepSandboxes);
+/** This one alone: those of the plays before would be noted as recorded. */
+const sweep = (world: World) => world.serve(() => sweepSandboxes.record(world.deps, world.platformId));
 
 export const SANDBOX_PLAYS: Plays = {
   advanceSandboxClock: {
