@@ -250,6 +250,7 @@ const journalOf = ({ stage, principalId, provider }: Play): Copies[] => [
   { table: "verifiers", where: "true", vary: { verifier_id: otherId("ver") } },
   { table: "operator_entries", where: "true", vary: { occurred_at: EARLIER("occurred_at") } },
   { table: "directory_changes", where: "true", vary: { seq: "seq - 1000000 - n" } },
+  { table: "directory_entries", where: `did = '${provider.did}'`, vary: { did: otherDid("d"), terms: "'[]'" } },
   {
     table: "idempotency_outcomes",
     where: "true",

@@ -1,25 +1,78 @@
-// The directory: its listing by every kind of filter, one entry, the feed, and a head.
+// The directory: its listing by every kind of filter, one entry, the feed, and a head; and what is due to its jobs.
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Case } from "../case.ts";
-import { manage, must, type Play } from "../play.ts";
+import { agent, manage, must, type Play } from "../play.ts";
+import { send } from "../wire.ts";
 
 const PATH = "/v1/directory";
 
-const listing = (variant: string, query: string): Case => ({
+/** While something has not reached all entries a page costs a trip more (DIR-7). */
+const listing = (variant: string, query: string, terms: readonly string[] = []): Case => ({
   route: `GET ${PATH}/agents`,
   variant,
   status: 200,
   filling: true,
-  ask: ({ stage }) => manage(stage, "GET", `${PATH}/agents?limit=20&${query}`),
+  ask: async (play) => {
+    const path = `${PATH}/agents?limit=20&${query}`;
+    await tagOf(play, path);
+    return manage(play.stage, "GET", path);
+  },
+  ...(terms.length > 0 && { moreRows: (play: Play) => twiceTheRarest(play, terms) }),
 });
 
+/** Two rows for each entry that has the rarest of the terms. */
+async function twiceTheRarest({ stage }: Play, terms: readonly string[]): Promise<number> {
+  const sql = `select min(entries) as fewest from directory_term_counts where term in (select value from json_each(?))`;
+  const [[row] = []] = await stage.sql([{ sql, params: [JSON.stringify(terms.map((term) => `sandbox ${term}`))] }]);
+  return 2 * Number(row?.["fewest"] ?? 0);
+}
+
 const asked = async ({ stage }: Play, path: string) => must(stage, manage(stage, "GET", path), 200);
+
+/** The page's tag once what the cases before have left is done: while a cascade is unfinished there is none. */
+async function tagOf(play: Play, path: string): Promise<string> {
+  await run(play, "end_attestations");
+  for (let before = ""; ; await sleep(200)) {
+    const tag = (await asked(play, path)).headers["etag"];
+    if (typeof tag === "string" && tag === before) return tag;
+    before = String(tag);
+    await run(play, "finish_cascades");
+  }
+}
+
+const run = ({ stage }: Play, job: string) =>
+  send(stage.origin, { method: "POST", path: `/__bench/job?name=${job}&done=0` });
+const change = ({ stage: { sql } }: Play, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
+
+/** A record that no head covers, in a feed whose others one does. */
+const leaveRecord = ({ stage, principalId }: Play) => agent(stage, stage.platform, "CONSUMER", principalId);
+
+const leaveUnindexed = (play: Play) =>
+  change(play, "update directory_entries set unindexed = 1 where did = ?", play.provider.did);
+
+/** The oldest record is of long ago, and covered. */
+async function leaveOld(play: Play): Promise<void> {
+  await run(play, "sign_directory_heads");
+  const oldest = "select min(occurred_at) from directory_instants where environment = 'sandbox'";
+  await change(
+    play,
+    `update directory_instants set occurred_at = 1 where environment = 'sandbox' and occurred_at = (${oldest})`,
+  );
+}
+
+/** A published rating that is not what decay has made of it. */
+const leaveDecayed = (play: Play) =>
+  change(play, "update agents set republish_at = 1, agent_rating = 0.01 where did = ?", play.provider.did);
 
 export const DIRECTORY: readonly Case[] = [
   listing("no filter", ""),
   listing("status=all", "status=all"),
   listing("status=suspended", "status=suspended"),
-  listing("two capabilities", "capabilities=translation,summarization"),
-  listing("a role", "economic_role=PROVIDER"),
+  listing("two capabilities", "capabilities=translation,summarization", [
+    "capability translation",
+    "capability summarization",
+  ]),
+  listing("a role", "economic_role=PROVIDER", ["role PROVIDER"]),
   listing("a rating", "min_agent_rating=0.5"),
   {
     route: `GET ${PATH}/agents`,
@@ -27,9 +80,8 @@ export const DIRECTORY: readonly Case[] = [
     status: 304,
     ask: async (play) => {
       const path = `${PATH}/agents?limit=20`;
-      const { headers } = await asked(play, path);
       const ask = manage(play.stage, "GET", path);
-      return { ...ask, headers: { ...ask.headers, "If-None-Match": String(headers["etag"]) } };
+      return { ...ask, headers: { ...ask.headers, "If-None-Match": await tagOf(play, path) } };
     },
   },
   {
@@ -44,5 +96,19 @@ export const DIRECTORY: readonly Case[] = [
     filling: true,
     ask: ({ stage }) => manage(stage, "GET", `${PATH}/changes?limit=100`),
   },
-  { route: `GET ${PATH}/head`, status: 200, ask: ({ stage }) => manage(stage, "GET", `${PATH}/head`) },
+  {
+    route: `GET ${PATH}/head`,
+    status: 200,
+    ask: async (play) => {
+      await run(play, "sign_directory_heads");
+      return manage(play.stage, "GET", `${PATH}/head`);
+    },
+  },
+];
+
+export const DIRECTORY_SWEEPS = [
+  { job: "sign_directory_heads", arrange: leaveRecord },
+  { job: "index_directory", arrange: leaveUnindexed },
+  { job: "prune_directory", arrange: leaveOld },
+  { job: "publish_ratings", arrange: leaveDecayed },
 ];

@@ -7,6 +7,7 @@ import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, 
 import type { Stage } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
+import { DIRECTORY_SWEEPS } from "./directory.ts";
 import { leaveDays, restKept, wantKept } from "./disputes.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
@@ -250,6 +251,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "tend_signers", always: 2 },
   { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
+  ...DIRECTORY_SWEEPS,
   { job: "remove_unverified_accounts", arrange: leaveUnverified },
   { job: "prune_account_credentials", arrange: endSession },
   { job: "announce", arrange: leaveUnreached },

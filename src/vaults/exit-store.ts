@@ -14,14 +14,13 @@ const sellsOn = (did: SQL, network: SQL): SQL =>
   sql`(exists (select 1 from agent_markets m where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED')
     and not exists (select 1 from agents a where a.did = ${did} and a.status in ('REVOKED', 'TERMINATED')))`;
 
-/** A dispute counts whatever network it is on, and so does what a vault keeps back for one that has ended. */
+/** A dispute counts whatever network it is on, by what its vault keeps back: while it is open, and until what it came to is paid. */
 const openOn = (did: SQL, network: SQL, now: number): SQL =>
   sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
       and status in ('OPEN', 'PAID') and spent_at is null)
     or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
       and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
-    or exists (select 1 from agents a where a.did = ${did} and a.disputes_open > 0)
-    or exists (select 1 from escrows o where o.did = ${did} and o.owed > 0))`;
+    or exists (select 1 from escrows o where o.did = ${did} and (o.disputed > 0 or o.owed > 0)))`;
 
 const windowsOf = (did: SQL, network: SQL): SQL =>
   sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;
