@@ -712,6 +712,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
     "Who pays it: the vault after an award, the provider's own wallet after a concession or an accepted offer; null for nothing.",
   refund_due: "Until when a refund of the provider's own is awaited; null for none.",
   paid_from_vault: "What was paid out of the vault so far, the bounty included.",
+  refunded_before:
+    "What had been given back of the settlement before the dispute was filed. It is no part of the refund.",
   bounty_owed_by: "The side that owes the bounty; null where neither does.",
   bounty_outstanding: "What of the bounty nobody has paid.",
   filed_at: "When it was filed.",

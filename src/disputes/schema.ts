@@ -109,9 +109,7 @@ export const disputeView = z
     refund_from: z.enum(["vault", "provider"]).register(z.globalRegistry, { id: "RefundSource" }).nullable(),
     refund_due: instant.nullable(),
     paid_from_vault: amount,
-    refunded_before: amount.describe(
-      "What wallets had given back of the settlement before the dispute was filed. It is no part of the refund.",
-    ),
+    refunded_before: amount,
     bounty_owed_by: side.nullable(),
     bounty_outstanding: amount,
     filed_at: instant,
