@@ -72,7 +72,7 @@ ALTER TABLE `last_numbers` ADD `production_at` integer DEFAULT 0 NOT NULL;
 INSERT OR IGNORE INTO directory_feeds (environment, seq, hash, head_seq, pruned_to)
 SELECT environment, max(seq), printf('%064d', 0), max(seq), max(seq) FROM directory_changes GROUP BY environment;
 --> statement-breakpoint
-DELETE FROM directory_changes;
+DELETE FROM directory_changes WHERE seq <= (SELECT f.pruned_to FROM directory_feeds f WHERE f.environment = directory_changes.environment);
 --> statement-breakpoint
 INSERT OR IGNORE INTO directory_entries (did, environment, principal_id, status, listed_as, economic_role, cert_tier, catalog_url, capabilities,
   markets, agent_rating, updated_at, unindexed, terms)

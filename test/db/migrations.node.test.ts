@@ -5,7 +5,7 @@ import { devNull, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
-import { COUNTERPARTIES, insertDispute, insertFirstVersion } from "./first-version.ts";
+import { COUNTERPARTIES, certify, insertDispute, insertFirstVersion } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
@@ -52,7 +52,9 @@ describe("a database of the first version", () => {
     await apply(files[0] ?? "");
     await insertFirstVersion(db());
     for (const file of files.slice(1)) {
-      if (readFileSync(join(folder, file), "utf8").includes("ADD `consumer_evidence`")) await insertDispute(db());
+      const text = readFileSync(join(folder, file), "utf8");
+      if (text.includes("ADD `consumer_evidence`")) await insertDispute(db());
+      if (text.includes("INTO directory_entries")) await certify(db());
       await apply(file);
     }
   }, 60_000);
@@ -162,6 +164,29 @@ describe("a database of the first version", () => {
       { task_id: "tsk_1", intent_id: "pin_1", ...settled, answer: "partial" },
       { task_id: "tsk_2", intent_id: "pin_2", ...settled, answer: null },
     ]);
+  });
+
+  it("brings certified agents into the directory, and nothing twice", async () => {
+    const of = "did, status, listed_as, markets, unindexed";
+    const entries = () => rows(`select ${of} from directory_entries order by environment, updated_at`);
+    const brought = await entries();
+    expect(brought).toEqual([
+      { did: "did:a", status: "ACTIVE", listed_as: "active", markets: '["DE-USDC","GLOBAL-USDC"]', unindexed: 1 },
+      { did: "did:b", status: "SUSPENDED", listed_as: "suspended", markets: "[]", unindexed: 1 },
+    ]);
+    const file =
+      files.find((name) => readFileSync(join(folder, name), "utf8").includes("INTO directory_entries")) ?? "";
+    const again = readFileSync(join(folder, file), "utf8")
+      .split("--> statement-breakpoint")
+      .map((statement) => statement.replace(/^--.*$/gm, "").trim())
+      .filter((statement) => /^(INSERT|DELETE|UPDATE) /.test(statement));
+    expect(again).toHaveLength(5);
+    const recorded = () => rows("select seq, did from directory_changes");
+    const next = "coalesce((select max(pruned_to) from directory_feeds where environment = 'sandbox'), 0) + 1";
+    await db().prepare(`insert into directory_changes values ('sandbox', ${next}, 'did:a', 'updated', 1)`).run();
+    const before = await recorded();
+    await db().batch(again.map((statement) => db().prepare(statement)));
+    expect([await entries(), await recorded()]).toEqual([brought, before]);
   });
 
   it("has of each purchase who answers for its sides, and of a dispute what either handed in", async () => {
