@@ -70,7 +70,8 @@ ALTER TABLE `last_numbers` ADD `production_at` integer DEFAULT 0 NOT NULL;
 --> statement-breakpoint
 -- The feed was read by nobody yet, and its instants were those of moved clocks: it begins anew, behind the last number.
 INSERT OR IGNORE INTO directory_feeds (environment, seq, hash, head_seq, pruned_to)
-SELECT environment, max(seq), printf('%064d', 0), max(seq), max(seq) FROM directory_changes GROUP BY environment;
+SELECT e.value, last, printf('%064d', 0), last, last FROM (SELECT e.value, coalesce((SELECT max(c.seq) FROM directory_changes c
+  WHERE c.environment = e.value), 0) AS last FROM json_each('["sandbox","production"]') e) e;
 --> statement-breakpoint
 DELETE FROM directory_changes WHERE seq <= (SELECT f.pruned_to FROM directory_feeds f WHERE f.environment = directory_changes.environment);
 --> statement-breakpoint

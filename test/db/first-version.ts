@@ -193,18 +193,7 @@ const agent = (did: string, delegatedBy: string | null = null) => ({
   updated_at: 1,
 });
 
-/** As the certificates stood before the directory had entries: two agents have one, and one of them sells on two markets. */
+/** As the certificates stood before the directory had entries: two agents have one. */
 export async function certify(db: D1Database): Promise<void> {
-  const markets = [
-    ["GLOBAL-USDC", "base-sepolia", "ACTIVE"],
-    ["DE-USDC", "base-sepolia", "ACTIVE"],
-    ["DE-USDC", "base", "ACTIVE"],
-    ["FR-USDC", "base-sepolia", "FAILED"],
-  ];
-  const text = `insert or replace into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at)
-    select did, environment, ?, ?, '0x01', ?, 1, 1 from agents where did = 'did:a'`;
-  await db.batch([
-    db.prepare("update agents set certificate_jti = did where did in ('did:a', 'did:b')"),
-    ...markets.map((market) => db.prepare(text).bind(...market)),
-  ]);
+  await db.prepare("update agents set certificate_jti = did where did in ('did:a', 'did:b')").run();
 }

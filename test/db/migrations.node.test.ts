@@ -171,8 +171,8 @@ describe("a database of the first version", () => {
     const entries = () => rows(`select ${of} from directory_entries order by environment, updated_at`);
     const brought = await entries();
     expect(brought).toEqual([
-      { did: "did:a", status: "ACTIVE", listed_as: "active", markets: '["DE-USDC","GLOBAL-USDC"]', unindexed: 1 },
-      { did: "did:b", status: "SUSPENDED", listed_as: "suspended", markets: "[]", unindexed: 1 },
+      { did: "did:a", status: "ACTIVE", listed_as: "active", markets: '["DE-USDC"]', unindexed: 1 },
+      { did: "did:b", status: "SUSPENDED", listed_as: "suspended", markets: '["AT-USDC","DE-USDC"]', unindexed: 1 },
     ]);
     const file =
       files.find((name) => readFileSync(join(folder, name), "utf8").includes("INTO directory_entries")) ?? "";
