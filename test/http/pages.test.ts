@@ -81,6 +81,8 @@ const LISTS: Readonly<
   },
   "/v1/tasks": { path: () => "/v1/tasks?status=open&limit=1" },
   "/v1/payment-intents": { path: () => "/v1/payment-intents?status=SETTLED&limit=1", agent: () => seller },
+  "/v1/directory/agents": { path: () => "/v1/directory/agents?status=all&limit=1" },
+  "/v1/directory/changes": { path: () => "/v1/directory/changes?limit=1" },
   "/v1/markets": { path: () => "/v1/markets?limit=1" },
   "/v1/operator/platforms": {
     path: () => "/v1/operator/platforms?status=ACCREDITED&limit=1",
