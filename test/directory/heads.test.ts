@@ -101,15 +101,26 @@ describe("what is done to the table after a head", () => {
       "update directory_changes set occurred_at = occurred_at + 1 where environment = 'sandbox' and seq = ?",
     ],
     ["a removed record", "delete from directory_changes where environment = 'sandbox' and seq = ?"],
-    ["an inserted record", "update directory_changes set seq = seq + 1000 where environment = 'sandbox' and seq > ?"],
-  ])("%s is shown by recomputing", async (_what, sql) => {
+    ["a removed newest record", "delete from directory_changes where environment = 'sandbox' and seq = ? + 2"],
+    [
+      "a number that is left out",
+      "update directory_changes set seq = seq + 1000 where environment = 'sandbox' and seq > ?",
+    ],
+    [
+      "an inserted record",
+      // Those behind it move on by one: from above, by way of numbers that nobody has.
+      "update directory_changes set seq = -seq - 1 where environment = 'sandbox' and seq > ?",
+      "update directory_changes set seq = -seq where seq < 0",
+      "insert into directory_changes select environment, seq + 1, did, 'updated', occurred_at from directory_changes where environment = 'sandbox' and seq = ?",
+    ],
+  ])("%s is shown by recomputing", async (_what, ...statements) => {
     const fresh = await createWorld();
     for (let n = 0; n < 4; n++) await fresh.consumer();
     await world.run(signDirectoryHeads);
     const head = await read(world, HEAD);
     const kept = (await env.DB.prepare("select * from directory_changes where environment = 'sandbox'").all<Json>())
       .results;
-    await change(sql, head.seq - 2);
+    for (const sql of statements) await change(sql, ...(sql.includes("?") ? [head.seq - 2] : []));
     const now = await recomputed(head.seq + 2_000);
     expect("missing" in now || now.hash !== head.hash || now.seq !== head.seq).toBe(true);
     // The rows come back as they were, for the other cases.
