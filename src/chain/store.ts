@@ -58,6 +58,30 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
     .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
     .where(keyed(key));
 
+/**
+ * Awards that were paid, or that nothing was left of, are looked at anew where a refund or a payout of their settlement is taken back: `keys`, rows of one
+ * column. What is given up stays so.
+ */
+export const doubtPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
+  db
+    .update(chainOperations)
+    .set({
+      status: "waiting",
+      reason: null,
+      wanted: {},
+      nextCheckAt: now,
+      updatedAt: sql`max(${chainOperations.updatedAt} + 1, ${now})`,
+    })
+    .where(
+      and(
+        eq(chainOperations.network, network),
+        eq(chainOperations.kind, "payout"),
+        sql`${chainOperations.subject} in (select d.dispute_id from disputes d
+          where d.settlement_key in (${keys}) and d.network = ${network} and d.refund_from = 'vault')`,
+        sql`(${chainOperations.status} = 'done' or (next_check_at is null and ${chainOperations.status} = 'waiting'))`,
+      ),
+    );
+
 /** The same of several subjects. */
 export const doubtOperations = (
   db: Database,

@@ -64,24 +64,32 @@ export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createR
   return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
 }
 
-/** Whether the second node, too, says that its schedule was cancelled; null where the network has none. What it does not answer is no yes. */
-export async function isCancelledOnSecond(
+/** Whether its schedule was cancelled, by the first node and by the second one, where the network has one. What is not answered is no yes. */
+export async function isCancelled(
   network: Network,
   act: VaultAct,
   asked: Asked,
   rpc: Rpc = createRpc(),
-): Promise<boolean | null> {
-  const { fallback_rpc_url: second } = network;
-  if (second === undefined) return null;
-  const planned = await planAct(rpc, { ...network, rpc_url: second }, act, asked);
-  return planned.ok && planned.value.state === "impossible" && planned.value.reason === "cancelled";
+): Promise<boolean> {
+  const { rpc_url: first, fallback_rpc_url: second } = network;
+  for (const rpc_url of second === undefined ? [first] : [first, second]) {
+    const planned = await planAct(rpc, { ...network, rpc_url }, act, asked);
+    if (!planned.ok || planned.value.state !== "impossible" || planned.value.reason !== "cancelled") return false;
+  }
+  return true;
 }
 
 /** Editions of the contract have vaults of their own: an act on one replaces none on another. */
-export const purposeOf = ({ settlement_contract }: Network, act: VaultAct): string => {
-  const subject = act.kind === "payout" ? act.settlement.key : act.providerDidHash;
-  return `${act.kind}:${settlement_contract.toLowerCase()}:${subject}`;
-};
+export const purposeOf = (network: Network, act: VaultAct): string =>
+  act.kind === "payout"
+    ? purposeOfPayout(network, act.settlement.key)
+    : purposeAbout(network, act.kind, act.providerDidHash);
+
+/** That of a payout, by the settlement's key. */
+export const purposeOfPayout = (network: Network, key: string): string => purposeAbout(network, "payout", key);
+
+const purposeAbout = ({ settlement_contract }: Network, kind: VaultAct["kind"], subject: string): string =>
+  `${kind}:${settlement_contract.toLowerCase()}:${subject}`;
 
 /** What the contract is read for, what that says of the act, and the call towards it. */
 type Reading = {

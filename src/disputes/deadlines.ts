@@ -15,7 +15,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import { applyClaim, applyEffect, uncounted } from "./effects.ts";
-import { countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
+import { awaitRefundOf, countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
@@ -138,6 +138,16 @@ async function refundDecided(
     sight: findRefundSight(db, disputeId),
   });
   const due = refundDue(before.resolvedAt);
+  const earlier = facts.found?.earlier ?? 0;
+  if (earlier > before.refundedBefore) {
+    // Booked since its end: it is no part of what is awaited.
+    const row = { ...before, refundedBefore: earlier };
+    await commitAll(deps, [
+      ...noteRefund(db, before, { refundedBefore: earlier }),
+      awaitRefundOf(deps, row, due - offsetOf(facts)),
+    ]);
+    return row;
+  }
   if (operation?.status === "done") return paid(deps, facts, before, now);
   if (now >= due && isUnpaid(operation, sight, due, offsetOf(facts))) return reopened(deps, facts, before, now);
   // It is not known yet what the chain had at that instant.

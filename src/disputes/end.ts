@@ -73,7 +73,7 @@ export function endDispute(
 }
 
 function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
-  // By now all blocks from before the filing are booked.
+  // What is booked of them later is found by what follows (deadlines.ts, payout.ts).
   const refundedBefore = Math.max(before.refundedBefore, found?.earlier ?? 0);
   const since = Math.max(0, (found?.refunded ?? 0) - refundedBefore);
   const { resolution, refund, from, endedBy, finding = null } = ending;
@@ -168,15 +168,19 @@ function outcomeOf(resolution: Resolution, score: number) {
 
 /** From here the money is on its way: whatever dies, the jobs go on. */
 function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[] {
-  const { network, disputeId, contract, settlementKey, gross, refund, refundedBefore } = row;
+  const { network, disputeId } = row;
   if (row.refundFrom === "vault")
     return [wantAgain(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
   if (row.refundFrom !== "provider") return [];
   // Blocks are of real time.
-  const until = refundDue(now) - (now - Date.now());
-  // Of all that is given back of the settlement.
+  return [awaitRefundOf({ db }, row, refundDue(now) - (now - Date.now()))];
+}
+
+/** Of all that is given back of the settlement so much is awaited. `until`: real time. */
+export function awaitRefundOf({ db }: Pick<Deps, "db">, row: DisputeRow, until: number): Statement {
+  const { network, contract, settlementKey, gross, refund, refundedBefore } = row;
   const amount = Math.min(gross, refundedBefore + refund);
-  return [putAwaitedRefund(db, { network, contract, settlementKey, amount, until }, Date.now())];
+  return putAwaitedRefund(db, { network, contract, settlementKey, amount, until }, Date.now());
 }
 
 /** By how much the clock that rules a dispute is ahead. */

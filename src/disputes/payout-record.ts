@@ -4,9 +4,10 @@ import type { Signer } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
 import { checkAt, noteCheck, putOperation, wantAgain, whileOperation } from "../chain/store.ts";
-import { type ActOnChain, isCancelledOnSecond, type VaultAct } from "../chain/vault-acts.ts";
+import { type ActOnChain, isCancelled, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
+import { instantOfId } from "../core/ids.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
@@ -63,6 +64,15 @@ const owedOf = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
 /** The same as far as the chain is read, for what is paid next. */
 export const leftOf = (at: At, paidOut = at.dispute.paidOut): number => Math.max(0, owedOf(at, paidOut) - at.ahead);
 
+/**
+ * The contract pays no more, by the service's own time: that of the settlement, or of the filing behind it where a moved clock has dated the settlement
+ * later.
+ */
+export const isOver = ({ transaction, dispute }: At): boolean => {
+  const settledAt = Math.min(transaction.settledAt, instantOfId("dsp", dispute.disputeId) ?? transaction.settledAt);
+  return Date.now() > settledAt + PAYOUT_DAYS_MAX * DAY_MS;
+};
+
 /** A part of which wallets have given back since, all or much of it: the rest is another one. */
 export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
   const { db } = deps;
@@ -95,10 +105,11 @@ export async function unfound(deps: Deps, at: At): Promise<boolean> {
 /** Until contributions come, or for good where nothing is owed any more, or the contract pays no more. */
 export async function later(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
-  const { operation, transaction } = at;
+  const { operation } = at;
   const over = owedOf(at) === 0;
   const now = Date.now();
-  if (!over && now > transaction.settledAt + PAYOUT_DAYS_MAX * DAY_MS) return givenUp(deps, at, "expired");
+  // What wallets gave back is booked first.
+  if (leftOf(at) > 0 && isOver(at)) return givenUp(deps, at, "expired");
   await commitAll(deps, [
     whileOperation(db, operation),
     checkAt(db, operation, over ? null : now + (leftOf(at) === 0 ? MINUTE_MS : HOUR_MS), now),
@@ -151,7 +162,12 @@ export async function noted(
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
     checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, { refundStatus: sent }),
+    // The part is kept back as it will be paid, whatever wallets have given back of it.
+    ...progress(deps, at, {
+      ...unpaid(at, part),
+      owed: Math.max(owedOf(at, part.before), part.amount),
+      refundStatus: sent,
+    }),
   ]);
   return driven.state !== "waiting";
 }
@@ -181,6 +197,12 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   return true;
 }
 
+/** A part that was taken for paid, and that the contract does not have after all, is owed again; of another one nothing changes. */
+const unpaid = (at: At, { before }: Part) =>
+  at.operation.status === "done"
+    ? { ...paidColumns(at, before), owed: owedOf(at, before), refundStatus: "owed" as const }
+    : {};
+
 const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
   paidOut,
   bountyPaid: Math.min(dispute.bounty, Math.max(0, paidOut + refunded - dispute.refund)),
@@ -198,14 +220,14 @@ async function failed(deps: Deps, at: At, { part, act, signer }: Driven, reason:
       whileOperation(db, operation),
       wantAgain(db, operation, {}, now),
       checkAt(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
-      ...progress(deps, at, forgotten ? { ...paidColumns(at, booked), owed } : {}),
+      ...progress(deps, at, forgotten ? { ...paidColumns(at, booked), owed } : unpaid(at, part)),
     ]);
     return true;
   }
   if (reason === "cancelled") {
     // One node alone may see the payment and the schedule in blocks of their own.
     const asked = { by: () => signer.address(), known: knownOf(operation) };
-    if ((await isCancelledOnSecond(on, act, asked)) !== false) return givenUp(deps, at, reason);
+    if (await isCancelled(on, act, asked)) return givenUp(deps, at, reason);
   }
   await commitAll(deps, [
     whileOperation(db, operation),
@@ -220,9 +242,10 @@ function progress(deps: Deps, { dispute, escrow, now }: At, set: Partial<Dispute
   const { db } = deps;
   const row: DisputeRow = { ...dispute, ...set };
   const claim = { disputed: 0, owed: row.owed - dispute.owed };
+  const noted = { ...set, refundedBefore: row.refundedBefore };
   const changed = Object.keys(set).some((name) => row[name as keyof DisputeRow] !== dispute[name as keyof DisputeRow]);
   return [
-    ...(changed ? [...noteRefund(db, dispute, set), ...told(deps, row, now)] : []),
+    ...(changed ? [...noteRefund(db, dispute, noted), ...told(deps, row, now)] : []),
     ...(claim.owed !== 0 && escrow
       ? [...moveClaim(db, escrow, claimed(escrow, claim), claim), wantReserve(db, dispute)]
       : []),

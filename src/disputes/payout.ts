@@ -5,10 +5,9 @@ import type { Signer } from "../chain/gateway.ts";
 import { networkNamed, onEdition } from "../chain/networks.ts";
 import { findOperation, findUnchecked, wantAgain, whileOperation } from "../chain/store.ts";
 import { readVault } from "../chain/surplus.ts";
-import { driveAct, hasAct, purposeOf, type SettlementFacts, type VaultAct } from "../chain/vault-acts.ts";
+import { driveAct, hasAct, isCancelled, purposeOfPayout, type VaultAct } from "../chain/vault-acts.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { DAY_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { findTransaction } from "../facilitation/store.ts";
@@ -20,6 +19,7 @@ import {
   dropped,
   givenUp,
   hasPaid,
+  isOver,
   knownOf,
   later,
   leftOf,
@@ -61,25 +61,30 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   if (at === "unavailable") return false;
   const { operation, transaction, on } = at;
   const begun = partOf(operation);
-  const part = begun ?? (await nextPart(at));
+  const over = operation.status !== "done" && isOver(at);
+  const part = begun ?? (over ? null : await nextPart(at));
   if (part === "unavailable") return false;
   if (part === null) return later(deps, at);
   const facts = await settlementFacts(deps, transaction, on, part.before);
-  if (facts === "unavailable") return false;
-  if (facts === "unknown") return unfound(deps, at);
-  const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
   const tools = { chain: deps.chain, signer: signerOn(deps.env, "arbiter", name) };
-  if (operation.status !== "done") {
-    const over = isOver(at, facts);
-    if (over && !begun) return givenUp(deps, at, "expired");
-    if (over || !partStands(part.amount, leftOf(at, part.before), at.dispute.partsRemade)) {
-      const fate = await fateOf(at, act, tools.signer, until);
-      if (fate === "unknown") return false;
-      if (fate === "paid") return hasPaid(deps, at, part, null);
-      if (over) return givenUp(deps, at, "expired");
-      await dropped(deps, at, part);
-      return drive(deps, name, disputeId, until);
-    }
+  if (facts === "unavailable") return false;
+  if (facts === "unknown") {
+    if (!over) return unfound(deps, at);
+    const left = await isLeft(at, tools.signer, until);
+    return left && givenUp(deps, at, "expired");
+  }
+  const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
+  if (
+    over ||
+    (operation.status !== "done" && !partStands(part.amount, leftOf(at, part.before), at.dispute.partsRemade))
+  ) {
+    const fate = await fateOf(at, act, tools.signer, until);
+    if (fate === "unknown") return false;
+    if (fate === "paid") return hasPaid(deps, at, part, null);
+    if (fate === "cancelled") return givenUp(deps, at, "cancelled");
+    if (over) return givenUp(deps, at, "expired");
+    await dropped(deps, at, part);
+    return drive(deps, name, disputeId, until);
   }
   if (!begun) {
     await begin(deps, at, part);
@@ -96,7 +101,8 @@ async function readAt(deps: Deps, name: string, disputeId: string): Promise<At |
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
   const network = networkNamed(deps.config.networks, name);
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
-  const { dispute } = found;
+  // What was booked of the time before the filing only since its end is noted with what follows.
+  const dispute = { ...found.dispute, refundedBefore: Math.max(found.dispute.refundedBefore, found.earlier) };
   if (!on || dispute.refundFrom !== "vault") return null;
   const now = deps.clock.now() + found.clockOffsetMs;
   // Of one that is done nothing is paid any more.
@@ -106,22 +112,26 @@ async function readAt(deps: Deps, name: string, disputeId: string): Promise<At |
   return { operation, dispute, transaction, escrow, on, refunded, ahead, booked, now };
 }
 
-/** The contract pays no more: by its own time of the settlement, or by ours where that is earlier. */
-const isOver = ({ transaction }: At, { settledAt }: SettlementFacts): boolean =>
-  Date.now() > Math.min(transaction.settledAt, settledAt * SECOND_MS) + PAYOUT_DAYS_MAX * DAY_MS;
+/** Whether nothing of a part is on its way any more: what is scheduled of it is not executed, and the authority forgets it. */
+async function isLeft({ on, transaction }: At, signer: Signer, until: number): Promise<boolean> {
+  const withdrawn = await signer.withdraw(purposeOfPayout(on, transaction.settlementKey), until);
+  return withdrawn.ok && withdrawn.value.state === "clear";
+}
 
-/** Of a part that is not to be paid any more: what is scheduled of it is not executed, and the authority forgets it. */
+/** What became of a part that is not to be paid any more. */
 async function fateOf(
-  { on }: At,
+  at: At,
   act: Extract<VaultAct, { kind: "payout" }>,
   signer: Signer,
   until: number,
-): Promise<"paid" | "clear" | "unknown"> {
-  const withdrawn = await signer.withdraw(purposeOf(on, act), until);
-  if (!withdrawn.ok || withdrawn.value.state !== "clear") return "unknown";
+): Promise<"paid" | "cancelled" | "clear" | "unknown"> {
+  const { on, operation } = at;
+  if (!(await isLeft(at, signer, until))) return "unknown";
   const has = await hasAct(on, act);
   if (!has.ok) return "unknown";
-  return has.value ? "paid" : "clear";
+  if (has.value) return "paid";
+  const asked = { by: () => signer.address(), known: knownOf(operation) };
+  return asked.known !== null && (await isCancelled(on, act, asked)) ? "cancelled" : "clear";
 }
 
 /** Null where nothing is owed, or the vault holds nothing: later contributions pay. */

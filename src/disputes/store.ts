@@ -3,6 +3,7 @@
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { instantOfId } from "../core/ids.ts";
+import { SECOND_MS } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { DisputeStatus } from "../core/vocabulary.ts";
 import {
@@ -54,6 +55,10 @@ const refundedOf = (table: "disputes" | "transactions", further: SQL = sql``): S
 /** `refunded`: what wallets gave back of its settlement. `earlier`: what of it in blocks from before the filing, booked by then or not. */
 type Refunded = { readonly refunded: number; readonly earlier: number };
 
+/** Its id is drawn by real time, which blocks are of, in whole seconds: one of its own second may be behind it. */
+const secondOf = (disputeId: string): number =>
+  Math.floor((instantOfId("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
+
 /** The same, with what wallets gave back: base units. */
 export const findRefundedDispute = (db: Database, disputeId: string): Read<(FoundDispute & Refunded) | null> =>
   readOne(
@@ -61,8 +66,7 @@ export const findRefundedDispute = (db: Database, disputeId: string): Read<(Foun
       .select({
         ...shown(disputeId),
         refunded: refundedOf("disputes").as("refunded"),
-        // Its id is drawn by real time, which blocks are of.
-        earlier: refundedOf("disputes", sql`and r.mined_at <= ${instantOfId("dsp", disputeId) ?? 0}`).as("earlier"),
+        earlier: refundedOf("disputes", sql`and r.mined_at < ${secondOf(disputeId)}`).as("earlier"),
       })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),

@@ -1,8 +1,8 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
 import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Environment, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
@@ -137,6 +137,15 @@ const formerBefore = (wallet: string): SQL<string> => {
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
+/** Whether a vault of an agent keeps something back for disputes. */
+export const keepsBack = (did: string, environment: Environment): SQL =>
+  sql`exists (select 1 from escrows k where k.did = ${did} and k.environment = ${environment} and (k.disputed > 0 or k.owed > 0))`;
+export const findKeptBack = (db: Database, did: string, environment: Environment): Read<boolean> =>
+  read(
+    db.select({ kept: sql<number>`${keepsBack(did, environment)}`.as("kept") }).from(sql`(select 1)`),
+    ([row]) => row?.kept === 1,
+  );
+
 /** An escrow whose vault is the one of another edition. Refused where it has moved on meanwhile. */
 export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
@@ -144,7 +153,15 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
     db
       .update(escrows)
       .set({ ...after, formerWallets: formerBefore(after.operationalWallet) })
-      .where(and(keyed(before), eq(escrows.vault, before.vault), eq(escrows.balance, before.balance))),
+      .where(
+        and(
+          keyed(before),
+          eq(escrows.vault, before.vault),
+          eq(escrows.balance, before.balance),
+          eq(escrows.disputed, before.disputed),
+          eq(escrows.owed, before.owed),
+        ),
+      ),
   );
 
 /** Its provider leaves: from now on the vault has no threshold. */

@@ -5,6 +5,7 @@ import type { Network } from "../chain/networks.ts";
 import {
   type AwaitedRefund,
   awaitRefundsAgain,
+  doubtPayouts,
   endPaidRefunds,
   failUnpaidRefund,
   findUnpaidRefunds,
@@ -59,6 +60,7 @@ export function takeRefundsBack(db: Database, { network }: Network, behind: numb
   return [
     awaitRefundsAgain(db, network, behind, now),
     touchRefunds(db, network, refundedBehind(network, behind), now),
+    doubtPayouts(db, network, refundedBehind(network, behind), now),
     forgetRefunds(db, network, behind),
   ];
 }

@@ -2,11 +2,13 @@
 // next step books what came back in other blocks, and compares the settlements that were facilitated (settlements.ts).
 import type { BlockRef } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
+import { doubtPayouts } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { commit, present, readBatch } from "../db/batch.ts";
+import { commit, type Database, present, readBatch, type Statement } from "../db/batch.ts";
 import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
+import { keysIn } from "../escrow/refund-store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { gainStatements } from "./book.ts";
 import { takeRefundsBack } from "./refunds.ts";
@@ -54,10 +56,16 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     ...takeWalletsBack(db, network, touched),
     recheckBehind(db, name, kept.number),
     ...reverseLines(db, lines),
+    ...payoutsOf(db, name, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),
   ]);
   return true;
+}
+
+function payoutsOf(db: Database, network: string, lines: readonly LedgerLine[]): Statement[] {
+  const keys = lines.flatMap(({ kind, settlementKey }) => (kind === "payout" && settlementKey ? [settlementKey] : []));
+  return keys.length === 0 ? [] : [doubtPayouts(db, network, keysIn(keys), Date.now())];
 }
 
 /** What was read behind the kept block was of another chain: nothing counts as seen later than it. */

@@ -22,7 +22,7 @@ import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { whileInStates } from "../escrow/store.ts";
+import { findKeptBack, whileInStates } from "../escrow/store.ts";
 import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -45,6 +45,7 @@ const factsOf = ({ db, tenant, now, deps }: ManagementCall, did: string, named: 
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
+  keepsBack: findKeptBack(db, did, "sandbox"),
   open: findOpen(db, { did, environment: "sandbox" }, { now, ahead: aheadOf(deps.clock) }, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
   principal: findNextPrincipal(db, tenant, did, named),
@@ -100,7 +101,7 @@ async function promote(
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
   const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: aheadOf(deps.clock) };
-  refuseOpen(agent, await openOf(call, did, facts, openAt));
+  refuseOpen(agent, facts, await openOf(call, did, facts, openAt));
   refuseLeftBehind(facts.delegator);
   const principal = nextPrincipal(facts, now);
   refuseHolder(facts.holder);
@@ -233,7 +234,9 @@ function refuseInactive(before: AidSource, now: number): void {
   throw new ServiceError("invalid_status", { message, detail: shown });
 }
 
-function refuseOpen({ disputesOpen: disputes }: AgentRow, { intents, tasks }: Facts["open"]): void {
+/** A dispute is not over either while the vault keeps something back for what it came to (DSP-15). */
+function refuseOpen({ disputesOpen }: AgentRow, { keepsBack }: Facts, { intents, tasks }: Facts["open"]): void {
+  const disputes = Math.max(disputesOpen, keepsBack ? 1 : 0);
   if (intents + tasks + disputes === 0) return;
   const message = "The agent has something open in the sandbox, which has to end first.";
   throw new ServiceError("invalid_status", { message, detail: { open: { intents, tasks, disputes } } });

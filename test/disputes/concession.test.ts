@@ -96,6 +96,17 @@ describe.each(Object.entries(PROMISES))("a provider that %s", (_what, promise) =
   });
 });
 
+it("a provider whose sandbox vault keeps something back is not promoted", async () => {
+  const one = await filed();
+  const { did } = one.provider;
+  expectStatus(await act(world, one.provider, one.id, "concede"), 200);
+  const body = { environment: "production" };
+  const promote = () => world.call("POST", `/v1/agents/${did}/environment`, { key: world.liveKey, body });
+  const refused = await promote();
+  expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
+  expect(refused.body.detail.open).toMatchObject({ disputes: 1 });
+});
+
 it("a provider that leaves gets nothing before what it conceded is paid", async () => {
   const one = await filed();
   const { did } = one.provider;
@@ -151,6 +162,26 @@ describe("what was given back before the dispute", () => {
     await endDays(world);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "owed", refund_from: "provider" });
     await refundOf(one.fac.transaction_id, 10_000_000);
+    await follow(world);
+    await endDays(world);
+    expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid" });
+  });
+
+  it("pays no concession where it was booked after that", async () => {
+    const pair = await pairOf(world);
+    await deposit(pair.provider.did, 60_000_000);
+    const bought = await facilitated(world, pair, "40.00");
+    await refundOf(bought.fac.transaction_id, 20_000_000);
+    // Blocks are of whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const dispute = expectStatus(await file(world, bought, { disputed_amount: "20.00" }), 201);
+    const one = { ...bought, id: dispute.dispute_id as string };
+    expectStatus(await act(world, one.provider, one.id, "concede"), 200);
+    await follow(world);
+    await endDays(world);
+    expect(await read(world, one.consumer, one.id)).toMatchObject({ refunded_before: "20.00", refund_status: "owed" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(20_000_000);
+    await refundOf(bought.fac.transaction_id, 20_000_000);
     await follow(world);
     await endDays(world);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid" });

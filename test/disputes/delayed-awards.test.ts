@@ -109,6 +109,15 @@ describe("an award whose payout waits", () => {
     expect(await heldBy(one.provider.did, LAB)).toBe(held);
   });
 
+  it("is not scheduled anew where the guardian has cancelled it, and much was given back meanwhile", async () => {
+    const one = await awarded();
+    await cancelLast();
+    await refundOf(one.transaction, 1_000_000, LAB);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
+  });
+
   it("is not paid where the provider has given all of it back meanwhile, as soon as the chain shows it", async () => {
     const one = the("given back");
     const held = await heldBy(one.provider.did, LAB);

@@ -2,7 +2,11 @@
 // do not know the settlement any more, and the end of the contract's 400 days. The network `lab-stalled` belongs to this file alone.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
+import type { Network } from "../../src/chain/networks.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
+import { findPlace } from "../../src/disputes/store.ts";
+import { takeRefundsBack } from "../../src/follower/refunds.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -64,6 +68,16 @@ async function givesBack({ fac }: Case, amount: number): Promise<void> {
   await follow(world, LAB);
 }
 
+/** No node has a transaction any more. */
+const forgets = (tx: string) =>
+  spoil(
+    LAB,
+    ...["eth_getTransactionReceipt", "eth_getTransactionByHash"].map(
+      (method) => ({ method, times: 1_000, how: "answer", result: null, first: tx }) as const,
+    ),
+  );
+const followed = async () => (await readBatch(world.deps.db, { place: findPlace(world.deps.db, LAB) })).place;
+
 describe("what is given back while a part waits", () => {
   it("does not put the part off where it is little, however often it comes", async () => {
     const one = await scheduled();
@@ -118,15 +132,23 @@ describe("what is given back while a part waits", () => {
   });
 });
 
-describe("a settlement that no node has any more", () => {
-  const forgets = (tx: string) =>
-    spoil(
-      LAB,
-      ...["eth_getTransactionReceipt", "eth_getTransactionByHash"].map(
-        (method) => ({ method, times: 1_000, how: "answer", result: null, first: tx }) as const,
-      ),
-    );
+describe("what a reorganisation takes away", () => {
+  it("is owed again where it had paid an award", async () => {
+    const one = await scheduled();
+    const { bookedBlock: before = 0 } = (await followed()) ?? {};
+    await givesBack(one, AWARD);
+    await again(one);
+    await again(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "0.00" });
+    expect((await operationOf(one)).next_check_at).toBeNull();
+    await commit(world.deps.db, takeRefundsBack(world.deps.db, { network: LAB } as Network, before));
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await operationOf(one)).toMatchObject({ status: "waiting", wanted: { before: "0", amount: String(AWARD) } });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
+  });
+});
 
+describe("a settlement that no node has any more", () => {
   it("gives up no award: it is looked for again, an operator is told after an hour, and it is paid once it is found", async () => {
     const one = await awarded();
     await forgets(one.tx);
@@ -181,6 +203,30 @@ describe("the end of the contract's 400 days", () => {
     await givesBack(both, 1_000_000);
     await again(both);
     await isGivenUp(both, held);
+  });
+
+  it("ends an award of which no node has the settlement any more", async () => {
+    const one = await scheduled();
+    const held = await heldBy(one.provider.did, LAB);
+    await older(one);
+    await forgets(one.tx);
+    await again(one);
+    await spoil(LAB);
+    await isGivenUp(one, held);
+  });
+
+  it("is not believed of a node's block times", async () => {
+    const one = await awarded();
+    const receipt = await rpc<Json>(LAB, "eth_getTransactionReceipt", [one.tx]);
+    const logs = receipt["logs"].map((log: Json) => ({ ...log, blockTimestamp: "0x0" }));
+    const result = { ...receipt, logs };
+    await spoil(LAB, { method: "eth_getTransactionReceipt", times: 1_000, how: "answer", result, first: one.tx });
+    await again(one);
+    expect((await operationOf(one)).status).toBe("waiting");
+    await spoil(LAB);
+    await again(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "sent" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
   });
 
   it("is not believed of the contract alone: the award is tried again each hour", async () => {
