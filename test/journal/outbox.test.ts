@@ -112,9 +112,10 @@ describe("a change that was committed", () => {
     const quiet = await createWorld({ OUTBOX_QUEUE: OUTBOX_QUEUE as never } as Partial<Env>);
     await quiet.agent("CONSUMER");
     expect(sent.length).toBeGreaterThan(0);
-    for (const message of sent) {
-      expect(message).toEqual({ kind: "hand_on_events", activityOf: [quiet.platformId] });
-    }
+    const told = { kind: "hand_on_events", activityOf: [quiet.platformId] };
+    for (const message of sent) expect(message).toMatchObject(told);
+    // Of the activation, which the directory shows.
+    expect(sent.at(-1)).toEqual({ ...told, listedIn: ["sandbox"] });
     await (rawEnv as unknown as Env).OUTBOX_QUEUE.send({ kind: "hand_on_events" });
     await expect.poll(marked, { timeout: 15_000 }).toBeGreaterThan(before);
     const [newest] = (await world.deps.db.select().from(events)).toSorted((a, b) => b.seq - a.seq);
