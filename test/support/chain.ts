@@ -36,9 +36,19 @@ export async function spoil(network: string, ...spoils: readonly Spoil[]): Promi
   await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
 }
 
-/** Names the gas, so that the node makes no dry run and a refused call is mined as reverted. */
-export const submit = (network: string, from: string, to: string, data: string): Promise<string> =>
-  rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+/**
+ * Names the gas, so that the node makes no dry run and a refused call is mined as reverted. Files that run at once share the accounts: where two of them
+ * send at one moment, the node gives both the same nonce and refuses one.
+ */
+export async function submit(network: string, from: string, to: string, data: string): Promise<string> {
+  for (let left = 5; ; left--) {
+    try {
+      return await rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
+    } catch (thrown) {
+      if (left === 0 || !String(thrown).includes("replacement transaction underpriced")) throw thrown;
+    }
+  }
+}
 
 export async function send(network: string, from: string, to: string, data: string): Promise<string> {
   const hash = await submit(network, from, to, data);
