@@ -124,8 +124,9 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/transactions (since=2026-01-01T00:00:00Z)": read(30, 32 * KIB),
   "POST /v1/agents/{did}/certificate": mutation(20, 13, 4 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/rotate-key": mutation(22, 22, 6 * KIB, { objects: 3 }),
+  // What the sandbox's vault keeps back for disputes is two rows.
   // Both environments: a market and an escrow in each, on one vault; each write that the consumer has not is one of theirs or a count.
-  "POST /v1/agents/{did}/environment": mutation(42, 23, 6 * KIB, { objects: 1 }),
+  "POST /v1/agents/{did}/environment": mutation(44, 23, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/environment (a consumer)": mutation(34, 23, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer": mutation(23, 22, 6 * KIB, { objects: 1 }),
   "POST /v1/agents/{did}/transfer (Idempotency-Key)": mutation(24, 24, 6 * KIB, { objects: 3 }),

@@ -31,7 +31,7 @@ const asked = async ({ stage }: Play, path: string) => must(stage, manage(stage,
 
 /** The page's tag once what the cases before have left is done: while a cascade is unfinished there is none. */
 async function tagOf(play: Play, path: string): Promise<string> {
-  await run(play, "end_attestations");
+  for (const job of ["end_attestations", "index_directory"]) await run(play, job);
   for (let before = ""; ; await sleep(200)) {
     const tag = (await asked(play, path)).headers["etag"];
     if (typeof tag === "string" && tag === before) return tag;

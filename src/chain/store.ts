@@ -76,8 +76,9 @@ export const doubtPayouts = (db: Database, network: string, keys: SQL, now: numb
       and(
         eq(chainOperations.network, network),
         eq(chainOperations.kind, "payout"),
-        sql`${chainOperations.subject} in (select d.dispute_id from disputes d
-          where d.settlement_key in (${keys}) and d.network = ${network} and d.refund_from = 'vault')`,
+        // From the network's awards to their disputes: a reorganisation is rare, and each dispute would pay for an index.
+        sql`exists (select 1 from disputes d where d.dispute_id = ${chainOperations.subject}
+          and d.settlement_key in (${keys}) and d.network = ${network} and d.refund_from = 'vault')`,
         sql`(${chainOperations.status} = 'done' or (next_check_at is null and ${chainOperations.status} = 'waiting'))`,
       ),
     );

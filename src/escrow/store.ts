@@ -138,7 +138,7 @@ const formerBefore = (wallet: string): SQL<string> => {
 };
 
 /** Whether a vault of an agent keeps something back for disputes. */
-export const keepsBack = (did: string, environment: Environment): SQL =>
+const keepsBack = (did: string, environment: Environment): SQL =>
   sql`exists (select 1 from escrows k where k.did = ${did} and k.environment = ${environment} and (k.disputed > 0 or k.owed > 0))`;
 export const findKeptBack = (db: Database, did: string, environment: Environment): Read<boolean> =>
   read(

@@ -5,7 +5,6 @@ import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { keepsBack } from "../escrow/store.ts";
 import type { OpenAt } from "../intents/list-store.ts";
 import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
 import { hasNothingOpen } from "../tasks/open-store.ts";
@@ -71,7 +70,6 @@ export const whilePromotable = (
   and(
     eq(agents.environment, "sandbox"),
     eq(agents.disputesOpen, 0),
-    sql`not ${keepsBack(did, "sandbox")}`,
     // What the sandbox writes meanwhile is read before it is left behind: a column that stays as it was is not written.
     eq(agents.endsAt, agent.endsAt),
     eq(agents.ratingInteractions, agent.ratingInteractions),

@@ -92,7 +92,7 @@ export const disputes = sqliteTable(
       .on(t.providerPlatformId, t.environment, t.filedAt, t.disputeId)
       .where(sql`provider_platform_id = consumer_platform_id`),
     index("disputes_by_provider").on(t.providerDid, t.environment, t.filedAt, t.disputeId),
-    index("disputes_refunded").on(t.settlementKey, t.network).where(sql`refund_from is not null`),
+    index("disputes_refunded").on(t.settlementKey, t.network).where(sql`refund_from = 'provider'`),
     index("disputes_by_consumer").on(t.consumerDid, t.environment, t.filedAt, t.disputeId),
   ],
 );
