@@ -148,6 +148,8 @@ export type Reading = {
   rowsRead: number;
   rowsWritten: number;
   sql: string[];
+  /** The rows that each statement wrote. */
+  written: number[];
 };
 export type Meter = {
   readonly d1: D1Database;
@@ -194,6 +196,7 @@ export function readingOf({ trips, refused }: Cost): Reading {
     rowsRead: sumOf(each, ({ rowsRead }) => rowsRead),
     rowsWritten: sumOf(each, ({ rowsWritten }) => rowsWritten),
     sql: each.map(({ sql }) => sql),
+    written: each.map(({ rowsWritten }) => rowsWritten),
   };
 }
 

@@ -60,18 +60,12 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
 
 /**
  * Awards that were paid, or that nothing was left of, are looked at anew where a refund or a payout of their settlement is taken back: `keys`, rows of one
- * column. What is given up stays so.
+ * column. Whether the part that was paid last is paid still, the contract tells. What is given up stays so.
  */
 export const doubtPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(chainOperations)
-    .set({
-      status: "waiting",
-      reason: null,
-      wanted: {},
-      nextCheckAt: now,
-      updatedAt: sql`max(${chainOperations.updatedAt} + 1, ${now})`,
-    })
+    .set({ nextCheckAt: now, checks: 0, updatedAt: sql`max(${chainOperations.updatedAt} + 1, ${now})` })
     .where(
       and(
         eq(chainOperations.network, network),

@@ -176,7 +176,8 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  if (operation.status === "done" && txHash === null) {
+  // Of one that is done, and of which a reorganisation took a refund away, the rest is another part.
+  if (operation.status === "done" && txHash === null && owedOf(at) === 0) {
     const checks = operation.checks + 1;
     await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
     return true;

@@ -137,12 +137,14 @@ const formerBefore = (wallet: string): SQL<string> => {
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
-/** Whether a vault of an agent keeps something back for disputes. */
-const keepsBack = (did: string, environment: Environment): SQL =>
-  sql`exists (select 1 from escrows k where k.did = ${did} and k.environment = ${environment} and (k.disputed > 0 or k.owed > 0))`;
+/** Whether a vault of an agent keeps something back for disputes, by the expression that names the agent. `further`: which of its vaults. */
+export const keepsBack = (did: SQL, further: SQL = sql``): SQL =>
+  sql`exists (select 1 from escrows k where k.did = ${did} ${further} and (k.disputed > 0 or k.owed > 0))`;
 export const findKeptBack = (db: Database, did: string, environment: Environment): Read<boolean> =>
   read(
-    db.select({ kept: sql<number>`${keepsBack(did, environment)}`.as("kept") }).from(sql`(select 1)`),
+    db
+      .select({ kept: sql<number>`${keepsBack(sql`${did}`, sql`and k.environment = ${environment}`)}`.as("kept") })
+      .from(sql`(select 1)`),
     ([row]) => row?.kept === 1,
   );
 

@@ -3,10 +3,14 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
+import { keepsBack } from "../escrow/store.ts";
 
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
-/** `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of the last dispute window. */
+/**
+ * `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of
+ * the last dispute window.
+ */
 export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 
 /** By the expressions that name the vault. A market that failed sells nothing. */
@@ -20,7 +24,7 @@ const openOn = (did: SQL, network: SQL, now: number): SQL =>
       and status in ('OPEN', 'PAID') and spent_at is null)
     or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
       and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
-    or exists (select 1 from escrows o where o.did = ${did} and (o.disputed > 0 or o.owed > 0)))`;
+    or ${keepsBack(did)})`;
 
 const windowsOf = (did: SQL, network: SQL): SQL =>
   sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;

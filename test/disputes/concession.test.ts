@@ -128,16 +128,23 @@ it("a provider that leaves gets nothing before what it conceded is paid", async 
 });
 
 describe("what was given back before the dispute", () => {
-  const early = async () => {
+  /** Half is given back, then the rest is disputed. */
+  const filedBehind = async (between: () => Promise<unknown>) => {
     const pair = await pairOf(world);
     await deposit(pair.provider.did, 60_000_000);
     const bought = await facilitated(world, pair, "40.00");
     await refundOf(bought.fac.transaction_id, 20_000_000);
-    await follow(world);
+    await between();
     const dispute = expectStatus(await file(world, bought, { disputed_amount: "20.00" }), 201);
-    expect(dispute).toMatchObject({ refunded_before: "20.00" });
     return { ...bought, dispute, id: dispute.dispute_id as string };
   };
+  const early = async () => {
+    const one = await filedBehind(() => follow(world));
+    expect(one.dispute).toMatchObject({ refunded_before: "20.00" });
+    return one;
+  };
+  // Blocks are of whole seconds.
+  const unbooked = () => filedBehind(() => new Promise((resolve) => setTimeout(resolve, 1_100)));
 
   it("is no part of an award about the rest", async () => {
     const one = await early();
@@ -168,35 +175,21 @@ describe("what was given back before the dispute", () => {
   });
 
   it("pays no concession where it was booked after that", async () => {
-    const pair = await pairOf(world);
-    await deposit(pair.provider.did, 60_000_000);
-    const bought = await facilitated(world, pair, "40.00");
-    await refundOf(bought.fac.transaction_id, 20_000_000);
-    // Blocks are of whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    const dispute = expectStatus(await file(world, bought, { disputed_amount: "20.00" }), 201);
-    const one = { ...bought, id: dispute.dispute_id as string };
+    const one = await unbooked();
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await follow(world);
     await endDays(world);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refunded_before: "20.00", refund_status: "owed" });
     expect((await escrowOf(one.provider.did)).owed).toBe(20_000_000);
-    await refundOf(bought.fac.transaction_id, 20_000_000);
+    await refundOf(one.fac.transaction_id, 20_000_000);
     await follow(world);
     await endDays(world);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid" });
   });
 
   it("counts by its block where it was booked after the filing", async () => {
-    const pair = await pairOf(world);
-    await deposit(pair.provider.did, 60_000_000);
-    const bought = await facilitated(world, pair, "40.00");
-    await refundOf(bought.fac.transaction_id, 20_000_000);
-    // Blocks are of whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    const dispute = expectStatus(await file(world, bought, { disputed_amount: "20.00" }), 201);
+    const one = await unbooked();
     await follow(world);
-    const one = { ...bought, id: dispute.dispute_id as string };
     await arbitrated(world, one);
     expectStatus(await resolve(world, one.id, { resolution: "upheld" }), 200);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refunded_before: "20.00" });

@@ -11,6 +11,7 @@ import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { payOnChain, rpc, spoil } from "../support/chain.ts";
+import { withHeldQueue } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { arbitrated, escrowOf, file, payOut, read, resolve } from "./support.ts";
 
@@ -21,7 +22,8 @@ type Case = Awaited<ReturnType<typeof awarded>>;
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  // Nothing is sent to the chain beside it.
+  world = withHeldQueue(await createWorld({ NETWORKS: env.NETWORKS }));
 });
 
 /** Filed and decided; its payout is not begun. */
@@ -240,5 +242,36 @@ describe("the end of the contract's 400 days", () => {
     await older(one);
     await again(one);
     await isGivenUp(one, BALANCE + Number(one.fac.escrow_credited) * 1e6);
+  });
+});
+
+// Last, because the arbiter's transactions behind the block are gone with it.
+describe("a payout that a reorganisation takes away", () => {
+  it("is paid again, once, and told as owed meanwhile", async () => {
+    const one = await scheduled();
+    await pass(DELAYS.payOut + 60);
+    await follow(world, LAB);
+    const before = await rpc<string>(LAB, "evm_snapshot", []);
+    await again(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
+    await follow(world, LAB);
+    const held = await heldBy(one.provider.did, LAB);
+    // As long after it as a check would still have come by itself.
+    await rows("update chain_operations set next_check_at = null where kind = 'payout' and subject = ?", one.id);
+    await rpc(LAB, "evm_revert", [before]);
+    await rpc(LAB, "anvil_mine", ["0x8"]);
+    expect(await heldBy(one.provider.did, LAB)).toBe(held + AWARD);
+    await follow(world, LAB);
+    await follow(world, LAB);
+    expect((await operationOf(one)).next_check_at).not.toBeNull();
+    await pass(DELAYS.payOut + 60);
+    // The first run finds its transaction waiting, and a later one sends it again.
+    for (let run = 0; run < 3; run++) {
+      await dueNow(one);
+      await payOut(world, one.id, LAB);
+    }
+    expect(await heldBy(one.provider.did, LAB)).toBe(held);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 });
