@@ -108,6 +108,7 @@ describe("a transaction that the pool has lost", () => {
 
   it("is forgotten once its block is a quarter of an hour old", async () => {
     const hash = await submitted(registration());
+    await expect.poll(() => isMined(hash)).toBe(true);
     await tend();
     expect(await keptHashes(LAB)).toContain(hash);
     await ageSent(LAB, 15 * 60 * SECOND_MS + 1);

@@ -49,7 +49,7 @@ const shell = (text: string) => play("bash", ["--norc", "-euo", "pipefail", "-c"
 describe("the code blocks", () => {
   it("are those that a test here compares, beside the drawing of the flow", () => {
     const languages = [...README.matchAll(/^```(\w*)\n[\s\S]*?^```$/gm)].map(([, language]) => language);
-    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "mermaid"]);
+    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "sh", "mermaid"]);
   });
 
   it("of a shell name commands that there are, with nothing but a comment behind them", () => {
@@ -85,6 +85,18 @@ describe("the first call", () => {
       expect.stringMatching(requestId),
     ]);
     expect({ ...sent, request_id: "" }).toEqual({ ...shown, request_id: "" });
+  }, 30_000);
+});
+
+describe("the directory", () => {
+  it("is listed and followed by what README sends, in the shell of the first call", async () => {
+    const [named = ""] = blockWith("sh", "/v1/principals").split(/^curl/m);
+    const [listing = "", feed = ""] = blockWith("sh", "/v1/directory/agents").split(/(?=^curl.*changes)/m);
+    for (const call of [listing, feed]) {
+      const { code, output } = await shell(named + call);
+      expect(code, output).toBe(0);
+      expect(JSON.parse(output)).toMatchObject({ data: expect.any(Array), has_more: expect.any(Boolean) });
+    }
   }, 30_000);
 });
 
