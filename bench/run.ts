@@ -10,7 +10,8 @@ import { parseArgs } from "node:util";
 import { measureBundle } from "./bundle.ts";
 import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
-import { isSweep, settleCascades } from "./cases/sweeps.ts";
+import { settleCascades } from "./cases/drain.ts";
+import { isSweep } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
 import {
   checkBundle,

@@ -1,5 +1,5 @@
 // Measures the suspension of a principal by the number of its agents: what the answer waits for, and what all slices cost until the last.
-import { settleCascades } from "./cases/sweeps.ts";
+import { settleCascades } from "./cases/drain.ts";
 import { copiesOfAgent, copiesOfTrade, copyRows } from "./copies.ts";
 import { sendMetered } from "./costs.ts";
 import { type Cost, sumOf } from "./meter.ts";

@@ -1,14 +1,13 @@
 // Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Case, nameOf } from "../case.ts";
 import { copyRows } from "../copies.ts";
 import { leaveNotice } from "../persons.ts";
 import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, principal } from "../play.ts";
 import type { Stage } from "../stage.ts";
-import { type Ask, send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { DIRECTORY_SWEEPS } from "./directory.ts";
 import { leaveDays, restKept, wantKept } from "./disputes.ts";
+import { change, drain, runOf } from "./drain.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
@@ -26,10 +25,6 @@ type Sweep = {
   /** The number of rows that it records when nothing is due: the chains that it checks every minute. */
   readonly always?: number;
 };
-
-const run = (job: string, done: number): Ask => ({ method: "POST", path: `/__bench/job?name=${job}&done=${done}` });
-
-const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
 
 /** Registers a principal with an ACTIVE agent. */
 async function running({ stage, next }: Play): Promise<string> {
@@ -81,7 +76,7 @@ async function leavePaid(play: Play): Promise<void> {
 
 async function leaveUnrated(play: Play): Promise<void> {
   const intentId = await endIntent(play);
-  await send(play.stage.origin, run("abandon_intents", 1));
+  await send(play.stage.origin, runOf("abandon_intents", 1));
   const text = "update payment_intents set expires_at = ? where intent_id = ?";
   await change(play.stage, text, Date.now() - 25 * HOUR_MS, intentId);
 }
@@ -261,44 +256,6 @@ const SWEEPS: readonly Sweep[] = [
   { job: "sweep_documents" },
 ];
 
-const SETTLED_WITHIN_MS = 3 * MINUTE_MS;
-const RESTED_WITHIN_MS = 20 * SECOND_MS;
-
-/** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
-export async function settleCascades({ stage }: Play): Promise<void> {
-  const open = `select (select count(*) from cascades)
-    + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
-  for (const until = Date.now() + SETTLED_WITHIN_MS; ; await sleep(100)) {
-    const [[row] = []] = await stage.sql([{ sql: open }]);
-    if (row?.["open"] === 0) return;
-    if (Date.now() > until) throw new Error("cascades of the cases before do not end");
-    await send(stage.origin, run("finish_cascades", 0));
-  }
-}
-
-/** Rows that fell due by themselves while the bench ran are recorded first. */
-async function drain(play: Play, job: string): Promise<void> {
-  const { stage } = play;
-  await settleCascades(play);
-  await change(stage, "update chain_operations set next_check_at = null where status = 'done' or kind = 'release'");
-  // What cases before have left has left already.
-  await change(stage, "update escrows set base_threshold = 0 where did not in (select did from agent_markets)");
-  // Intents of agents that have ended wait until the chain has been read half a minute further.
-  const ended =
-    "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";
-  await change(stage, ended, Date.now());
-  await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
-  await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");
-  // Announcements of the cases before have many accounts to reach.
-  await change(stage, "update announcements set finished_at = created_at where finished_at is null");
-  await change(stage, "delete from notices where due_at <= ?", Date.now());
-  // What the queue finishes, and while the network rests it finishes nothing, is due until then.
-  for (const until = Date.now() + RESTED_WITHIN_MS; ; await sleep(500)) {
-    const { status } = await send(stage.origin, run(job, 0));
-    if (status === 200 || Date.now() > until) return;
-  }
-}
-
 const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
   {
     route: `job ${job}`,
@@ -306,7 +263,7 @@ const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
     ask: async (play) => {
       await drain(play, job);
       await settle?.(play);
-      return run(job, always);
+      return runOf(job, always);
     },
   },
   ...(arrange
@@ -319,7 +276,7 @@ const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
             await drain(play, job);
             await settle?.(play);
             await arrange(play);
-            return run(job, 1);
+            return runOf(job, 1);
           },
         },
       ]
@@ -335,7 +292,7 @@ export const SWEEP_CASES: readonly Case[] = [
     ask: async (play) => {
       await drain(play, "move_editions");
       await changeEdition("ACTIVE")(play);
-      return run("move_editions", 1);
+      return runOf("move_editions", 1);
     },
   },
   {
@@ -346,7 +303,7 @@ export const SWEEP_CASES: readonly Case[] = [
       await drain(play, "move_editions");
       await change(play.stage, "update escrows set contract = '' where contract = '0x00'");
       await change(play.stage, "update registered_editions set contract = '0x00'");
-      return run("move_editions", 0);
+      return runOf("move_editions", 0);
     },
     moreRows: escrowsRead,
   },
@@ -356,7 +313,7 @@ export const SWEEP_CASES: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       await countList(play);
-      return run("open_status_lists", 0);
+      return runOf("open_status_lists", 0);
     },
     moreRows: placesTaken,
   },

@@ -1,0 +1,52 @@
+// What the cases before have left due, is of no other case: it is done, or taken away, before a job's own case.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Play } from "../play.ts";
+import type { Stage } from "../stage.ts";
+import { type Ask, send } from "../wire.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const SETTLED_WITHIN_MS = 3 * MINUTE_MS;
+const RESTED_WITHIN_MS = 20 * SECOND_MS;
+
+export const runOf = (job: string, done: number): Ask => ({
+  method: "POST",
+  path: `/__bench/job?name=${job}&done=${done}`,
+});
+
+export const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
+
+/** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
+export async function settleCascades({ stage }: Play): Promise<void> {
+  const open = `select (select count(*) from cascades)
+    + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
+  for (const until = Date.now() + SETTLED_WITHIN_MS; ; await sleep(100)) {
+    const [[row] = []] = await stage.sql([{ sql: open }]);
+    if (row?.["open"] === 0) return;
+    if (Date.now() > until) throw new Error("cascades of the cases before do not end");
+    await send(stage.origin, runOf("finish_cascades", 0));
+  }
+}
+
+/** Rows that fell due by themselves while the bench ran are recorded first. */
+export async function drain(play: Play, job: string): Promise<void> {
+  const { stage } = play;
+  await settleCascades(play);
+  await change(stage, "update chain_operations set next_check_at = null where status = 'done' or kind = 'release'");
+  // What cases before have left has left already.
+  await change(stage, "update escrows set base_threshold = 0 where did not in (select did from agent_markets)");
+  // Intents of agents that have ended wait until the chain has been read half a minute further.
+  const ended =
+    "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";
+  await change(stage, ended, Date.now());
+  await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
+  await change(stage, "insert or replace into outbox (name, seq) select 'all', max(seq) from events");
+  // Announcements of the cases before have many accounts to reach.
+  await change(stage, "update announcements set finished_at = created_at where finished_at is null");
+  await change(stage, "delete from notices where due_at <= ?", Date.now());
+  // What the queue finishes, and while the network rests it finishes nothing, is due until then.
+  for (const until = Date.now() + RESTED_WITHIN_MS; ; await sleep(500)) {
+    const { status } = await send(stage.origin, runOf(job, 0));
+    if (status === 200 || Date.now() > until) return;
+  }
+}
