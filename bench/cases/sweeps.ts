@@ -3,7 +3,7 @@ import { type Case, nameOf } from "../case.ts";
 import { copyRows } from "../copies.ts";
 import { leaveNotice } from "../persons.ts";
 import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, principal } from "../play.ts";
-import type { Stage } from "../stage.ts";
+import { send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { DIRECTORY_SWEEPS } from "./directory.ts";
 import { leaveDays, restKept, wantKept } from "./disputes.ts";
