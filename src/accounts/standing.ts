@@ -8,6 +8,7 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
+import { relistUnreached } from "../standing/restatement-store.ts";
 import { accountReads } from "../standing/subjects.ts";
 import { recordNotice } from "./notices.ts";
 import { toPlatformView } from "./profile.ts";
@@ -73,7 +74,13 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
   const moved = decision.moveOf(before);
   const set = decision.set(before, reason);
   const view = toPlatformView({ ...before, ...set, status: moved.to });
-  const above = { platformId, statements: movePlatform(db, before, set, now, moved) };
+  const above = {
+    platformId,
+    statements: [
+      ...movePlatform(db, before, set, now, moved),
+      ...(trigger === "account_returns" ? [relistUnreached(db, platformId, Date.now())] : []),
+    ],
+  };
   const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now, call.contended);
   await call.commit(
     [

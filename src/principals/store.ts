@@ -315,10 +315,12 @@ export const setAccountStopped = (db: Database, platformId: string, accountStopp
   db
     .update(principals)
     .set({ accountStopped })
-    .where(
-      sql`principal_id in (select principal_id from principals where platform_id = ${platformId} and tenant = 0
-          union all ${tenantOf(platformId)})`,
-    );
+    .where(sql`principal_id in (${allOf(platformId)})`);
+
+/** The ids of all principals of an account, as a query. */
+export const allOf = (platformId: string): SQL =>
+  sql`select principal_id from principals where platform_id = ${platformId} and tenant = 0
+    union all ${tenantOf(platformId)}`;
 
 /** Moves all of the principals from one status to another, or none. */
 export const movePrincipals = (

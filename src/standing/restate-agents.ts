@@ -76,7 +76,11 @@ async function restate(
   const reached = endOf(found);
   const { length } = found.agents;
   const begin = ({ at, id }: Due) =>
-    beginRestatement(db, { principalId, startedAt: now, afterAt: at, afterDid: id, returning }, forget);
+    beginRestatement(
+      db,
+      { principalId, startedAt: now, afterAt: at, afterDid: id, returning, relisting: false },
+      forget,
+    );
   return {
     statements: [
       // An agent that was registered after the reading is read the next time: no later slice would find it.
@@ -142,6 +146,7 @@ async function continueRestatement(deps: Deps, principalId: string, expected: Du
     ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
     refuseChangedPrincipal(db, principal),
     ...(await restateSlice(deps, principal, found, restatement.returning, deps.clock.now())),
+    ...(restatement.relisting ? relist(db, found) : []),
   ]);
   return { restated: true, from: reached };
 }
@@ -194,6 +199,17 @@ async function restateSlice(
     ...(returning === null ? [] : await giveBack(deps, back, returning, now)),
   ];
 }
+
+/** A reader of the directory may have seen them stopped, and nothing else tells it that they run (DIR-15). */
+const relist = (db: Database, { agents }: Found): Statement[] =>
+  recordDirectoryChanges(
+    db,
+    "status_changed",
+    null,
+    agents
+      .map(({ agent }) => agent)
+      .filter(({ status, certificateJti }) => certificateJti !== null && (status === "ACTIVE" || status === "FUNDING")),
+  );
 
 const didsOf = (each: Found["agents"]): string[] => each.map(({ agent }) => agent.did);
 

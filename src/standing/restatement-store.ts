@@ -1,8 +1,9 @@
 // Store of unfinished restatements.
 import { and, asc, eq, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import { type Due, FIRST } from "../core/due.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type RestatementRow, restatements } from "../db/tables/principals.ts";
+import { allOf } from "../principals/store.ts";
 
 export const findRestatement = (db: Database, principalId: string): Read<RestatementRow | null> =>
   readOne(db.select().from(restatements).where(eq(restatements.principalId, principalId)));
@@ -25,12 +26,40 @@ export const findRestatements = (db: Database, after: Due, limit: number): Read<
 export const beginRestatement = (db: Database, row: RestatementRow, forget: boolean): Statement => {
   const returning = sql`coalesce(excluded."returning", ${restatements.returning})`;
   const set = forget || row.returning !== null ? row : { ...row, returning };
-  return db.insert(restatements).values(row).onConflictDoUpdate({ target: restatements.principalId, set });
+  // One that lists its agents anew begins with the first of them, which this slice has not listed.
+  const relisting = sql`${restatements.relisting}`;
+  const afterAt = sql`case when ${relisting} then ${FIRST.at} else ${row.afterAt} end`;
+  const afterDid = sql`case when ${relisting} then ${FIRST.id} else ${row.afterDid} end`;
+  return db
+    .insert(restatements)
+    .values(row)
+    .onConflictDoUpdate({ target: restatements.principalId, set: { ...set, relisting, afterAt, afterDid } });
 };
+
+/**
+ * Before the statement that ends an account's unfinished stop: every agent of its principals is to be listed anew, because nobody knows which of
+ * them a reader has seen stopped (DIR-15). Restatements that run begin with the first agent again.
+ */
+export const relistUnreached = (db: Database, platformId: string, startedAt: number): Statement =>
+  db
+    .insert(restatements)
+    .select(
+      sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (${allOf(platformId)})
+        where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
+    )
+    .onConflictDoUpdate({
+      target: restatements.principalId,
+      set: {
+        startedAt: sql`max(excluded.started_at, ${restatements.startedAt} + 1)`,
+        afterAt: FIRST.at,
+        afterDid: FIRST.id,
+        relisting: true,
+      },
+    });
 
 /** Of a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>
-  db.delete(restatements).where(eq(restatements.principalId, principalId));
+  db.delete(restatements).where(and(eq(restatements.principalId, principalId), eq(restatements.relisting, false)));
 
 /** Moves a restatement behind a slice. Fails unless it is as it was read. */
 export const moveRestatement = (db: Database, before: RestatementRow, after: Due): Statement[] =>

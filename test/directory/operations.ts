@@ -11,11 +11,15 @@ import { findEscrows, findMarkets, findPublicAgent } from "../../src/identity/st
 import { findCounterparty, findHeaviestOf } from "../../src/ratings/store.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
+import { byOperator, PATH as DISPUTES, filing, OPERATOR_PATH, act as onDispute } from "../disputes/support.ts";
+import { confirm, facilitated, type Pair } from "../facilitation/support.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { livePrincipal, promote } from "../promotion/support.ts";
 import { close, givePassword, reinstate, suspend } from "../standing/account-support.ts";
+import { credential, revoke } from "../standing/revocation-support.ts";
 import { attested } from "../support/clock.ts";
-import type { World } from "../support/world.ts";
+import { type Agent, expectStatus, type World } from "../support/world.ts";
+import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
 
 const HOUR = 3_600_000;
 
@@ -38,29 +42,60 @@ export type Stage = {
   readonly world: World;
   /** An account that is suspended, reinstated and in the end closed. */
   readonly other: World;
+  readonly shop: Shop;
   readonly draw: Draw;
   readonly dids: string[];
   readonly sellers: string[];
   readonly principals: string[];
+  readonly customers: string[];
+  /** Who has attested principals, and may take that back. */
+  readonly verifier: { readonly id: string; readonly pair: VerifierPair };
   /** In production. */
   live: string;
+};
+
+/** An account whose agents trade, on a sandbox's clock of its own. */
+type Shop = {
+  readonly world: World;
+  readonly consumers: Agent[];
+  readonly providers: Agent[];
+  readonly disputes: { readonly id: string; readonly consumer: Agent; readonly provider: Agent }[];
+  /** What a refusal said, by its code. */
+  readonly outcomes: Map<string, number>;
 };
 
 const WORDS = ["translation", "summarization", "search", "vision", "planning"];
 const wordsOf = ({ draw }: Stage): string[] => WORDS.filter(() => draw.below(2) === 0);
 
 const PEOPLE = 12;
-export async function prepare(world: World, other: World, seed: number): Promise<Stage> {
+export async function prepare(world: World, other: World, trading: World, seed: number): Promise<Stage> {
+  const pair = await drawKey();
+  const { verifier_id: id } = await registerVerifier(world, [pair.jwk]);
   const stage: Stage = {
     world,
     other,
+    shop: { world: trading, consumers: [], providers: [], disputes: [], outcomes: new Map() },
     draw: drawFrom(seed),
+    customers: [],
+    verifier: { id, pair },
     dids: [],
     sellers: [],
     principals: [],
     live: await livePrincipal(world),
   };
-  for (let n = 0; n < PEOPLE; n++) stage.principals.push(await world.principal());
+  for (let n = 0; n < 3; n++) {
+    const body = { name: `Group ${n}` };
+    stage.customers.push(expectStatus(await world.call("POST", "/v1/customers", { body }), 201).customer_id);
+  }
+  for (let n = 0; n < PEOPLE; n++) {
+    const customer_id = stage.customers[n];
+    stage.principals.push(await world.principal(customer_id === undefined ? {} : { customer_id }));
+  }
+  const { tenant_principal_id } = expectStatus(await world.call("GET", "/v1/platform"), 200);
+  stage.principals.push(tenant_principal_id);
+  stage.dids.push((await world.consumer({ principal_id: tenant_principal_id })).did);
+  for (let n = 0; n < 3; n++) stage.shop.consumers.push(await trading.consumer());
+  for (let n = 0; n < 2; n++) stage.shop.providers.push(await trading.provider());
   await givePassword(other);
   for (let n = 0; n < 3; n++) await other.consumer();
   for (let n = 0; n < 2; n++) stage.sellers.push((await world.provider()).did);
@@ -151,6 +186,58 @@ const account: Act = async ({ other, draw }) => {
   await (draw.below(2) === 0 ? suspend(other) : reinstate(other));
 };
 
+/** An attestation that its Verifier takes back. */
+const takeBack: Act = async ({ world, draw, principals, dids, verifier }) => {
+  const attestation = attestationBy(verifier.id, world.now());
+  const principal_id = await world.principal({ verification_attestation: attestation });
+  principals.push(principal_id);
+  for (let n = draw.below(2); n >= 0; n--) dids.push((await world.consumer({ principal_id })).did);
+  await revoke(world, attestation.attestation_id, await credential(verifier.pair, attestation));
+};
+
+const group =
+  (verb: string): Act =>
+  ({ world, draw, customers }) =>
+    world.call("POST", `/v1/customers/${draw.of(customers)}/${verb}`, { body: {} });
+
+/** Of the account, whose own principal has agents. */
+const rename: Act = ({ world, draw }) =>
+  world.call("PATCH", "/v1/platform", { body: { legal_name: `Renamed ${draw.below(1_000)} GmbH` } });
+
+/** A purchase, and what becomes of it: confirmed, disputed, or left to the clock. */
+const trade: Act = async ({ shop, draw }) => {
+  const { world, disputes } = shop;
+  const pair: Pair = { consumer: draw.of(shop.consumers), provider: draw.of(shop.providers) };
+  const bought = await facilitated(world, pair).catch(() => null);
+  note(shop, bought ? "bought" : "not bought");
+  if (!bought) return;
+  const next = draw.below(3);
+  if (next === 0) note(shop, `confirmed ${(await confirm(world, bought.consumer, bought.task)).status}`);
+  if (next !== 1) return;
+  const { status, body } = await world.as(bought.consumer, "POST", DISPUTES, filing(bought));
+  note(shop, `filed ${status}`);
+  if (status === 201) disputes.push({ ...pair, id: body.dispute_id });
+};
+
+const note = ({ outcomes }: Shop, outcome: string): unknown => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+
+const decide: Act = async ({ shop, draw }) => {
+  const { world, disputes } = shop;
+  const one = disputes.pop();
+  if (!one) return;
+  const { id, consumer, provider } = one;
+  if (draw.below(2) === 0) return note(shop, `withdrawn ${(await onDispute(world, consumer, id, "withdraw")).status}`);
+  await onDispute(world, provider, id, "respond", { message: "It was delivered." });
+  await onDispute(world, consumer, id, "escalate");
+  const body = { resolution: draw.of(["upheld", "rejected"]), reason: "As the file shows." };
+  note(shop, `decided ${(await byOperator(world, "POST", `${OPERATOR_PATH}/${id}/resolve`, body)).status}`);
+};
+
+const goForward: Act = async ({ shop, draw }) => {
+  const body = { seconds: 3_600 * (1 + draw.below(40)) };
+  note(shop, `advanced ${(await shop.world.call("POST", "/v1/sandbox/clock/advance", { body })).status}`);
+};
+
 const status = (stage: Stage) => ({
   status: stage.draw.of(["ACTIVE", "SUSPENDED", "SUSPENDED", "ACTIVE", "TERMINATED"]),
 });
@@ -174,6 +261,15 @@ const ACTS: readonly Act[] = [
   onPrincipal("close"),
   ...Array.from({ length: 5 }, () => promotion),
   expire,
+  takeBack,
+  group("suspend"),
+  group("reactivate"),
+  group("reactivate"),
+  rename,
+  trade,
+  trade,
+  decide,
+  goForward,
   openOrLeave,
   account,
   ({ world }) => world.run(finishCascades),

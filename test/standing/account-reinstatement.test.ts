@@ -4,10 +4,12 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabulary.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { directoryChanges } from "../../src/db/tables/directory.ts";
+import { cascades, principals, restatements } from "../../src/db/tables/principals.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
+import { finishRestatements } from "../../src/standing/restate-agents.ts";
 import { SLICE } from "../../src/standing/slice.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -44,6 +46,12 @@ beforeEach(async () => {
   // What an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
+
+/** The records of some agents in the feeds of both environments. */
+const recordsOf = async ({ deps }: World, dids: readonly string[]) =>
+  (await deps.db.select().from(directoryChanges)).filter(({ did }) => dids.includes(did));
+
+const placeOf = ({ environment, seq }: { environment: string; seq: number }) => `${environment} ${seq}`;
 
 const attestedForAnHour = () => ({
   verification_attestation: {
@@ -232,6 +240,13 @@ describe("decisions that follow each other quickly", () => {
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
     expect((await suspensions(world)).log).toEqual(taken);
     expect(await returns(world)).toEqual(taken);
+    // A copy of the directory that was taken meanwhile shows them stopped: the feed has a record for each behind the reinstatement (DIR-15).
+    const before = new Set((await recordsOf(world, dids)).map(placeOf));
+    expect(await world.run(finishRestatements)).toBeGreaterThan(0);
+    const told = (await recordsOf(world, dids)).filter((one) => !before.has(placeOf(one)));
+    expect(told.map(({ did }) => did).sort()).toEqual(dids);
+    expect(new Set(told.map(({ changeType }) => changeType))).toEqual(new Set(["status_changed"]));
+    expect(await world.deps.db.select().from(restatements)).toEqual([]);
   });
 
   it("a suspension takes over an unfinished return: in the end everyone is stopped, and is given back once", async () => {

@@ -203,6 +203,8 @@ export const restatements = sqliteTable(
     afterDid: text().notNull(),
     /** Who gives back the agents that the end of the last attestation took; null when nobody does. */
     returning: text({ mode: "json" }).$type<Actor>(),
+    /** True where the directory records each agent that runs: a stop of their account ended before it had reached all of them. */
+    relisting: integer({ mode: "boolean" }).notNull().default(false),
   },
   (t) => [index("restatements_by_start").on(t.startedAt, t.principalId)],
 );

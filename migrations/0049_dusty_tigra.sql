@@ -1,0 +1,1 @@
+ALTER TABLE `restatements` ADD `relisting` integer DEFAULT false NOT NULL;
