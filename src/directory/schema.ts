@@ -52,7 +52,7 @@ const words = (form: RegExp, message: string) =>
 /** A decimal in a query, in digits: other texts that JavaScript reads as a number are faults. */
 const decimal = (number: z.ZodNumber) =>
   z.preprocess(
-    (text) => (typeof text === "string" && /^-?\d{1,9}(\.\d{1,12})?$/.test(text) ? Number(text) : text),
+    (text) => (typeof text === "string" && /^-?\d{1,15}(\.\d{1,50})?$/.test(text) ? Number(text) : text),
     number,
   );
 

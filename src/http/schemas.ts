@@ -88,7 +88,7 @@ export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id
 
 /** A whole number in a query, in digits: other texts that JavaScript reads as a number (`0x10`, `1e1`, the empty text) are faults. */
 export const wholeNumber = (number: z.ZodNumber) =>
-  z.preprocess((text) => (typeof text === "string" && /^-?\d{1,9}$/.test(text) ? Number(text) : text), number.int());
+  z.preprocess((text) => (typeof text === "string" && /^-?\d{1,15}$/.test(text) ? Number(text) : text), number.int());
 
 export const pageQuery = {
   limit: wholeNumber(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT),

@@ -25,7 +25,7 @@ function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
     return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
   const value = valueAt(raw, issue.path);
-  return [fieldError(field, fieldCode(issue, value), value === undefined ? undefined : fieldMessage(issue))];
+  return [fieldError(field, fieldCode(issue, value), value === undefined ? undefined : fieldMessage(issue, value))];
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -46,8 +46,12 @@ function bound(count: number | bigint, origin: string): string {
   return `${count} ${Number(count) === 1 ? unit : PLURALS[unit]}`;
 }
 
+/** A raw plus sign of a query is a space. */
+const lostPlus = (value: unknown): boolean => typeof value === "string" && / \d\d:?\d\d$/.test(value);
+const PLUS = " The plus sign of an offset is written as %2B in a query.";
+
 /** A sentence with the schema's own bounds; undefined where the code's sentence is enough. */
-function fieldMessage(issue: Issue): string | undefined {
+function fieldMessage(issue: Issue, value: unknown): string | undefined {
   switch (issue.code) {
     case "custom":
       return issue.message;
@@ -65,7 +69,7 @@ function fieldMessage(issue: Issue): string | undefined {
       return `Must be at most ${bound(issue.maximum, issue.origin)}.`;
     case "invalid_format":
       if (issue.format === "datetime")
-        return "Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.";
+        return `Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.${lostPlus(value) ? PLUS : ""}`;
       // A message of the schema itself; zod's own messages begin with these words.
       return issue.message.startsWith("Invalid ") ? undefined : issue.message;
     default:

@@ -1,8 +1,10 @@
 // The change feed (DIR-11, DIR-12).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { commit } from "../../src/db/batch.ts";
 import { feedOf } from "../../src/directory/follow.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import { pruneDirectory } from "../../src/directory/tend.ts";
+import { insertChange } from "../../src/journal/directory-store.ts";
 import { hashLog } from "../../src/journal/running-log.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { AGENTS, CHANGES, changesFrom, read } from "./support.ts";
@@ -26,6 +28,16 @@ const edit = async (did: string) =>
     await world.call("PATCH", `/v1/agents/${did}`, { body: { profile: { description: crypto.randomUUID() } } }),
     200,
   );
+
+/** Records of many further changes, as the database numbers them. */
+async function fill(did: string, count: number): Promise<void> {
+  const { db } = world.deps;
+  for (let at = 0; at < count; at += 100)
+    await commit(
+      db,
+      Array.from({ length: 100 }, () => insertChange(db, { environment: "sandbox", did }, "updated")),
+    );
+}
 
 /** Records that were kept for too long: 31 days pass, and the job comes by. */
 async function prune(): Promise<void> {
@@ -96,7 +108,26 @@ describe("a page", () => {
   it("has at most 1,000, by default 100", async () => {
     expect(await refused("limit=1001")).toEqual([422, "validation_failed", "limit"]);
     expect(await refused("limit=0")).toEqual([422, "validation_failed", "limit"]);
-    expect((await read(world, `${CHANGES}?limit=1000`)).data.length).toBeGreaterThan(0);
+    const [{ did }] = (await read(world, `${CHANGES}?limit=1`)).data;
+    await fill(did, 1_100);
+    const { data } = await read(world, CHANGES);
+    expect(data).toHaveLength(100);
+    const [{ seq }] = data;
+    const long = await read(world, `${CHANGES}?limit=1000&since=${seq - 1}`);
+    expect([long.data.length, long.has_more]).toEqual([1_000, true]);
+    expect(long.data.slice(0, 100)).toEqual(data);
+    const next = await read(world, `${CHANGES}?limit=1000&cursor=${long.next_cursor}`);
+    expect(next.data[0].seq).toBe(long.data[999].seq + 1);
+  });
+
+  it("is the same of an account whatever its state", async () => {
+    const fresh = await createWorld();
+    await env.DB.prepare("update platforms set status = 'PROFILE_PENDING' where platform_id = ?")
+      .bind(fresh.platformId)
+      .run();
+    const first = await read(world, `${CHANGES}?limit=1000`);
+    expect((await read(fresh, `${CHANGES}?limit=1000`)).data).toEqual(first.data);
+    expect((await read(fresh, `${AGENTS}?limit=100&status=all`)).data.length).toBeGreaterThan(0);
   });
 });
 
@@ -122,6 +153,19 @@ describe("refusals", () => {
     expect(await refused(`cursor=${listing.next_cursor}`)).toEqual([422, "validation_failed", "cursor"]);
     expect(await refused(`cursor=${next_cursor}`, world.liveKey)).toEqual([422, "validation_failed", "cursor"]);
     expect(await refused("types=updated")).toEqual([422, "validation_failed", "types"]);
+    for (const [query, field] of [
+      ["cursor=", "cursor"],
+      ["cursor=xyz", "cursor"],
+      [`cursor=${next_cursor.slice(0, -2)}`, "cursor"],
+      [`cursor=${next_cursor}&cursor=${next_cursor}`, "cursor"],
+      ["since=1&since=1", "since"],
+      ["limit=ten", "limit"],
+      ["limit=1.5", "limit"],
+      ["limit=", "limit"],
+      ["limit=9007199254740993", "limit"],
+    ]) {
+      expect([query, ...(await refused(query ?? ""))]).toEqual([query, 422, "validation_failed", field]);
+    }
   });
 
   it("the last record's own instant is no future, even ahead of the clock", async () => {
@@ -185,10 +229,12 @@ describe("after 30 days", () => {
   it("records go in slices, and only those that a head covers", async () => {
     const { did } = await world.consumer();
     await edit(did);
+    // More than one slice.
+    await fill(did, 2_100);
     world.advance(31 * DAY);
     await world.run(pruneDirectory);
     const left = await env.DB.prepare("select count(*) as n from directory_changes where did = ?").bind(did).first();
-    expect(left?.["n"]).toBe(2);
+    expect(left?.["n"]).toBe(2_102);
     await world.run(signDirectoryHeads);
     await world.run(pruneDirectory);
     const gone = await env.DB.prepare("select count(*) as n from directory_changes where did = ?").bind(did).first();

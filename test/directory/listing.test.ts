@@ -233,6 +233,9 @@ describe("refusals", () => {
     ["limit=101", "limit"],
     ["limit=1e1", "limit"],
     ["cursor=xyz", "cursor"],
+    ["cursor=", "cursor"],
+    ["limit=5&limit=6", "limit"],
+    ["status=all&status=all", "status"],
     ["sort=rating", "sort"],
   ])("?%s is a fault of %s", async (query, field) => {
     const reply = await world.call("GET", `${AGENTS}?${query}`);
@@ -241,6 +244,19 @@ describe("refusals", () => {
       "validation_failed",
       [field],
     ]);
+  });
+
+  it.each([
+    ["updated_since=2026-01-01T00:00:00+00:00", "The plus sign of an offset is written as %2B in a query."],
+    ["min_agent_rating=1.0000000000001", "Must be at most 1."],
+    ["limit=12345678901", "Must be at most 100."],
+  ])("?%s says what to do", async (query, hint) => {
+    const { body } = await world.call("GET", `${AGENTS}?${query}`);
+    expect(body.field_errors[0].message).toContain(hint);
+  });
+
+  it("a rating of many decimals is none", async () => {
+    await read(world, `${AGENTS}?min_agent_rating=0.1234567890123456`);
   });
 
   it("a cursor of other filters, of the other environment and of other listings", async () => {
