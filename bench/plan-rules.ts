@@ -15,6 +15,16 @@ const EXCEPTIONS: readonly Exception[] = [
     in: /^update "spend_sums"/,
     because: "the spenders of a slice of intents",
   },
+  {
+    step: /^SCAN half$/,
+    in: /with recursive half\(low, high\)/,
+    because: "a search by halves: one row for each doubling",
+  },
+  {
+    step: /^SCAN restatements USING COVERING INDEX restatements_relisting$/,
+    in: /exists \(select 1 from restatements where relisting = 1\)/,
+    because: "whether there is any: one row of a partial index",
+  },
   { step: /^SCAN newest$/, in: /from status_lists order by list_id desc limit 1/, because: "the newest list: one row" },
   {
     step: /^SCAN status_lists$/,

@@ -4,11 +4,13 @@
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { readBatch } from "../db/batch.ts";
+import { isFinal } from "../core/vocabulary.ts";
+import { commit, readBatch } from "../db/batch.ts";
 import { environmentOf, findEscrows, findMarkets, findTimedAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { findDecayed } from "./find-store.ts";
 import { publishDecay } from "./rate.ts";
+import { scheduleRating } from "./store.ts";
 
 /** The clocks that were never moved. */
 const REAL_TIME = "";
@@ -35,6 +37,11 @@ async function publishRating(deps: Deps, did: string): Promise<boolean> {
   const { agent, principal, clockOffsetMs } = found;
   const now = clock.now() + clockOffsetMs;
   if (agent.republishAt === null || agent.republishAt > now) return false;
+  // Nobody buys from it any more: what is published stays.
+  if (isFinal(agent.status)) {
+    await commit(db, scheduleRating(db, agent, null));
+    return true;
+  }
   await commitAll(deps, publishDecay(db, deps, { agent, principal, markets, escrows }, now));
   return true;
 }

@@ -8,7 +8,7 @@ import type { ChangeRow, EntryRow } from "../db/tables/directory.ts";
 import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
 import { hashUnlessOthersDo, type RunningLog } from "../journal/running-log.ts";
 import { beginFeed, findFeed, findUnhashedChanges, insertHashes, moveFeed } from "./head-store.ts";
-import { addTerm, dropTerm } from "./term-store.ts";
+import { addTerms, dropTerms } from "./term-store.ts";
 import { termsOfEntry } from "./terms.ts";
 import { toChangeView } from "./views.ts";
 
@@ -32,9 +32,9 @@ export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
 
 // ---- Terms ---------------------------------------------------------------------------------------------------------------
 
-/** The entries of one reading, and the statements of one batch: each entry may have a hundred terms to write and to drop. */
+/** The entries of one reading, and the readings of one run: six statements an entry, for each of two environments in one invocation (JOB-12). */
 const SLICE = 20;
-const SLICES = 10;
+const SLICES = 2;
 
 /** Writes the terms of entries that have changed; true when more are left than one run takes. */
 export async function indexEntries(deps: Deps, environment: Environment): Promise<boolean> {
@@ -56,11 +56,7 @@ async function indexEntry({ db }: Deps, entry: EntryRow): Promise<void> {
   const added = wanted.filter((term) => !before.has(term));
   const gone = entry.terms.filter((term) => !now.has(term));
   try {
-    await commit(db, [
-      ...markIndexed(db, entry, wanted),
-      ...added.flatMap((term) => addTerm(db, { did, term })),
-      ...gone.flatMap((term) => dropTerm(db, { did, term })),
-    ]);
+    await commit(db, [...markIndexed(db, entry, wanted), ...addTerms(db, did, added), ...dropTerms(db, did, gone)]);
   } catch (thrown) {
     // It has changed meanwhile, or another run has written them: it is found again where anything is left.
     if (!(thrown instanceof Conflict)) throw thrown;

@@ -17,6 +17,7 @@ import {
   whereFits,
 } from "../db/pages.ts";
 import { directoryEntries, type EntryRow } from "../db/tables/directory.ts";
+import { SOME_STOPPING } from "../db/tables/principals.ts";
 import { lastChange } from "../journal/directory-store.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 import { type Sought, termsOf } from "./terms.ts";
@@ -34,8 +35,10 @@ export type Mark = {
   readonly seq: number;
   /** The latest end of an attestation that has passed and is not recorded, epoch milliseconds; 0 where there is none. */
   readonly ended: number;
-  /** True while a cascade has to write entries: until then what stops their principals is read with them. */
+  /** True while a cascade has to stop entries: until then what stops their principals is read with them. */
   readonly moving: boolean;
+  /** True while agents that run have still to be listed anew (DIR-15). */
+  readonly relisting: boolean;
 };
 
 const { unindexed: _unindexed, terms: _terms, ...shown } = bareColumns(directoryEntries, "listed");
@@ -63,21 +66,28 @@ export type ListedEntry = Shown & Standing;
 
 // ---- What the listing stands at ------------------------------------------------------------------------------------------
 
-// Literal text, so that SQLite uses the partial index.
-const latestEnd = (now: number): SQL =>
-  sql`(select max(attestation_expires_at) from principals where status = 'ACTIVE' and attestation_expires_at <= ${now})`;
+/** Of a principal with agents in the environment: nobody else's end shows there. Literal text, so that SQLite uses the partial index. */
+const latestEnd = (environment: Environment, now: number): SQL =>
+  sql`(select p.attestation_expires_at from principals p where p.status = 'ACTIVE' and p.attestation_expires_at <= ${now}
+    and exists (select 1 from agents a where a.principal_id = p.principal_id and a.environment = ${environment} and a.certificate_jti is not null)
+    order by p.attestation_expires_at desc limit 1)`;
 
 export const findMark = (db: Database, environment: Environment, now: number): Read<Mark> =>
   read(
     db
       .select({
         seq: sql<number>`${lastChange(environment)}`.as("seq"),
-        ended: sql<number>`coalesce(${latestEnd(now)}, 0)`.as("ended"),
-        // An equality reads nothing where there is none.
-        moving: sql<number>`exists (select 1 from cascades where (started_at >= 0) = 1)`.as("moving"),
+        ended: sql<number>`coalesce(${latestEnd(environment, now)}, 0)`.as("ended"),
+        moving: sql<number>`${SOME_STOPPING}`.as("moving"),
+        relisting: sql<number>`exists (select 1 from restatements where relisting = 1)`.as("relisting"),
       })
       .from(sql`(select 1)`),
-    ([row]) => ({ seq: row?.seq ?? 0, ended: row?.ended ?? 0, moving: row?.moving === 1 }),
+    ([row]) => ({
+      seq: row?.seq ?? 0,
+      ended: row?.ended ?? 0,
+      moving: row?.moving === 1,
+      relisting: row?.relisting === 1,
+    }),
   );
 
 // ---- A page --------------------------------------------------------------------------------------------------------------
@@ -145,9 +155,17 @@ export function pageReads(
 
 const byPlace = (a: ListedEntry, b: ListedEntry): number => a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
 
+/** What an entry may be listed as whose status that counts is this one: a principal only makes it worse. */
+const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStatus[]>> = {
+  active: ["active"],
+  suspended: ["active", "suspended"],
+  revoked: DIRECTORY_STATUSES,
+  all: DIRECTORY_STATUSES,
+};
+
 /**
- * The same while entries still have to follow their principals, which are read with them: through those of all statuses, in the order of the
- * listing. `now` is real time: what was recorded on a moved clock shows when it is recorded.
+ * The same while entries still have to follow their principals, which are read with them. `now` is real time: what was recorded on a moved clock
+ * shows when it is recorded.
  */
 export function findStopped(
   db: Database,
@@ -159,7 +177,7 @@ export function findStopped(
   const { status } = filter;
   const fits = and(conditionsOf(filter), status === "all" ? undefined : sql`${listedAt(now)} = ${status}`);
   const all = fits === undefined;
-  const source = inOrder(DIRECTORY_STATUSES, following(environment, filter, place), all, place.limit);
+  const source = inOrder(LISTED_BEFORE[status], following(environment, filter, place), all, place.limit);
   const rows = db
     .select({ ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
     // One by one: joined across, so that SQLite keeps the order.

@@ -59,16 +59,18 @@ const filterOf = (query: EntryQuery) => ({
 const isStopping = ({ ended, moving }: Mark): boolean => moving || ended > 0;
 
 export async function getDirectoryEntry(call: ManagementCall, did: string): Promise<DirectoryEntry> {
+  // Of the reading, and no later: an end that passes meanwhile may have been renewed.
+  const now = call.deps.clock.now();
   const { entry } = await call.read({ entry: findEntry(call.db, call.environment, did) }, REAL_TIME);
   if (!entry) throw new ServiceError("not_found");
-  return toEntryView(call.deps.config.issuer, entry, call.deps.clock.now());
+  return toEntryView(call.deps.config.issuer, entry, now);
 }
 
 // ---- Entity tags (DIR-10) ------------------------------------------------------------------------------------------------
 
-/** Weak: the last change and the last end that passed, with the query. None while entries still have to follow their principals. */
-const tagOf = ({ seq, ended, moving }: Mark, page: Listing): string | null =>
-  moving ? null : `W/"${seq}.${ended}.${page}"`;
+/** Weak: the last change and the last end that passed, with the query. None while a change has still to be written into entries. */
+const tagOf = ({ seq, ended, moving, relisting }: Mark, page: Listing): string | null =>
+  moving || relisting ? null : `W/"${seq}.${ended}.${page}"`;
 
 const isKnown = (etag: string, ifNoneMatch: string): boolean =>
   ifNoneMatch.split(",").some((known) => known.trim().replace(/^(?!W\/)/, "W/") === etag);

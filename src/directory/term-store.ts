@@ -1,25 +1,34 @@
 // Store of the terms by which entries are found (DIR-9), and of how many entries have each.
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Statement } from "../db/batch.ts";
+import { inParts } from "../db/parts.ts";
 import { directoryTermCounts, directoryTerms } from "../db/tables/directory.ts";
 
-type Placed = { readonly did: string; readonly term: string };
+/** One statement for all of them, and one for their counts. */
+export function addTerms(db: Database, did: string, terms: readonly string[]): Statement[] {
+  const rows = inParts(terms.map((term) => [term]));
+  return [
+    ...rows.map((part) => db.insert(directoryTerms).select(sql`select value ->> 0, ${did} from ${part.rows}`)),
+    ...rows.map((part) =>
+      db
+        .insert(directoryTermCounts)
+        .select(sql`select value ->> 0, 1 from ${part.rows} where true`)
+        .onConflictDoUpdate({
+          target: directoryTermCounts.term,
+          set: { entries: sql`${directoryTermCounts.entries} + 1` },
+        }),
+    ),
+  ];
+}
 
-export const addTerm = (db: Database, { did, term }: Placed): Statement[] => [
-  db.insert(directoryTerms).values({ did, term }),
-  db
-    .insert(directoryTermCounts)
-    .values({ term, entries: 1 })
-    .onConflictDoUpdate({
-      target: directoryTermCounts.term,
-      set: { entries: sql`${directoryTermCounts.entries} + 1` },
-    }),
-];
-
-export const dropTerm = (db: Database, { did, term }: Placed): Statement[] => [
-  db.delete(directoryTerms).where(and(eq(directoryTerms.term, term), eq(directoryTerms.did, did))),
-  db
-    .update(directoryTermCounts)
-    .set({ entries: sql`${directoryTermCounts.entries} - 1` })
-    .where(eq(directoryTermCounts.term, term)),
-];
+export const dropTerms = (db: Database, did: string, terms: readonly string[]): Statement[] =>
+  inParts(terms.map((term) => [term])).flatMap(({ rows }) => {
+    const gone = sql`(select value ->> 0 from ${rows})`;
+    return [
+      db.delete(directoryTerms).where(and(sql`${directoryTerms.term} in ${gone}`, eq(directoryTerms.did, did))),
+      db
+        .update(directoryTermCounts)
+        .set({ entries: sql`${directoryTermCounts.entries} - 1` })
+        .where(sql`${directoryTermCounts.term} in ${gone}`),
+    ];
+  });

@@ -1,6 +1,7 @@
 // Records the attestation that counts from now on, of whoever's principal it is (PRN-21, ACC-24): the one function for a platform's
 // principals and for the tenant principal.
 import type { Deps } from "../context.ts";
+import { MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Actor, isRunning } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
@@ -15,6 +16,7 @@ import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
 import { attestationEnds, endAttestation, endsUnrecorded } from "./expire.ts";
 import { refuseWhileStopping, settleReports, stillStopping } from "./reports.ts";
 import { endOf, type Restating, restateAgents, restateReads, returnAgents } from "./restate-agents.ts";
+import { relist } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
 /** The reads of an attestation, beside those of the principal, which may be an expression of the same trip. */
@@ -22,6 +24,9 @@ export const attestReads = (db: Database, principalId: Parameters<typeof restate
   cascade: findCascade(db, principalId),
   ...restateReads(db, principalId),
 });
+
+/** How long a call may last, and how far clocks may be apart. */
+const COMMITTED_WITHIN_MS = MINUTE_MS;
 
 type Found = ReadResults<ReturnType<typeof attestReads>> & { readonly principal: PrincipalRow };
 
@@ -83,6 +88,7 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
     rest: restating.rest,
     statements: [
       ...ended.statements,
+      ...relistAtEnd(deps, found.principal),
       ...attestPrincipal(db, before, principal),
       insertAttestation(db, row),
       ...(attesting.entry
@@ -96,6 +102,16 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
       ...restating.statements,
     ],
   };
+}
+
+/**
+ * An end that has passed in real time, or passes before the commit, shows at once to every reader of the directory (DIR-7), and nothing records it
+ * any more: the agents are listed anew (DIR-15).
+ */
+function relistAtEnd({ db, clock }: Deps, { principalId, status, attestationExpiresAt }: PrincipalRow): Statement[] {
+  const now = clock.now();
+  const ends = status === "ACTIVE" && attestationExpiresAt <= now + COMMITTED_WITHIN_MS;
+  return ends ? [relist(db, principalId, now)] : [];
 }
 
 /** What was found, as it is behind an end that no job has recorded yet, and the statements of that end. */

@@ -1,5 +1,5 @@
 // Store of unfinished restatements.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Due, FIRST } from "../core/due.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type RestatementRow, restatements } from "../db/tables/principals.ts";
@@ -41,12 +41,20 @@ export const beginRestatement = (db: Database, row: RestatementRow, forget: bool
  * them a reader has seen stopped (DIR-15). Restatements that run begin with the first agent again.
  */
 export const relistUnreached = (db: Database, platformId: string, startedAt: number): Statement =>
+  relistAll(
+    db,
+    sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (${allOf(platformId)})
+      where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
+  );
+
+/** The same of one principal, whatever has stopped it. */
+export const relist = (db: Database, principalId: string, startedAt: number): Statement =>
+  relistAll(db, sql`select ${principalId}, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (select 1) where true`);
+
+const relistAll = (db: Database, rows: SQL): Statement =>
   db
     .insert(restatements)
-    .select(
-      sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (${allOf(platformId)})
-        where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
-    )
+    .select(rows)
     .onConflictDoUpdate({
       target: restatements.principalId,
       set: {

@@ -88,6 +88,22 @@ describe("the job", () => {
     expect(await recordsOf(provider, cursor)).toEqual([]);
   });
 
+  it("leaves that of an agent which has ended as it was then", async () => {
+    const { provider } = await rated();
+    const revoked = await world.call("POST", `/v1/agents/${provider}/revoke`, { body: { reason: "Gone." } });
+    expectStatus(revoked, 200);
+    const before = await shown(provider);
+    const { cursor } = await changesFrom(world, "");
+    for (let n = 0; n < 3; n++) {
+      world.advance(60 * DAY);
+      await world.run(publishRatings);
+    }
+    expect(await shown(provider)).toEqual(before);
+    world.offset = 0;
+    expect(await recordsOf(provider, cursor)).toEqual([]);
+    expect((await dueOf(provider)).at).toBeNull();
+  });
+
   it("is for nobody without a rating", async () => {
     const { did } = await world.consumer();
     expect(await dueOf(did)).toEqual({ at: null, by: "" });

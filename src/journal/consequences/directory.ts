@@ -14,6 +14,7 @@ export const DIRECTORY_JOBS: Readonly<Record<string, Cases>> = {
       certificate: NONE,
       ...NO_NOTICE,
     },
+    { when: "the agent has ended", states: [], tables: ["agents"], activity: BY_ITSELF, ...UNSEEN },
     { when: "it has not moved it yet", states: [], tables: ["agents"], activity: BY_ITSELF, ...UNSEEN },
   ],
 

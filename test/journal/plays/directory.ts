@@ -30,10 +30,27 @@ const early: Play = async (stage) => {
   return act;
 };
 
+/** One that has ended meanwhile. */
+const ended: Play = async (stage) => {
+  const act = await decayed(stage);
+  const { world } = stage;
+  const last = await world.deps.env.DB.prepare(
+    "select did from agents where platform_id = ? and republish_at is not null order by created_at desc limit 1",
+  )
+    .bind(world.platformId)
+    .first<{ did: string }>();
+  await must(200, world.call("POST", `/v1/agents/${last?.did}/revoke`, { body: { reason: "Gone." } }));
+  return act;
+};
+
 const sign = (world: World) => world.run(signDirectoryHeads);
 
 export const DIRECTORY_PLAYS: Plays = {
-  publish_ratings: { "decay has moved the rating, and its threshold": decayed, "it has not moved it yet": early },
+  publish_ratings: {
+    "decay has moved the rating, and its threshold": decayed,
+    "the agent has ended": ended,
+    "it has not moved it yet": early,
+  },
   sign_directory_heads: {
     "something has changed": ofNobody(async (world) => {
       await sign(world);
