@@ -88,7 +88,7 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
     rest: restating.rest,
     statements: [
       ...ended.statements,
-      ...relistAtEnd(deps, found.principal),
+      ...(before === found.principal ? relistAtEnd(deps, before) : []),
       ...attestPrincipal(db, before, principal),
       insertAttestation(db, row),
       ...(attesting.entry
