@@ -16,7 +16,7 @@ import {
   whereFits,
 } from "../db/pages.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { restatements, SOME_STOPPING } from "../db/tables/principals.ts";
+import { restatements } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 
@@ -113,7 +113,7 @@ function ownersOf(filter: AgentFilter, renewing: boolean): SQL {
   if (!isByEnd(filter) || status === undefined || renewing || !(isRunning(status) || status === "SUSPENDED"))
     return sql`cross join principals p on p.principal_id = listed.principal_id`;
   const behind = isRunning(status)
-    ? SOME_STOPPING
+    ? sql`exists (select 1 from cascades c where (c.started_at >= 0) = 1)`
     : sql`listed.status <> 'SUSPENDED' or exists (select 1 from cascades c where c.subject_id = listed.principal_id)`;
   return sql`left join principals p on p.principal_id = case when ${behind} then listed.principal_id end`;
 }

@@ -28,21 +28,21 @@ function beginning(environment: Environment, start: Start): SQL[] {
 }
 
 /**
- * The number of the last record up to an instant, as an expression: what a job has noted of it, and in what it has not noted yet, found by halves,
- * because instants rise with the numbers. A record that is missing leads to an earlier one, behind which the instants are compared.
+ * The number of the last record up to an instant, as an expression: the one before the first later one that a job has noted, or in what it has not
+ * noted yet found by halves, because instants rise with the numbers. A record that is missing leads to an earlier one, behind which the instants
+ * are compared.
  */
 const placeOf = (environment: Environment, instant: number): SQL => {
   const middle = sql`(low + high) / 2`;
   const isBefore = sql`(select c.occurred_at <= ${instant} from directory_changes c where c.environment = ${environment} and c.seq = ${middle})`;
-  return sql`(with recursive half(low, high) as (
-    select coalesce((select i.seq from directory_instants i where i.environment = ${environment}
-        and i.occurred_at <= ${instant} order by i.occurred_at desc limit 1), 0),
-      coalesce((select i.seq from directory_instants i where i.environment = ${environment}
-        and i.occurred_at > ${instant} order by i.occurred_at limit 1), (select max(seq) from directory_changes where environment = ${environment}), 0) + 1
+  const noted = sql`select i.seq from directory_instants i where i.environment = ${environment}`;
+  return sql`coalesce((${noted} and i.occurred_at > ${instant} order by i.occurred_at limit 1) - 1, (with recursive half(low, high) as (
+    select coalesce((${noted} order by i.occurred_at desc limit 1), 0),
+      coalesce((select max(seq) from directory_changes where environment = ${environment}), 0) + 1
     union all
     select case when ${isBefore} then ${middle} else low end, case when ${isBefore} then high else ${middle} end
       from half where high - low > 1)
-    select low from half where high - low <= 1)`;
+    select low from half where high - low <= 1))`;
 };
 
 export const findLastChange = (db: Database, environment: Environment): Read<ChangeRow | null> =>

@@ -17,7 +17,6 @@ import {
   whereFits,
 } from "../db/pages.ts";
 import { directoryEntries, type EntryRow } from "../db/tables/directory.ts";
-import { SOME_STOPPING } from "../db/tables/principals.ts";
 import { lastChange } from "../journal/directory-store.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 import { type Sought, termsOf } from "./terms.ts";
@@ -71,6 +70,12 @@ const latestEnd = (environment: Environment, now: number): SQL =>
   sql`(select p.attestation_expires_at from principals p where p.status = 'ACTIVE' and p.attestation_expires_at <= ${now}
     and exists (select 1 from agents a where a.principal_id = p.principal_id and a.environment = ${environment} and a.certificate_jti is not null)
     order by p.attestation_expires_at desc limit 1)`;
+
+/** So many cascades are looked at, whether one of them stops agents; where there are more, one does. An equality reads nothing where there is none. */
+const LOOKED_AT = 20;
+const oldest = sql.raw(`(select "trigger" as cause from cascades where (started_at >= 0) = 1 limit ${LOOKED_AT})`);
+const SOME_STOPPING = sql`(exists (select 1 from ${oldest} where cause in ('principal_stops', 'principal_closes'))
+  or (select count(*) from ${oldest}) = ${sql.raw(String(LOOKED_AT))})`;
 
 export const findMark = (db: Database, environment: Environment, now: number): Read<Mark> =>
   read(

@@ -1,5 +1,5 @@
 // Store of unfinished cascades.
-import { and, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Due, FIRST } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import {
@@ -12,7 +12,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { type CascadeRow, cascades, principals, STOPPING } from "../db/tables/principals.ts";
+import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
 import { endedUnrecorded, type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
 
 /** As an id, or as an expression of the trip that finds it. */
@@ -25,17 +25,11 @@ export const findCascade = (db: Database, subjectId: SubjectId): Read<CascadeRow
 export const findCascades = (db: Database, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
-      .select({ at: sql<number>`started_at`.as("at"), id: sql<string>`subject_id`.as("id") })
-      .from(
-        // As the index has them.
-        sql`(${sql.join(
-          [1, 0].map(
-            (kind) => sql`select started_at, subject_id from cascades
-              where ${STOPPING} = ${kind} and (started_at, subject_id) > (${after.at}, ${after.id})`,
-          ),
-          sql` union all `,
-        )} order by started_at, subject_id limit ${limit})`,
-      )
+      .select({ at: cascades.startedAt, id: cascades.subjectId })
+      .from(cascades)
+      // As the index begins.
+      .where(sql`(started_at >= 0) = 1 and (${cascades.startedAt}, ${cascades.subjectId}) > (${after.at}, ${after.id})`)
+      .orderBy(asc(cascades.startedAt), asc(cascades.subjectId))
       .limit(limit),
   );
 

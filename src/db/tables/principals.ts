@@ -119,13 +119,6 @@ export type PrincipalReport = {
 };
 
 /** A principal or an account of which some agents still have to follow in their own rows. Any run may continue it (PRN-17). */
-/** 1 of those that stop agents, which their rows do not tell yet; 0 of those that give agents back. */
-const STOPS = sql.raw(`"trigger" = 'principal_stops' or "trigger" = 'principal_closes'`);
-export const STOPPING = sql`(${STOPS})`;
-
-/** Some cascade has agents to stop whose rows do not tell it yet. */
-export const SOME_STOPPING = sql`exists (select 1 from cascades where ${STOPPING} = 1)`;
-
 export const cascades = sqliteTable(
   "cascades",
   {
@@ -142,8 +135,8 @@ export const cascades = sqliteTable(
     afterAt: integer().notNull().default(0),
     afterDid: text().notNull().default(""),
   },
-  // Begins with what each row is one of: whether there is any is an equality, which reads nothing where there is none.
-  (t) => [index("cascades_by_kind").on(STOPS, t.startedAt, t.subjectId)],
+  // Begins with what is true of each row: whether there is any is an equality, which reads nothing where there is none.
+  (t) => [index("cascades_by_start").on(sql`started_at >= 0`, t.startedAt, t.subjectId)],
 );
 export type CascadeRow = typeof cascades.$inferSelect;
 
@@ -215,7 +208,8 @@ export const restatements = sqliteTable(
   },
   (t) => [
     index("restatements_by_start").on(t.startedAt, t.principalId),
-    index("restatements_relisting").on(t.principalId).where(sql`relisting = 1`),
+    // Begins with what each row of it is, as that of cascades.
+    index("restatements_relisting").on(t.relisting, t.principalId).where(sql`relisting = 1`),
   ],
 );
 export type RestatementRow = typeof restatements.$inferSelect;

@@ -1,0 +1,1 @@
+CREATE INDEX `restatements_relisting` ON `restatements` (`relisting`,`principal_id`) WHERE relisting = 1;
