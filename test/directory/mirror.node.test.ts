@@ -98,7 +98,8 @@ test("copies the directory, stays in step, and notices other records than were s
   const { status, stderr } = mirror();
   expect([status, /other records were signed/.test(stderr)]).toEqual([1, true]);
   writeFileSync(copy, JSON.stringify({ ...kept, seq: 2, place: "" }));
-  expect(mirror().stderr).toContain("record 3 is missing");
+  // Where a head was signed at that very record, its hash tells it first.
+  expect(mirror().stderr).toMatch(/record 3 is missing|other records were signed at 2/);
   // Of a database that was restored to an earlier day: it begins anew.
   writeFileSync(copy, JSON.stringify({ ...kept, entries: {}, place: `since=${seq + 1_000}` }));
   await expectCopy();
