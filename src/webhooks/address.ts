@@ -1,0 +1,139 @@
+// Judges the address of an endpoint (WHK-3): at its creation, at a change, and again before each delivery. The service calls what anybody names, so
+// nothing that stands behind a firewall, and no service of the cloud itself, may be named. The URL parser has brought every notation of an IP
+// address to one form before it is judged.
+
+const LENGTH_MAX = 2_000;
+
+/** Why an address is refused, as a sentence for its field. */
+export type AddressFault = string;
+
+export type AddressRules = {
+  /** True in local development, where a receiver runs beside the service: then http to this machine is accepted too. */
+  readonly local: boolean;
+  /** The host of the service itself, which calls nobody in circles. */
+  readonly own: string;
+};
+
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
+
+/** Names that stand for something inside, whoever answers for them; each with all that ends with it. */
+const INSIDE = [
+  "localhost",
+  "local",
+  "localdomain",
+  "internal",
+  "intranet",
+  "private",
+  "corp",
+  "home",
+  "lan",
+  "home.arpa",
+  "in-addr.arpa",
+  "ip6.arpa",
+  "onion",
+  "test",
+  "invalid",
+  // Instance data of clouds.
+  "metadata.azure.com",
+  "metadata.goog",
+  "instance-data.ec2",
+  "metadata.packet.net",
+  "rancher-metadata.rancher",
+  // Names that everybody knows to answer with addresses of the asking machine or of its network.
+  "localtest.me",
+  "lvh.me",
+  "vcap.me",
+  "lacolhost.com",
+  "yoogle.com",
+  "127-0-0-1.org.uk",
+  // Whoever asks gets the address that the name spells.
+  "nip.io",
+  "sslip.io",
+  "xip.io",
+] as const;
+
+/** Null where the address is accepted. Never throws on what `text` holds. */
+export function judgeAddress(text: string, { local, own }: AddressRules): AddressFault | null {
+  if (text.length > LENGTH_MAX) return `Must have at most ${LENGTH_MAX} characters.`;
+  // The parser drops these without a word.
+  if (/[\s\p{Cc}\\]/u.test(text)) return "Must not have white space, control characters or backslashes.";
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null) return "Must be an absolute URL.";
+  if (url.username !== "" || url.password !== "") return "Must not carry credentials.";
+  if (url.hash !== "" || text.includes("#")) return "Must not have a fragment.";
+  if (local && (url.protocol === "http:" || url.protocol === "https:") && LOCAL_HOSTS.has(url.hostname)) return null;
+  if (url.protocol !== "https:") return "Must be an https URL.";
+  return judgeHost(url.hostname, own);
+}
+
+const ADDRESS = "Must name a host by its domain name: IP addresses are not accepted.";
+const PUBLIC = "Must name a host of the public internet.";
+
+function judgeHost(hostname: string, own: string): AddressFault | null {
+  if (hostname.startsWith("[") || /^\d+(\.\d+){3}$/.test(hostname)) return ADDRESS;
+  const name = hostname.replace(/\.+$/, "");
+  // The parser accepts some names that no host has.
+  if (!/^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])$/.test(name))
+    return PUBLIC;
+  if (name === own) return "Must not be this service.";
+  return INSIDE.some((end) => name === end || name.endsWith(`.${end}`)) ? PUBLIC : null;
+}
+
+// ---- Addresses of a name -------------------------------------------------------------------------------------------------
+
+/** True for an address that anybody may reach: not of this machine, a private network, a link, a carrier, a cloud, a test or a group. */
+export const isPublicAddress = (address: string): boolean =>
+  address.includes(":") ? isPublicV6(address) : isPublicV4(address);
+
+/** First address and length of the prefix. */
+const CLOSED_V4: readonly (readonly [string, number])[] = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+  // Instance data and the resolver of clouds, at addresses of their own.
+  ["168.63.129.16", 32],
+];
+
+function v4Of(text: string): number | null {
+  const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1).map(Number);
+  return parts?.every((part) => part < 256) ? parts.reduce((sum, part) => sum * 256 + part, 0) : null;
+}
+
+function isPublicV4(text: string): boolean {
+  const address = v4Of(text);
+  if (address === null) return false;
+  return !CLOSED_V4.some(([from, bits]) => {
+    const size = 2 ** (32 - bits);
+    return Math.floor(address / size) === Math.floor((v4Of(from) ?? 0) / size);
+  });
+}
+
+/** Global unicast is 2000::/3. Within it: protocol assignments with Teredo, documentation, 6to4, whose addresses carry a v4 address. */
+function isPublicV6(text: string): boolean {
+  const [first = 0, second = 0] = v6Of(text) ?? [];
+  if (first < 0x2000 || first > 0x3fff) return false;
+  if (first === 0x2001 && (second < 0x0200 || second === 0x0db8)) return false;
+  return first !== 0x2002 && first !== 0x3fff;
+}
+
+/** Its eight groups; null for what is no address. */
+function v6Of(text: string): number[] | null {
+  if (!URL.canParse(`http://[${text}]/`)) return null;
+  const [head = "", tail] = new URL(`http://[${text}]/`).hostname.slice(1, -1).split("::");
+  const groups = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));
+  if (tail === undefined) return groups(head);
+  const zeros = 8 - groups(head).length - groups(tail).length;
+  return [...groups(head), ...new Array<number>(zeros).fill(0), ...groups(tail)];
+}

@@ -1,0 +1,194 @@
+// Which addresses an endpoint may have (WHK-3): what the service would be made to call for somebody else is refused.
+import { describe, expect, it } from "vitest";
+import { isPublicAddress, judgeAddress } from "../../src/webhooks/address.ts";
+
+const DEPLOYED = { local: false, own: "issuer.example" };
+const LOCAL = { local: true, own: "127.0.0.1" };
+
+const HOSTILE = [
+  // Schemes
+  "http://example.com/hook",
+  "ftp://example.com/",
+  "file:///etc/passwd",
+  "gopher://example.com/",
+  "javascript:alert(1)",
+  "data:text/plain,x",
+  "ws://example.com/",
+  "blob:https://example.com/1",
+  "//example.com/",
+  "example.com/hook",
+  "https:",
+  "",
+  // This machine
+  "https://localhost/",
+  "https://localhost./",
+  "https://LOCALHOST/",
+  "https://a.localhost/",
+  "https://localhost.localdomain/",
+  "https://127.0.0.1/",
+  "https://127.0.0.1./",
+  "https://127.1/",
+  "https://127.0.1/",
+  "https://2130706433/",
+  "https://0x7f000001/",
+  "https://0x7f.1/",
+  "https://0177.0.0.1/",
+  "https://017700000001/",
+  "https://0/",
+  "https://0.0.0.0/",
+  "https://%31%32%37.0.0.1/",
+  "https://１２７.0.0.1/",
+  "https://127。0。0。1/",
+  "https://[::1]/",
+  "https://[::]/",
+  "https://[0:0:0:0:0:0:0:1]/",
+  "https://[::ffff:127.0.0.1]/",
+  "https://[::ffff:7f00:1]/",
+  "https://[::127.0.0.1]/",
+  "https://[fe80::1%25eth0]/",
+  "https://[64:ff9b::7f00:1]/",
+  "https://[2002:7f00:1::]/",
+  // Private networks, links, carriers, groups
+  "https://10.0.0.1/",
+  "https://172.16.0.1/",
+  "https://192.168.1.1/",
+  "https://100.64.0.1/",
+  "https://169.254.1.1/",
+  "https://224.0.0.1/",
+  "https://255.255.255.255/",
+  "https://[fd00::1]/",
+  "https://[fc00::1]/",
+  "https://[fe80::1]/",
+  "https://[ff02::1]/",
+  // Any other literal too
+  "https://8.8.8.8/",
+  "https://[2606:4700::1111]/",
+  "https://134744072/",
+  // Clouds
+  "https://169.254.169.254/latest/meta-data/",
+  "https://[fd00:ec2::254]/",
+  "https://metadata.google.internal/",
+  "https://metadata.google.internal./",
+  "https://METADATA.GOOGLE.INTERNAL/",
+  "https://metadata/",
+  "https://instance-data/",
+  "https://metadata.azure.com/",
+  "https://100.100.100.200/",
+  "https://168.63.129.16/",
+  "https://kubernetes.default.svc.cluster.local/",
+  "https://db.internal/",
+  "https://printer.local/",
+  "https://router.lan/",
+  "https://nas.home.arpa/",
+  "https://wiki.corp/",
+  "https://intranet/",
+  // Names that spell or are an address of this machine
+  "https://127.0.0.1.nip.io/",
+  "https://10-0-0-1.sslip.io/",
+  "https://localtest.me/",
+  "https://a.lvh.me/",
+  // Credentials, fragments, tricks of parsers
+  "https://user@example.com/",
+  "https://user:secret@example.com/",
+  "https://example.com@127.0.0.1/",
+  "https://:secret@example.com/",
+  "https://example.com/#frag",
+  "https://example.com/#",
+  "https://example.com\\@127.0.0.1/",
+  "https://exa\tmple.com/",
+  " https://example.com/",
+  "https://example.com/ x",
+  "https://example..com/",
+  "https://-example.com/",
+  "https://example.c/",
+  "https://issuer.example/v1",
+  "https://ISSUER.example./v1",
+  `https://example.com/${"x".repeat(2_000)}`,
+];
+
+describe("an address", () => {
+  it("of the list is hostile, and there are enough of them", () => {
+    expect(new Set(HOSTILE).size).toBe(HOSTILE.length);
+    expect(HOSTILE.length).toBeGreaterThanOrEqual(60);
+  });
+
+  it.each(HOSTILE)("%s is refused", (text) => {
+    expect(judgeAddress(text, DEPLOYED)).toEqual(expect.stringMatching(/^Must .*\.$/));
+  });
+
+  it.each([
+    "https://example.com/hook",
+    "https://example.com:8443/hook?tenant=4711",
+    "https://hooks.example.co.uk/a/b%20c",
+    "https://xn--bcher-kva.example/",
+    "https://bücher.example/",
+    "https://example.com./hook",
+    "https://1.example.com/",
+    "https://internal.example.com/",
+    "https://10-0-0-1.example.com/",
+  ])("%s is accepted", (text) => {
+    expect(judgeAddress(text, DEPLOYED)).toBeNull();
+  });
+
+  it.each(["http://127.0.0.1:8080/hook", "http://localhost:3000/", "http://[::1]:9/", "https://localhost/"])(
+    "%s is accepted in local development alone",
+    (text) => {
+      expect(judgeAddress(text, LOCAL)).toBeNull();
+      expect(judgeAddress(text, DEPLOYED)).not.toBeNull();
+    },
+  );
+
+  it.each([
+    "http://127.0.0.2/",
+    "http://0.0.0.0/",
+    "http://example.com/",
+    "http://user@localhost/",
+    "http://localhost/#x",
+    "https://10.0.0.1/",
+  ])("%s is refused there too", (text) => {
+    expect(judgeAddress(text, LOCAL)).not.toBeNull();
+  });
+});
+
+describe("what a name resolves to", () => {
+  it.each([
+    ...["0.1.2.3", "10.1.2.3", "100.64.0.1", "100.127.255.255", "127.9.9.9", "169.254.169.254", "172.31.255.255"],
+    ...[
+      "192.0.0.8",
+      "192.0.2.1",
+      "192.168.0.1",
+      "198.19.0.1",
+      "198.51.100.1",
+      "203.0.113.9",
+      "224.0.0.1",
+      "255.255.255.255",
+    ],
+    ...[
+      "168.63.129.16",
+      "::",
+      "::1",
+      "::ffff:8.8.8.8",
+      "64:ff9b::808:808",
+      "fe80::1",
+      "fd00::1",
+      "ff02::1",
+      "2001:db8::1",
+    ],
+    ...["2001::1", "2002:808:808::", "3fff::1", "999.1.1.1", "8.8.8", "x", "", "1:2:3"],
+  ])("%s is not public", (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+
+  it.each([
+    "8.8.8.8",
+    "1.1.1.1",
+    "100.63.255.255",
+    "100.128.0.1",
+    "172.32.0.1",
+    "2606:4700::1111",
+    "2a00:1450:4001:80b::200e",
+    "2001:4860:4860::8888",
+  ])("%s is public", (address) => {
+    expect(isPublicAddress(address)).toBe(true);
+  });
+});
