@@ -47,6 +47,7 @@ import { identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
 import { activityRoutes } from "./journal/activity-routes.ts";
 import { alertRoutes } from "./journal/alert-routes.ts";
+import { eventRoutes } from "./journal/event-routes.ts";
 import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { NETWORKS_PATH, networkRoutes } from "./networks/routes.ts";
@@ -74,6 +75,7 @@ export const ROUTES: readonly Route[] = [
   ...reviewRoutes,
   ...sandboxRoutes,
   ...activityRoutes,
+  ...eventRoutes,
   ...noticeRoutes,
   ...standingRoutes,
   ...verifierRoutes,

@@ -24,6 +24,7 @@ import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { startJobs } from "./jobs/run.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
+import { listEventsJob, pruneEventsJob } from "./jobs/tend-events.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { moveEditions } from "./markets/move-editions.ts";
 import { applyWalletChanges, resumeProvisioning } from "./markets/provision.ts";
@@ -45,6 +46,7 @@ export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
 
 const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
+  listEventsJob,
   pruneIdempotencyOutcomes,
   endAttestations,
   notifyExpiring,
@@ -83,7 +85,7 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
-const HOURLY: readonly Job[] = [sweepDocuments];
+const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob];
 
 export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
 

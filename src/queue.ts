@@ -12,6 +12,7 @@ import { setReserve } from "./disputes/reserve.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
+import { listNewEvents } from "./jobs/tend-events.ts";
 import { activityLogOf } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
 import { handOnEvents } from "./journal/outbox.ts";
@@ -68,10 +69,11 @@ async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
     return [...activityOf, ...listedIn];
   };
   const failed = new Map<string, unknown>();
-  const work = [EVENTS, ...new Set(messages.flatMap(logsOf))];
+  const work = [EVENTS, LISTED, ...new Set(messages.flatMap(logsOf))];
   await eachAtOnce(work, async (one) => {
     try {
       if (one === EVENTS) await handOnEvents(deps, SUBSCRIBERS);
+      else if (one === LISTED) await listNewEvents(deps);
       else if (isEnvironment(one)) await followDirectory(deps, one);
       else await hashUnlessOthersDo(deps, activityLogOf(deps, one));
     } catch (thrown) {
@@ -79,13 +81,14 @@ async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
     }
   });
   for (const message of messages) {
-    const wanted = [EVENTS, ...logsOf(message)].find((one) => failed.has(one));
+    const wanted = [EVENTS, LISTED, ...logsOf(message)].find((one) => failed.has(one));
     if (wanted === undefined) message.ack();
     else retry(message, failed.get(wanted));
   }
 }
 
 const EVENTS = "events";
+const LISTED = "the list of events";
 
 const RUNNERS: Runners<Exclude<Message["kind"], OutboxMessage["kind"]>> = {
   ...CHAIN_RUNNERS,

@@ -7,28 +7,30 @@ import { markEventWriter } from "../db/event-writers.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEvent, insertEvents } from "./store.ts";
 
-export type EventType =
-  | "platform.verification_decided"
-  | "transaction.settled"
-  | "transaction.reversed"
-  | "dispute.filed"
-  | "dispute.resolved"
-  | "agent.status_changed"
-  | "agent.registered"
-  | "agent.activated"
-  | "agent.key_rotated"
-  | "agent.transferred"
-  | "agent.promoted"
-  | "agent.escrow_state_changed"
-  | "principal.status_changed"
-  | "principal.attestation_expiring"
-  | "task.opened"
-  | "task.closed"
-  | "intent.paid"
-  | "intent.abandoned"
-  | "dispute.updated"
-  | "market.provisioned"
-  | "api_key.rotated";
+export const EVENT_TYPES = [
+  "platform.verification_decided",
+  "transaction.settled",
+  "transaction.reversed",
+  "dispute.filed",
+  "dispute.resolved",
+  "agent.status_changed",
+  "agent.registered",
+  "agent.activated",
+  "agent.key_rotated",
+  "agent.transferred",
+  "agent.promoted",
+  "agent.escrow_state_changed",
+  "principal.status_changed",
+  "principal.attestation_expiring",
+  "task.opened",
+  "task.closed",
+  "intent.paid",
+  "intent.abandoned",
+  "dispute.updated",
+  "market.provisioned",
+  "api_key.rotated",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /** `object` is the resource as the API returns it. */
 export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };

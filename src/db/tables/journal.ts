@@ -140,6 +140,25 @@ export const events = sqliteTable(
 );
 export type EventRow = typeof events.$inferSelect;
 
+/**
+ * By what an event of a platform and environment is found: its id, each of its subjects, and the empty term, which all have. A job writes it after
+ * the commit, so that no change pays for it (EVT-18).
+ */
+export const eventTerms = sqliteTable(
+  "event_terms",
+  {
+    platformId: text().notNull(),
+    environment: text().$type<Environment>().notNull(),
+    term: text().notNull(),
+    seq: integer().notNull(),
+    type: text().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.platformId, t.environment, t.term, t.seq] })],
+);
+
+/** The number of the last event at an instant of real time, about once an hour: what a month had is told by it, whatever a sandbox's clock says. */
+export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
+
 /** What one batch notes for its own later statements (last-numbers.ts): a single row, which says nothing to another batch. */
 export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),

@@ -1,0 +1,70 @@
+// Writes the terms by which events are found, after the commit and beside it, and deletes events that are older than 30 days, in slices
+// (EVT-18, EVT-19).
+import type { Deps } from "../context.ts";
+import { FIRST } from "../core/due.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import {
+  findListedTo,
+  findPrunable,
+  findUnlisted,
+  listEvents,
+  noteAge,
+  pruneEvents,
+} from "../journal/event-term-store.ts";
+import { firstListed } from "../journal/event-views.ts";
+import type { BulkJob } from "./job.ts";
+
+const SLICE = 100;
+const PRUNED = 500;
+
+/** Lists all new events; what another run is faster with, that lists. */
+export async function listNewEvents(deps: Deps): Promise<void> {
+  while ((await listSlice(deps)) === SLICE);
+}
+
+const listSlice = ({ db }: Deps): Promise<number> =>
+  retryConflicts(async () => {
+    const { listed, fresh } = await readBatch(db, { listed: findListedTo(db), fresh: findUnlisted(db, SLICE) });
+    await commit(db, listEvents(db, listed?.seq ?? 0, fresh));
+    return fresh.length;
+  });
+
+export const listEventsJob: BulkJob = {
+  kind: "bulk",
+  name: "list_events",
+  slices: 5,
+  find: async (deps) => {
+    const { oldest } = await readBatch(deps.db, { oldest: findUnlisted(deps.db, 1) });
+    const [first] = oldest;
+    if (!first) return null;
+    return {
+      oldestDueAt: first.occurredAt,
+      run: async () => {
+        const done = await listSlice(deps);
+        return { done, failed: [], next: done === SLICE ? FIRST : null };
+      },
+    };
+  },
+};
+
+export const pruneEventsJob: BulkJob = {
+  kind: "bulk",
+  name: "prune_events",
+  slices: 5,
+  find: async ({ db, clock }) => {
+    const now = clock.now();
+    const before = firstListed(now);
+    await commit(db, [noteAge(db, now, now - HOUR_MS)]);
+    const { old } = await readBatch(db, { old: findPrunable(db, before, PRUNED) });
+    if (old.length === 0) return null;
+    return {
+      oldestDueAt: now,
+      run: async () => {
+        await commit(db, pruneEvents(db, old, before));
+        return { done: old.length, failed: [], next: old.length === PRUNED ? FIRST : null };
+      },
+    };
+  },
+};

@@ -1,0 +1,102 @@
+// Store of the list of a platform's events (EVT-18), newest first by number. What a job has not listed yet is looked through, a bounded number of
+// events of everybody.
+import { and, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, read, readOne } from "../db/batch.ts";
+import { BEYOND, bareColumns, type Found, foundOf, pageOf, scanOf, whereFits } from "../db/pages.ts";
+import { type EventRow, events } from "../db/tables/journal.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { OWN_ID } from "./event-subjects.ts";
+import { LISTED_TO, olderThan } from "./event-term-store.ts";
+
+export type EventFilter = {
+  readonly type?: string | undefined;
+  readonly subject?: string | undefined;
+  /** The id of an event, or an instant in epoch milliseconds: later ones are listed. */
+  readonly since?: { readonly id: string } | { readonly at: number; readonly firstId: string } | undefined;
+};
+
+/** How many of the newest events of everybody are looked through for those that are not listed yet. */
+const UNLISTED = 1_000;
+/** Of one instant and its neighbours, ids and numbers may stand in different orders. */
+const NEIGHBOURS = 20;
+
+const of = ({ platformId, environment }: Tenant): SQL =>
+  sql`platform_id = ${platformId} and environment = ${environment}`;
+
+const unlisted = (tenant: Tenant): SQL =>
+  // By number: an index of agents would begin with all events of the platform.
+  sql`events not indexed where seq > max(${LISTED_TO}, (select max(seq) from events) - ${UNLISTED}) and ${of(tenant)}`;
+
+const OWN_IDS = sql.join(
+  Object.entries(OWN_ID).map(([noun, member]) => sql.raw(`when '${noun}' then '$.${member}'`)),
+  sql` `,
+);
+const isAbout = (subject: string): SQL =>
+  sql`${subject} in (agent_did, other_did, object ->> case substr(type, 1, instr(type, '.') - 1) ${OWN_IDS} end)`;
+
+/** The number of an event of the tenant, as an expression: null where there is none. */
+const numberOf = (tenant: Tenant, id: string): SQL =>
+  sql`coalesce((select seq from event_terms where ${of(tenant)} and term = ${id}), (select seq from ${unlisted(tenant)} and id = ${id}))`;
+
+/** Its number, unless it is older than the first that is shown. */
+export const findNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
+  read(
+    db
+      .select({ seq: sql<number>`seq` })
+      .from(sql`(select ${numberOf(tenant, id)} as seq)`)
+      .where(sql`seq > ${olderThan(first)}`),
+    ([row]) => row?.seq ?? null,
+  );
+
+const shown = bareColumns(events, "e");
+const ORDER = sql`seq desc`;
+
+/** The number behind which events are later than the instant, but for neighbours, which are compared. */
+const laterThan = (tenant: Tenant, firstId: string): SQL =>
+  sql`coalesce((select min(seq) - 1 from (select seq from event_terms where ${of(tenant)} and term >= ${firstId} and term < 'evt_~'
+    order by term limit ${NEIGHBOURS})), ${LISTED_TO})`;
+
+/** `first`: the instant of real time from which events are shown. `after`: the id of the last event of the page before. */
+export function listEvents(
+  db: Database,
+  tenant: Tenant,
+  { type, subject, since }: EventFilter,
+  { limit, after, first }: { readonly limit: number; readonly after: string | null; readonly first: number },
+): Read<Found<EventRow>> {
+  const from = since && ("id" in since ? numberOf(tenant, since.id) : laterThan(tenant, since.firstId));
+  const place = and(
+    sql`seq > ${olderThan(first)}`,
+    from && sql`seq > ${from}`,
+    after === null ? undefined : sql`seq < ${numberOf(tenant, after)}`,
+  );
+  const ranges = {
+    columns: { seq: events.seq, type: events.type },
+    order: ORDER,
+    from: [
+      sql`event_terms where ${and(of(tenant), sql`term = ${subject ?? ""}`, place)}`,
+      sql`${unlisted(tenant)} and ${and(subject === undefined ? sql`true` : isAbout(subject), place)}`,
+    ],
+  };
+  const all = type === undefined;
+  const fits = and(
+    all ? undefined : sql`listed.type = ${type}`,
+    since && "at" in since ? sql`e.occurred_at > ${since.at}` : undefined,
+  );
+  const source = all ? pageOf(ranges, limit) : scanOf(ranges);
+  return read(
+    db
+      .select({ ...shown, beyond: all ? sql<number>`0`.as("beyond") : BEYOND })
+      .from(sql`${source} cross join events e on e.seq = listed.seq`)
+      .where(fits && (all ? fits : whereFits(fits)))
+      .limit(limit + 1),
+    foundOf<EventRow & { beyond: number }>,
+  );
+}
+
+export const findEvent = (db: Database, tenant: Tenant, id: string, first: number): Read<EventRow | null> =>
+  readOne(
+    db
+      .select(bareColumns(events))
+      .from(sql`events`)
+      .where(sql`seq = ${numberOf(tenant, id)} and seq > ${olderThan(first)}`),
+  );

@@ -1,0 +1,35 @@
+// Reads a platform's events (EVT-18).
+import { askedPage, type ManagementCall } from "../call.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { instantOfId } from "../core/ids.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import { type EventFilter, findEvent, findNumber, listEvents } from "./event-log-store.ts";
+import type { EventQuery, EventView } from "./event-schema.ts";
+import { firstListed, toEventView } from "./event-views.ts";
+
+export async function getEvents(call: ManagementCall, query: EventQuery): Promise<Page<EventView>> {
+  const { db, tenant, environment, deps } = call;
+  const { type, subject, since } = query;
+  const filter: EventFilter = { type, subject, since };
+  const page = await askedPage(call, query, listingOf("events", [environment], filter));
+  // Retention is of real time, whatever a sandbox's clock says.
+  const first = firstListed(deps.clock.now());
+  const after = page.after?.id ?? null;
+  const place = after ?? (since && "id" in since ? since.id : null);
+  const { found, at } = await call.read({
+    found: listEvents(db, tenant, filter, { limit: page.limit, after, first }),
+    ...(place !== null && { at: findNumber(db, tenant, place, first) }),
+  });
+  if (place !== null && at === null) {
+    if (after !== null || (instantOfId("evt", place) ?? first) < first) throw new ServiceError("cursor_expired");
+    throw validationError([fieldError("since", "not_found")]);
+  }
+  return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);
+}
+
+export async function getEvent(call: ManagementCall, id: string): Promise<EventView> {
+  const { db, tenant, deps } = call;
+  const { event } = await call.read({ event: findEvent(db, tenant, id, firstListed(deps.clock.now())) });
+  if (!event) throw new ServiceError("not_found");
+  return toEventView(event);
+}

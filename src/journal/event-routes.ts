@@ -1,0 +1,37 @@
+// Routes of a platform's events (EVT-18).
+import { route } from "../http/route.ts";
+import { getEvent, getEvents } from "./event-read.ts";
+import { eventList, eventParams, eventQuery, eventView } from "./event-schema.ts";
+
+export const eventRoutes = [
+  route({
+    method: "get",
+    path: "/v1/events",
+    operationId: "listEvents",
+    tag: "Events",
+    summary: "List events",
+    description:
+      "The events of the key's environment in the last 30 days, newest first, in the order of the changes that they report. A page with `type` " +
+      "looks at no more than 1,000 events: it may hold fewer than `limit`, or none, and still have more.",
+    surfaces: ["management"],
+    query: eventQuery,
+    status: 200,
+    response: { schema: eventList, description: "A page of events." },
+    errors: ["cursor_expired"],
+    handle: (call, { query }) => getEvents(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/events/{event_id}",
+    operationId: "getEvent",
+    tag: "Events",
+    summary: "Read an event",
+    description: "404 once it is older than 30 days.",
+    surfaces: ["management"],
+    params: eventParams,
+    status: 200,
+    response: { schema: eventView, description: "The event." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getEvent(call, params.event_id),
+  }),
+];
