@@ -7,6 +7,7 @@ import { JOBS } from "../src/cron.ts";
 import { advance, type Budget, KIB, mutation, pageAhead, pure, read } from "./budget.ts";
 import { DIRECTORY_BUDGETS } from "./directory-budgets.ts";
 import { JOB_BUDGETS } from "./job-budgets.ts";
+import { JOURNAL_BUDGETS } from "./journal-budgets.ts";
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The agent's lock counts as no subrequest.
@@ -160,16 +161,6 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // What the follower books, and the comparison of the vault with its lines.
   "POST /v1/agents/{did}/escrow/sync": mutation(45, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
   "GET /v1/platform": read(5, 4 * KIB),
-  // The key and its platform 2, the key again for its platform 1, and one entry more than the page has.
-  "GET /v1/platform/activity": read(25, 16 * KIB),
-  "GET /v1/platform/activity (subject_id)": read(25, 16 * KIB),
-  "GET /v1/platform/activity (subject_type and subject_id)": read(25, 16 * KIB),
-  "GET /v1/platform/activity (actor)": read(25, 16 * KIB),
-  "GET /v1/platform/activity (action)": read(25, 16 * KIB),
-  // A filter beyond the ranges: the page's rows are counted once more, and three times in all where they do not fill it.
-  "GET /v1/platform/activity (environment)": read(65, 16 * KIB),
-  "GET /v1/platform/activity/heads": read(25, 32 * KIB),
-  "GET /v1/platform/activity/verify": read(14, KIB, { trips: 3 }),
   "GET /v1/platform (session)": read(5, 4 * KIB),
   "PATCH /v1/platform": mutation(8, 5, 4 * KIB),
   "PATCH /v1/platform (the name)": mutation(20, 6, 4 * KIB),
@@ -318,6 +309,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
 
   ...DIRECTORY_BUDGETS,
   ...JOB_BUDGETS,
+  ...JOURNAL_BUDGETS,
 };
 
 /** The bytes that an act may add to the database, with indexes; events and stored outcomes are counted apart. */

@@ -1,7 +1,7 @@
 // Reports of the agent that sells and of its account: pages of a long history, by every filter.
 import type { Case } from "../case.ts";
 import { agentPath, manage, type Play } from "../play.ts";
-import type { Ask } from "../wire.ts";
+import { type Ask, send } from "../wire.ts";
 
 const FILTERS: readonly string[] = [
   "status=open",
@@ -45,6 +45,24 @@ async function countOpen({ stage, provider: { did } }: Play): Promise<number> {
   return Number(rows[0]?.["open"]);
 }
 
+async function oldestEvent({ stage }: Play): Promise<string> {
+  const text = "select id from events where platform_id = ? and environment = 'sandbox' order by seq limit 1";
+  const [rows = []] = await stage.sql([{ sql: text, params: [stage.platform.platformId] }]);
+  return String(rows[0]?.["id"]);
+}
+
+const events = (filter: string): Case => ({
+  route: "GET /v1/events",
+  ...(filter !== "" && { variant: filter.split("=")[0] ?? filter }),
+  status: 200,
+  filling: true,
+  ask: async (play) => {
+    const values = { subject: `subject=${play.provider.did}`, since: `since=${await oldestEvent(play)}` };
+    await send(play.stage.origin, { method: "POST", path: "/__bench/job?name=list_events&done=0" });
+    return manage(play.stage, "GET", `/v1/events?limit=20&${values[filter as keyof typeof values] ?? filter}`);
+  },
+});
+
 export const REPORTS: readonly Case[] = [
   {
     route: "GET /v1/agents/{did}/overview",
@@ -63,6 +81,13 @@ export const REPORTS: readonly Case[] = [
   ...FILTERS.map((filter) => list("tasks", filter)),
   list("transactions"),
   list("events"),
+  ...["", "type=agent.status_changed", "subject", "since"].map(events),
+  {
+    route: "GET /v1/events/{event_id}",
+    status: 200,
+    filling: true,
+    ask: async (play) => manage(play.stage, "GET", `/v1/events/${await oldestEvent(play)}`),
+  },
   ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z"].map(across("transactions")),
   ...["", "role=provider", "role=consumer", "did", "since=2026-01-01T00:00:00Z", "status=open"].map(across("tasks")),
 ];

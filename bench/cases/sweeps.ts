@@ -106,6 +106,14 @@ const leaveEvent = ({ stage, next }: Play) =>
     Date.now(),
   );
 
+/** The oldest event was there a month ago. */
+async function leaveOldEvent(play: Play): Promise<void> {
+  await leaveEvent(play);
+  const noted = "insert into event_marks (at, seq) select ?, min(seq) from events";
+  await change(play.stage, "update outbox set seq = (select max(seq) from events)");
+  await change(play.stage, noted, Date.now() - 31 * 24 * HOUR_MS);
+}
+
 const fallBehind = ({ stage, idle }: Play) =>
   change(stage, "update escrows set threshold = chain_threshold - base_threshold / 20 where did = ?", idle.did);
 
@@ -219,6 +227,8 @@ const forgetKeys = async ({ stage }: Play): Promise<void> => {
 
 const SWEEPS: readonly Sweep[] = [
   { job: "hand_on_events", arrange: leaveEvent },
+  { job: "list_events", arrange: leaveEvent },
+  { job: "prune_events", arrange: leaveOldEvent },
   { job: "prune_idempotency_outcomes", arrange: leaveOutcome },
   { job: "end_attestations", arrange: endAttestation },
   { job: "notify_expiring", arrange: endSoon },

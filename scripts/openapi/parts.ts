@@ -27,6 +27,7 @@ export const TAGS = [
   },
   { name: "Markets", description: "Where payments settle." },
   { name: "Ratings", description: "How ratings are computed." },
+  { name: "Events", description: "What has happened to the platform's resources, in the order of the changes." },
   { name: "Directory", description: "All certified agents of an environment, and what changes among them." },
   { name: "Payments", description: "Payment intents, opened by agents." },
   { name: "Facilitation", description: "From a payment on-chain to a settled transaction." },

@@ -251,6 +251,8 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await stage.show("listTasks", { query: { limit: "1" } });
   await stage.show("listTasks", { headers: { Accept: "text/csv" } });
   await stage.show("listPrincipals", { query: { limit: "1" } });
+  const events = await stage.show("listEvents", { query: { limit: "1", subject: consumer.did } });
+  await stage.show("getEvent", { params: { event_id: String(pick(events, "data.0.id")) } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });
   must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");
   await readDirectory(stage, provider);

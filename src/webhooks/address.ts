@@ -1,4 +1,4 @@
-// Judges the address of an endpoint (WHK-3): at its creation, at a change, and again before each delivery. The service calls what anybody names, so
+// Judges the address of an endpoint (EVT-21): at its creation, at a change, and again before each delivery. The service calls what anybody names, so
 // nothing that stands behind a firewall, and no service of the cloud itself, may be named. The URL parser has brought every notation of an IP
 // address to one form before it is judged.
 

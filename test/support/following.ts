@@ -8,9 +8,10 @@ const HASHED: Readonly<Record<string, readonly string[]>> = {
   directory_entries: ["unindexed", "terms"],
 };
 
-/** Tables that follow as a whole: the marks of the outbox, and what is made of the directory's records and entries. */
+/** Tables that follow as a whole: the marks of the outbox, what events are found by, and what is made of the directory's records and entries. */
 export const FOLLOWING: ReadonlySet<string> = new Set([
   "outbox",
+  "event_terms",
   "directory_terms",
   "directory_term_counts",
   "directory_hashes",

@@ -1,4 +1,4 @@
-// Which addresses an endpoint may have (WHK-3): what the service would be made to call for somebody else is refused.
+// Which addresses an endpoint may have (EVT-21): what the service would be made to call for somebody else is refused.
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, judgeAddress } from "../../src/webhooks/address.ts";
 

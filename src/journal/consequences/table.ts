@@ -72,6 +72,12 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 
+  list_events: [{ when: "there are new events to list", states: [], tables: [], activity: BY_ITSELF, ...UNSEEN }],
+
+  prune_events: [
+    { when: "events are older than 30 days", states: [], tables: ["event_marks"], activity: BY_ITSELF, ...UNSEEN },
+  ],
+
   prune_idempotency_outcomes: [
     { when: "a window is over", states: [], tables: ["idempotency_outcomes"], activity: BY_ITSELF, ...UNSEEN },
   ],

@@ -5,6 +5,7 @@ import { ATTESTATION_PLAYS } from "./attestations.ts";
 import { CUSTOMER_PLAYS } from "./customers.ts";
 import { DIRECTORY_PLAYS } from "./directory.ts";
 import { DISPUTE_PLAYS } from "./disputes.ts";
+import { EVENT_PLAYS } from "./events.ts";
 import { FOLLOWER_PLAYS } from "./follower.ts";
 import { JOB_PLAYS } from "./jobs.ts";
 import { MARKET_PLAYS } from "./markets.ts";
@@ -39,5 +40,6 @@ export const PLAYS: Plays = {
   ...DISPUTE_PLAYS,
   ...SANDBOX_PLAYS,
   ...DIRECTORY_PLAYS,
+  ...EVENT_PLAYS,
   ...JOB_PLAYS,
 };

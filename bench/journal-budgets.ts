@@ -1,0 +1,21 @@
+// The budgets of the readings of the journal: the activity log, and events.
+import { type Budget, KIB, read } from "./budget.ts";
+
+export const JOURNAL_BUDGETS: Readonly<Record<string, Budget>> = {
+  // The key and its platform 2, the key again for its platform 1, and one entry more than the page has.
+  "GET /v1/platform/activity": read(25, 16 * KIB),
+  "GET /v1/platform/activity (subject_id)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (subject_type and subject_id)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (actor)": read(25, 16 * KIB),
+  "GET /v1/platform/activity (action)": read(25, 16 * KIB),
+  // A filter beyond the ranges: the page's rows are counted once more, and three times in all where they do not fill it.
+  "GET /v1/platform/activity (environment)": read(65, 16 * KIB),
+  "GET /v1/platform/activity/heads": read(25, 32 * KIB),
+  "GET /v1/platform/activity/verify": read(14, KIB, { trips: 3 }),
+  // Of each event of a page a term and itself; while some are not listed yet, those.
+  "GET /v1/events": read(50, 64 * KIB),
+  "GET /v1/events (type)": read(70, 64 * KIB),
+  "GET /v1/events (subject)": read(50, 64 * KIB),
+  "GET /v1/events (since)": read(55, 64 * KIB),
+  "GET /v1/events/{event_id}": read(10, 8 * KIB),
+};
