@@ -23,6 +23,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   facilitation_id: "The facilitation; the same id as `transaction_id`.",
   task_id: "The task.",
   "path.task_id": "The task's id.",
+  "path.event_id": "The event's id.",
   "Facilitation.task_id":
     "The task that the payment opens; null when both agents belong to one principal: no task, no rating.",
   "PaymentIntent.task_id": "The task of its settlement; null until it is settled, and where the payment opened none.",
@@ -585,6 +586,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "listDirectory.markets": "Only agents with every one of these markets, at most ten codes, separated by commas.",
   "listDirectory.cert_tier": "Only agents of exactly this tier.",
   "listDirectory.status": "Only agents in this state now; `revoked` has the TERMINATED ones too, `all` has every one.",
+  "listEvents.type": "Only events of this type.",
+  "listEvents.subject": "Only events about this: the id of a resource, or the DID of an agent that it concerns.",
+  "listEvents.since": "Only what came behind the event of this id, or later than this instant.",
   "listDirectoryChanges.since":
     "Where to begin: behind the record of this number, or behind this instant. Not together with `cursor`.",
   "query.min_agent_rating": "Only agents that are rated at least so; unrated ones drop out.",
@@ -873,6 +877,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   ActivityHead: "A signed head of the activity log.",
   DirectoryChange: "A record of the directory's feed: what changed of which agent, and when.",
   DirectoryChangeList: "A page of the feed; `next_cursor` is there also at its end.",
+  EventType: "What has happened. Types of later versions come beside them: pass over what you do not know.",
   DirectoryChangeType:
     "`registered`: came into the environment; `updated`: another identity, scope, market, key, principal, rating or escrow state; `status_changed`: stopped or returned; `revoked`: revoked, terminated, or gone to production.",
   DirectoryEntry: "What the directory shows of an agent.",

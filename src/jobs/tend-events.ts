@@ -5,15 +5,9 @@ import { FIRST } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import {
-  findListedTo,
-  findPrunable,
-  findUnlisted,
-  listEvents,
-  noteAge,
-  pruneEvents,
-} from "../journal/event-term-store.ts";
+import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-term-store.ts";
 import { firstListed } from "../journal/event-views.ts";
+import { findMark } from "../journal/outbox-store.ts";
 import type { BulkJob } from "./job.ts";
 
 const SLICE = 100;
@@ -26,7 +20,7 @@ export async function listNewEvents(deps: Deps): Promise<void> {
 
 const listSlice = ({ db }: Deps): Promise<number> =>
   retryConflicts(async () => {
-    const { listed, fresh } = await readBatch(db, { listed: findListedTo(db), fresh: findUnlisted(db, SLICE) });
+    const { listed, fresh } = await readBatch(db, { listed: findMark(db, "listed"), fresh: findUnlisted(db, SLICE) });
     await commit(db, listEvents(db, listed?.seq ?? 0, fresh));
     return fresh.length;
   });

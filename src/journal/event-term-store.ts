@@ -1,21 +1,17 @@
 // Store of the terms by which events are found, and of the marks that tell their age (EVT-18, EVT-19).
-import { and, asc, desc, eq, lte, type SQL, sql } from "drizzle-orm";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { asc, desc, lte, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
-import { type EventRow, eventMarks, events, eventTerms, outbox } from "../db/tables/journal.ts";
+import { type EventRow, eventMarks, events, eventTerms } from "../db/tables/journal.ts";
 import { subjectsOf } from "./event-subjects.ts";
+import { markOf, moveMark } from "./outbox-store.ts";
+import { deleteEvents } from "./store.ts";
 
-/** The mark of the outbox up to which terms are written. */
-const LISTED = "listed";
 /** The number of the last event whose terms are written, as an expression. */
-export const LISTED_TO = sql`coalesce((select seq from outbox where name = ${LISTED}), 0)`;
+export const LISTED_TO = markOf("listed");
 
 export const findUnlisted = (db: Database, limit: number): Read<EventRow[]> =>
   readAll(db.select().from(events).where(sql`${events.seq} > ${LISTED_TO}`).orderBy(asc(events.seq)).limit(limit));
-
-/** The number that LISTED_TO has; null before the first. */
-export const findListedTo = (db: Database): Read<{ seq: number } | null> =>
-  readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, LISTED)));
 
 type Place = Pick<EventRow, "platformId" | "environment" | "seq" | "type"> & { readonly term: string };
 
@@ -28,13 +24,7 @@ export const listEvents = (db: Database, from: number, each: readonly EventRow[]
   if (!last) return [];
   const rows = each.flatMap(placesOf).map((at) => [at.platformId, at.environment, at.term, at.seq, at.type]);
   return [
-    ...mustChange(
-      db,
-      db
-        .insert(outbox)
-        .values({ name: LISTED, seq: last.seq })
-        .onConflictDoUpdate({ target: outbox.name, set: { seq: last.seq }, setWhere: eq(outbox.seq, from) }),
-    ),
+    ...moveMark(db, from, last.seq, "listed"),
     ...inParts(rows).map((part) =>
       db
         .insert(eventTerms)
@@ -63,17 +53,15 @@ export const findPrunable = (db: Database, before: number, limit: number): Read<
       .select()
       .from(events)
       .where(
-        sql`${events.seq} <= min(${olderThan(before)}, ${LISTED_TO}, coalesce((select seq from outbox where name = 'all'), 0),
+        sql`${events.seq} <= min(${olderThan(before)}, ${LISTED_TO}, ${markOf("all")},
           (select max(seq) from events) - 1)`,
       )
       .orderBy(asc(events.seq))
       .limit(limit),
   );
 
-/** When the oldest mark was noted of those by which nothing is pruned any more but the newest of them. */
+/** With their terms, and the marks that tell of nothing any more. */
 export const pruneEvents = (db: Database, each: readonly EventRow[], before: number): Statement[] => {
-  const last = each.at(-1);
-  if (!last) return [];
   const rows = each.flatMap(placesOf).map((at) => [at.platformId, at.environment, at.term, at.seq]);
   const newest = db
     .select({ at: eventMarks.at })
@@ -89,7 +77,10 @@ export const pruneEvents = (db: Database, each: readonly EventRow[], before: num
           sql`(platform_id, environment, term, seq) in (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from ${part.rows})`,
         ),
     ),
-    db.delete(events).where(and(lte(events.seq, last.seq))),
+    deleteEvents(
+      db,
+      each.map(({ seq }) => seq),
+    ),
     db.delete(eventMarks).where(sql`${eventMarks.at} < (${newest})`),
   ];
 };

@@ -1,22 +1,26 @@
 // Store of the outbox: events by number, and the number of the last delivered one.
-import { asc, eq, gt } from "drizzle-orm";
+import { asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, outbox } from "../db/tables/journal.ts";
 
-const ALL = "all";
+/** What follows the events: those that receive them, and the list of them. */
+type Mark = "all" | "listed";
 
-export const findMark = (db: Database): Read<{ seq: number } | null> =>
-  readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, ALL)));
+export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number } | null> =>
+  readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));
+
+/** The number of a mark, as an expression: 0 before the first. */
+export const markOf = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
 export const findEventsAfter = (db: Database, seq: number, limit: number): Read<EventRow[]> =>
   readAll(db.select().from(events).where(gt(events.seq, seq)).orderBy(asc(events.seq)).limit(limit));
 
 /** Moves the mark, for one of two runs that delivered the same events. */
-export const moveMark = (db: Database, from: number, to: number): Statement[] =>
+export const moveMark = (db: Database, from: number, to: number, name: Mark = "all"): Statement[] =>
   mustChange(
     db,
     db
       .insert(outbox)
-      .values({ name: ALL, seq: to })
+      .values({ name, seq: to })
       .onConflictDoUpdate({ target: outbox.name, set: { seq: to }, setWhere: eq(outbox.seq, from) }),
   );
