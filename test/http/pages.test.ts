@@ -73,6 +73,7 @@ const LISTS: Readonly<
   "/v1/agents/{did}/tasks": { path: () => `/v1/agents/${provider}/tasks?status=open&limit=1` },
   "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
   "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
+  "/v1/events": { path: () => "/v1/events?type=agent.registered&limit=1" },
   "/v1/transactions": { path: () => "/v1/transactions?role=provider&limit=1" },
   "/v1/disputes": { path: () => "/v1/disputes?status=pre_arbitration&limit=1" },
   "/v1/operator/disputes": {

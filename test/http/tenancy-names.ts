@@ -11,13 +11,14 @@ type Place = "path" | "query" | "body";
 const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
   path: [
     ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
-    ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id"],
+    ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id", "event_id"],
   ],
   query: [
     "customer_id",
     "principal_id",
     "external_ref",
     "subject_id",
+    "subject",
     "from",
     "to",
     "did",
@@ -42,6 +43,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     role: "which side of a payment the agent is on",
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
     ...words("instants", ["occurred_after", "occurred_before", "since", "until"]),
+    type: "the type of events",
     ...words("of a public document", ["version", "revision"]),
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),

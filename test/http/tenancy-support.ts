@@ -106,6 +106,11 @@ export async function newDocument(side: Side): Promise<string> {
   return (await must(201, submitted)).document_id;
 }
 
+export async function newEvent(side: Side): Promise<string> {
+  await newConsumer(side);
+  return (await must(200, side.world.call("GET", "/v1/events?limit=1"))).data[0].id;
+}
+
 const suspended = async ({ world }: Side, path: string): Promise<void> => {
   await must(200, world.call("POST", `${path}/suspend`));
 };
@@ -133,6 +138,7 @@ const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   customer_id: newCustomer,
   document_id: newDocument,
   dispute_id: newDispute,
+  event_id: newEvent,
 };
 
 export async function objectOf(side: Side, { operationId }: Route, member: string): Promise<Ids> {
@@ -195,6 +201,7 @@ const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   },
   principal_id: async (side) => (await newConsumer(side)).principalId,
   subject_id: async (side) => (await newConsumer(side)).did,
+  subject: async (side) => (await newConsumer(side)).did,
   did: async (side) => (await newPurchase(side)).consumer.did,
   from: newestEntry,
   to: newestEntry,
@@ -232,6 +239,7 @@ const PREFIXES = {
   verifier_id: "ver",
   attestation_id: "att",
   alert_id: "alt",
+  event_id: "evt",
 } as const;
 
 /** An id that is of the right form and of no object. */

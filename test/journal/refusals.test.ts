@@ -33,7 +33,7 @@ let stranger: Agent;
 let [draft, suspended, terminated] = ["", "", ""];
 let [principalRef, principalId, customerId] = ["", "", ""];
 let [task, closedTask, voidTask] = ["", "", ""];
-let [intentId, alertId, documentId, verifierId] = ["", "", "", ""];
+let [intentId, alertId, documentId, verifierId, eventId] = ["", "", "", "", ""];
 let disputes: Awaited<ReturnType<typeof disputesOf>>;
 
 beforeAll(async () => {
@@ -56,6 +56,7 @@ beforeAll(async () => {
   await rows("update tasks set status = 'void', answer = 'void' where task_id = ?", voidTask);
   const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
   documentId = (await must(201, world.person("POST", "/v1/platform/documents", form))).document_id;
+  eventId = (await must(200, world.call("GET", "/v1/events?limit=1"))).data[0].id;
   const open = await facilitated(world, { provider, consumer });
   task = open.task;
   intentId = (await world.intent(consumer, provider)).intent_id;
@@ -311,6 +312,7 @@ const IDS: Readonly<Record<string, () => string>> = {
   n: () => "1",
   platform_id: () => world.platformId,
   document_id: () => documentId,
+  event_id: () => eventId,
 };
 function pathOf({ path, operationId }: Route): string {
   const filled = path.replace(/\{(\w+)\}/g, (_all: string, name: string) => IDS[name]?.() ?? "none");
