@@ -1,5 +1,5 @@
 // Reads a platform's events (EVT-18).
-import { askedPage, type ManagementCall } from "../call.ts";
+import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { instantOfId } from "../core/ids.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
@@ -27,9 +27,14 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);
 }
 
+const findShown = ({ db, tenant, deps }: ManagementCall, id: string) =>
+  findEvent(db, tenant, id, firstListed(deps.clock.now()));
+
+/** Refuses an event of another platform or environment before the faults of the query. */
+export const precheckEvent = (call: ManagementCall, id: string): Precheck => precheckKnown(findShown(call, id));
+
 export async function getEvent(call: ManagementCall, id: string): Promise<EventView> {
-  const { db, tenant, deps } = call;
-  const { event } = await call.read({ event: findEvent(db, tenant, id, firstListed(deps.clock.now())) });
+  const { event } = await call.read({ event: findShown(call, id) });
   if (!event) throw new ServiceError("not_found");
   return toEventView(event);
 }

@@ -1,6 +1,6 @@
 // Routes of a platform's events (EVT-18).
 import { route } from "../http/route.ts";
-import { getEvent, getEvents } from "./event-read.ts";
+import { getEvent, getEvents, precheckEvent } from "./event-read.ts";
 import { eventList, eventParams, eventQuery, eventView } from "./event-schema.ts";
 
 export const eventRoutes = [
@@ -29,6 +29,7 @@ export const eventRoutes = [
     description: "404 once it is older than 30 days.",
     surfaces: ["management"],
     params: eventParams,
+    precheck: (call, { params }) => precheckEvent(call, params.event_id),
     status: 200,
     response: { schema: eventView, description: "The event." },
     errors: ["not_found"],

@@ -237,7 +237,15 @@ const answered = (id: string, environment: Environment): number => {
   if (id === "getDirectoryHead") return 404;
   return id === "getSandboxClock" && environment === "production" ? 403 : 200;
 };
-const SHOWING = ["getPlatform", "listDocuments", "listActivity", "listPrincipals", "listCustomers", "listAgents"];
+const SHOWING = [
+  "getPlatform",
+  "listDocuments",
+  "listActivity",
+  "listPrincipals",
+  "listCustomers",
+  "listAgents",
+  "listEvents",
+];
 
 describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {
   let mine: string[];
