@@ -78,7 +78,7 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
     platformId,
     statements: [
       ...movePlatform(db, before, set, now, moved),
-      ...(trigger === "account_returns" ? [relistUnreached(db, platformId, Date.now())] : []),
+      ...(trigger === "account_returns" ? [relistUnreached(db, platformId, deps.clock.now())] : []),
     ],
   };
   const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now, call.contended);

@@ -12,6 +12,7 @@ import {
   jws,
   listOf,
   pageQuery,
+  placeOrInstant,
   runningHash,
   tier,
   wholeNumber,
@@ -92,18 +93,9 @@ export const changeList = z
 export type ChangeList = z.infer<typeof changeList>;
 
 /** A record's number, or an instant. */
-const since = z
-  .string()
-  .max(100, { abort: true })
-  .transform((text, context) => {
-    if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
-    const at = instantInput.safeParse(text);
-    if (at.success) return { at: at.data };
-    const message =
-      "Must be the number of a record, or an instant of ISO 8601: with Z, or an offset whose plus sign is written as %2B.";
-    context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
-    return z.NEVER;
-  });
+const since = placeOrInstant("the number of a record", (text) =>
+  /^\d{1,15}$/.test(text) ? { seq: Number(text) } : null,
+);
 
 export const changeQuery = z.strictObject({
   limit: wholeNumber(z.number().min(1).max(DIRECTORY_PAGE_MAX)).default(100),

@@ -60,6 +60,21 @@ const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, {
 /** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. */
 export const instantInput = anyInstant.transform((text) => Date.parse(text));
 
+/** Where a list begins: behind a place, which `read` makes of a text or null, or behind an instant, `{ at }` in epoch milliseconds. */
+export const placeOrInstant = <Place>(name: string, read: (text: string) => Place | null) =>
+  z
+    .string()
+    .max(100, { abort: true })
+    .transform((text, context): Place | { at: number } => {
+      const place = read(text);
+      if (place !== null) return place;
+      const at = instantInput.safeParse(text);
+      if (at.success) return { at: at.data };
+      const message = `Must be ${name}, or an instant of ISO 8601: with Z, or an offset whose plus sign is written as %2B.`;
+      context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
+      return z.NEVER;
+    });
+
 export const did = z.string().register(z.globalRegistry, { id: "Did" });
 /** A DID in a body; the call itself judges whether it names an agent. */
 export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput" });

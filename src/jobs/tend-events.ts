@@ -50,7 +50,7 @@ export const pruneEventsJob: BulkJob = {
   find: async ({ db, clock }) => {
     const now = clock.now();
     const before = firstListed(now);
-    await commit(db, [noteAge(db, now, now - HOUR_MS)]);
+    await commit(db, [noteAge(db, now, now - HOUR_MS / 2)]);
     const { old } = await readBatch(db, { old: findPrunable(db, before, PRUNED) });
     if (old.length === 0) return null;
     return {

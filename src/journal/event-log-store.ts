@@ -1,6 +1,7 @@
 // Store of the list of a platform's events (EVT-18), newest first by number. What a job has not listed yet is looked through, a bounded number of
 // events of everybody.
 import { and, type SQL, sql } from "drizzle-orm";
+import { firstId } from "../core/ids.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import { BEYOND, bareColumns, type Found, foundOf, pageOf, scanOf, whereFits } from "../db/pages.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
@@ -12,7 +13,7 @@ export type EventFilter = {
   readonly type?: string | undefined;
   readonly subject?: string | undefined;
   /** The id of an event, or an instant in epoch milliseconds: later ones are listed. */
-  readonly since?: { readonly id: string } | { readonly at: number; readonly firstId: string } | undefined;
+  readonly since?: { readonly id: string } | { readonly at: number } | undefined;
 };
 
 /** How many of the newest events of everybody are looked through for those that are not listed yet. */
@@ -52,8 +53,8 @@ const shown = bareColumns(events, "e");
 const ORDER = sql`seq desc`;
 
 /** The number behind which events are later than the instant, but for neighbours, which are compared. */
-const laterThan = (tenant: Tenant, firstId: string): SQL =>
-  sql`coalesce((select min(seq) - 1 from (select seq from event_terms where ${of(tenant)} and term >= ${firstId} and term < 'evt_~'
+const laterThan = (tenant: Tenant, instant: number): SQL =>
+  sql`coalesce((select min(seq) - 1 from (select seq from event_terms where ${of(tenant)} and term >= ${firstId("evt", instant + 1)} and term < 'evt_~'
     order by term limit ${NEIGHBOURS})), ${LISTED_TO})`;
 
 /** `first`: the instant of real time from which events are shown. `after`: the id of the last event of the page before. */
@@ -63,7 +64,7 @@ export function listEvents(
   { type, subject, since }: EventFilter,
   { limit, after, first }: { readonly limit: number; readonly after: string | null; readonly first: number },
 ): Read<Found<EventRow>> {
-  const from = since && ("id" in since ? numberOf(tenant, since.id) : laterThan(tenant, since.firstId));
+  const from = since && ("id" in since ? numberOf(tenant, since.id) : laterThan(tenant, since.at));
   const place = and(
     sql`seq > ${olderThan(first)}`,
     from && sql`seq > ${from}`,
@@ -77,17 +78,17 @@ export function listEvents(
       sql`${unlisted(tenant)} and ${and(subject === undefined ? sql`true` : isAbout(subject), place)}`,
     ],
   };
-  const all = type === undefined;
   const fits = and(
-    all ? undefined : sql`listed.type = ${type}`,
+    type === undefined ? undefined : sql`listed.type = ${type}`,
     since && "at" in since ? sql`e.occurred_at > ${since.at}` : undefined,
   );
+  const all = fits === undefined;
   const source = all ? pageOf(ranges, limit) : scanOf(ranges);
   return read(
     db
       .select({ ...shown, beyond: all ? sql<number>`0`.as("beyond") : BEYOND })
       .from(sql`${source} cross join events e on e.seq = listed.seq`)
-      .where(fits && (all ? fits : whereFits(fits)))
+      .where(fits && whereFits(fits))
       .limit(limit + 1),
     foundOf<EventRow & { beyond: number }>,
   );

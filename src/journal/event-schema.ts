@@ -1,7 +1,7 @@
 // Events on the wire (EVT-1).
 import * as z from "zod";
-import { firstId, instantOfId } from "../core/ids.ts";
-import { environment, instant, instantInput, jsonObject, listOf, pageQuery } from "../http/schemas.ts";
+import { instantOfId } from "../core/ids.ts";
+import { environment, instant, jsonObject, listOf, pageQuery, placeOrInstant } from "../http/schemas.ts";
 import { EVENT_TYPES } from "./events.ts";
 
 export const eventView = z
@@ -19,18 +19,7 @@ export type EventView = z.infer<typeof eventView>;
 export const eventList = listOf(eventView).register(z.globalRegistry, { id: "EventList" });
 
 /** The id of an event, or an instant. */
-const since = z
-  .string()
-  .max(100, { abort: true })
-  .transform((text, context) => {
-    if (instantOfId("evt", text) !== null) return { id: text };
-    const at = instantInput.safeParse(text);
-    if (at.success) return { at: at.data, firstId: firstId("evt", at.data + 1) };
-    const message =
-      "Must be the id of an event, or an instant of ISO 8601: with Z, or an offset whose plus sign is written as %2B.";
-    context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
-    return z.NEVER;
-  });
+const since = placeOrInstant("the id of an event", (text) => (instantOfId("evt", text) === null ? null : { id: text }));
 
 export const eventQuery = z.strictObject({
   ...pageQuery,

@@ -9,7 +9,7 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
-import type { Actor } from "../core/vocabulary.ts";
+import { type Actor, isRunning } from "../core/vocabulary.ts";
 import { type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
 import { signVersionAlone } from "../identity/aid.ts";
@@ -208,7 +208,7 @@ const relist = (db: Database, { agents }: Found): Statement[] =>
     null,
     agents
       .map(({ agent }) => agent)
-      .filter(({ status, certificateJti }) => certificateJti !== null && (status === "ACTIVE" || status === "FUNDING")),
+      .filter(({ status, certificateJti }) => certificateJti !== null && isRunning(status)),
   );
 
 const didsOf = (each: Found["agents"]): string[] => each.map(({ agent }) => agent.did);

@@ -2,10 +2,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
 import { listEventsJob, listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
+import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const EVENTS = "/v1/events";
 const DAY = 86_400_000;
+type Dump = Awaited<ReturnType<typeof dumpDatabase>>;
 
 let world: World;
 let other: World;
@@ -38,6 +40,10 @@ const stored = async (platformId = world.platformId): Promise<Json[]> =>
       .bind(platformId)
       .all<Json>()
   ).results;
+const changedIn = (before: Dump, after: Dump): string[] =>
+  Object.keys(after)
+    .filter((table) => JSON.stringify(after[table]) !== JSON.stringify(before[table]))
+    .sort();
 const ids = (events: readonly Json[]): string[] => events.map(({ id }) => id);
 const edit = (did: string, status: string) => world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } });
 
@@ -110,6 +116,18 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     expect(await readAll(`since=${new Date(Date.now() + DAY).toISOString()}`)).toEqual([]);
   });
 
+  it("has all that is later than an instant, also where an earlier one was committed among them", async () => {
+    await arrange();
+    const expected = await stored();
+    const [, , earlier, , , oldest] = expected;
+    const since = new Date(oldest?.occurred_at - 1).toISOString();
+    await env.DB.prepare("update events set occurred_at = ? where seq = ?")
+      .bind(oldest?.occurred_at - 1, earlier?.seq)
+      .run();
+    const later = expected.slice(0, 6).filter((event) => event !== earlier);
+    expect(ids(await readAll(`since=${since}`, 1)).slice(0, 5)).toEqual(ids(later));
+  });
+
   it("goes on behind its page when more comes meanwhile", async () => {
     const { did } = await arrange();
     const expected = ids(await stored());
@@ -172,7 +190,11 @@ describe("after 30 days", () => {
     await world.run(handOnJob([]));
     world.advance(31 * DAY);
     for (const pruned of [false, true]) {
-      if (pruned) await world.run(pruneEventsJob);
+      if (pruned) {
+        const dumped = await dumpDatabase();
+        await world.run(pruneEventsJob);
+        expect(changedIn(dumped, await dumpDatabase())).toEqual(["event_marks", "events"]);
+      }
       expect([pruned, (await read()).data]).toEqual([pruned, []]);
       expect([pruned, ...(await refused(`cursor=${page.next_cursor}`))]).toEqual([
         pruned,

@@ -203,7 +203,7 @@ export const restatements = sqliteTable(
     afterDid: text().notNull(),
     /** Who gives back the agents that the end of the last attestation took; null when nobody does. */
     returning: text({ mode: "json" }).$type<Actor>(),
-    /** True where the directory records each agent that runs: a stop of their account ended before it had reached all of them. */
+    /** True where the directory records each agent that runs, because a reader may have seen it stopped and no record told of it (DIR-15). */
     relisting: integer({ mode: "boolean" }).notNull().default(false),
   },
   (t) => [
