@@ -175,15 +175,20 @@ describe("a cancellation that is refused", () => {
   });
 });
 
+/** A node that fifty ask at once may be too slow for some: they ask again. */
+async function cancelUntilJudged(...by: Parameters<typeof cancel>): ReturnType<typeof cancel> {
+  const answer = await cancel(...by);
+  return answer.status === 503 ? cancelUntilJudged(...by) : answer;
+}
+
 describe("at once", () => {
   it("of fifty cancellations one counts", async () => {
     const { consumer, provider } = await pairOf(world);
     const intent = await world.intent(consumer, provider, "1.00");
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => cancel(n % 2 === 0 ? consumer : provider, intent)),
+      Array.from({ length: 50 }, (_, n) => cancelUntilJudged(n % 2 === 0 ? consumer : provider, intent)),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(49);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 49 }, () => 409)]);
     expect(await toldOf(intent)).toHaveLength(1);
     const [state] = await spendState(world, consumer.did);
     expect([state?.open, state?.holds]).toEqual([0, []]);

@@ -12,6 +12,7 @@ import { type KillableWorker, slowDown, startKillable } from "./killable-worker.
 
 const START_MS = 240_000;
 const DONE_WITHIN_MS = 120_000;
+const SWEEP_MS = 20_000;
 const FOUR_DAYS_S = 4 * 24 * 3_600;
 const AMOUNT = 10_000_000n;
 /** Of tasks, and of intents, for each kill. */
@@ -49,12 +50,20 @@ afterAll(() => worker.close());
 describe("an advance, when the runtime is killed", { timeout: START_MS + DONE_WITHIN_MS }, () => {
   test.each(KILLS.map((kill, n) => [...kill, n + 1] as const))("%s", async (_when, reached, kills) => {
     await fallDue();
-    const left = await killWhere(reached);
-    expect(left.moved).toBe(kills);
-    expect(left.tasks + left.intents).toBeLessThan(2 * DUE);
+    const recorded = await killWhere(reached);
+    expect(recorded.moved).toBe(kills);
+    expect(recorded.tasks + recorded.intents).toBeLessThan(2 * DUE);
     await worker.start();
-    await fireCron(worker.baseUrl);
-    await expect.poll(unrecorded, { timeout: DONE_WITHIN_MS }).toBe(0);
+    let sweptAt = 0;
+    const left = async () => {
+      // As each minute does: one whose node answers too late leaves intents to the next.
+      if (Date.now() > sweptAt + SWEEP_MS) {
+        await fireCron(worker.baseUrl);
+        sweptAt = Date.now();
+      }
+      return unrecorded();
+    };
+    await expect.poll(left, { timeout: DONE_WITHIN_MS, interval: 200 }).toBe(0);
     expectOnce(kills);
   });
 });
