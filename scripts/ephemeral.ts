@@ -8,7 +8,7 @@ import { generateDid } from "../src/protocol/did.ts";
 import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
 import { deployContracts } from "./chain/deploy.ts";
 import { type Delays, type Keys, NO_DELAYS } from "./chain/roles.ts";
-import { newSigningJwk, randomText } from "./secrets.ts";
+import { newSealKey, newSigningJwk, randomText } from "./secrets.ts";
 
 export type EphemeralChain = { readonly anvil: Anvil; readonly entry: NetworkInput };
 type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
@@ -80,4 +80,5 @@ export const drawSecrets = async (operatorKey: string) => ({
   OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
   CHAIN_REGISTRAR_KEY: roleAccounts().registrar.privateKey,
   CHAIN_ARBITER_KEY: roleAccounts().arbiter.privateKey,
+  WEBHOOK_SEAL_KEYS: newSealKey(),
 });

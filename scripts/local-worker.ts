@@ -258,6 +258,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     OPERATOR_KEY_HASHES: await sha256Hex(secrets.operator_key),
     CHAIN_REGISTRAR_KEY: secrets.chain.registrar.private_key,
     CHAIN_ARBITER_KEY: secrets.chain.arbiter.private_key,
+    WEBHOOK_SEAL_KEYS: secrets.webhook_seal_keys,
   };
   return Object.entries(variables)
     .map(([name, value]) => `${name}='${value}'\n`)

@@ -18,6 +18,7 @@ const secretsSchema = z.object({
   ),
   service_did: z.string().regex(DID_PATTERN),
   nonce_key: z.string(),
+  webhook_seal_keys: z.string(),
   operator_key: z.string(),
   chain: z.object({
     admin: account,
@@ -31,10 +32,20 @@ const secretsSchema = z.object({
 export type Secrets = z.infer<typeof secretsSchema>;
 
 export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
-  if (existsSync(file)) return loadSecrets(file);
+  if (existsSync(file)) {
+    addMissing(file);
+    return loadSecrets(file);
+  }
   const secrets = await createSecrets();
   writePrivately(file, secrets);
   return secrets;
+}
+
+/** What an earlier edition did not draw. */
+function addMissing(file: string): void {
+  const stored = parse(readFileSync(file, "utf8"));
+  if (typeof stored !== "object" || stored === null || "webhook_seal_keys" in stored) return;
+  writePrivately(file, { ...stored, webhook_seal_keys: newSealKey() });
 }
 
 export function loadSecrets(file: string): Secrets {
@@ -62,6 +73,7 @@ async function createSecrets(): Promise<Secrets> {
     ca_keys: [{ jwk: newSigningJwk(), use: "signing" }],
     service_did: generateDid(),
     nonce_key: randomText(32),
+    webhook_seal_keys: newSealKey(),
     operator_key: randomText(32),
     chain: {
       admin: newAccount(),
@@ -86,6 +98,9 @@ export function newSigningJwk(): Record<string, string> {
   const { kty = "", crv = "", x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
   return { kty, crv, x, y, d };
 }
+
+/** One that seals the secrets of webhook endpoints. */
+export const newSealKey = (): string => randomBytes(32).toString("base64");
 
 function newAccount(): z.infer<typeof account> {
   const privateKey = generatePrivateKey();

@@ -62,6 +62,8 @@ import { customerStandingRoutes, principalStandingRoutes } from "./standing/rout
 import { taskRoutes } from "./tasks/routes.ts";
 import { vaultRoutes } from "./vaults/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
+import { webhookRoutes } from "./webhooks/routes.ts";
+import { checkSealKeys } from "./webhooks/secrets.ts";
 
 /** Every operation: the OpenAPI document, the method table, and the tests' matrices read this list. */
 export const ROUTES: readonly Route[] = [
@@ -76,6 +78,7 @@ export const ROUTES: readonly Route[] = [
   ...sandboxRoutes,
   ...activityRoutes,
   ...eventRoutes,
+  ...webhookRoutes,
   ...noticeRoutes,
   ...standingRoutes,
   ...verifierRoutes,
@@ -117,7 +120,14 @@ const ENTRANCES: Entrances = {
 
 /** Parses what features read from Env, so that a wrong configuration fails the first call and not the hundredth. */
 export const checkConfiguration = memoizeBy((env: Env): true => {
-  for (const parse of [keyConfiguration, accessConfiguration, ratingMethods, replicaConfiguration, retentionMs])
+  for (const parse of [
+    keyConfiguration,
+    accessConfiguration,
+    ratingMethods,
+    replicaConfiguration,
+    retentionMs,
+    checkSealKeys,
+  ])
     parse(env);
   return true;
 });

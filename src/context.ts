@@ -15,6 +15,7 @@ import type { ChainSigner } from "./objects/chain-signer.ts";
 import type { IdempotencyObject } from "./objects/idempotency-object.ts";
 import type { ReplayGuard } from "./objects/replay-guard.ts";
 import type { SandboxObject } from "./objects/sandbox-object.ts";
+import type { WebhookObject } from "./objects/webhook-object.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./protocol/certificate-authority.ts";
 
 export type Env = {
@@ -25,9 +26,11 @@ export type Env = {
   CHAIN_SIGNER: DurableObjectNamespace<ChainSigner>;
   ATTEMPTS: DurableObjectNamespace<AttemptGuard>;
   SANDBOXES: DurableObjectNamespace<SandboxObject>;
+  WEBHOOKS: DurableObjectNamespace<WebhookObject>;
   CHAIN_QUEUE: Queue<ChainMessage>;
   JOB_QUEUE: Queue<JobMessage>;
   OUTBOX_QUEUE: Queue<OutboxMessage>;
+  WEBHOOK_QUEUE: Queue<WebhookMessage>;
   DOCUMENTS: R2Bucket;
   RATE_CREDENTIAL: RateLimit;
   RATE_ADDRESS: RateLimit;
@@ -55,6 +58,8 @@ export type Env = {
   READ_REPLICAS: string;
   DOCUMENT_RETENTION_YEARS: string;
   STATUS_PAGE_URL: string;
+  WEBHOOK_LOOPBACK: string;
+  WEBHOOK_RESOLVER: string;
   // Secrets
   CA_KEYS: string;
   SERVICE_DID: string;
@@ -62,6 +67,7 @@ export type Env = {
   OPERATOR_KEY_HASHES: string;
   CHAIN_REGISTRAR_KEY: string;
   CHAIN_ARBITER_KEY: string;
+  WEBHOOK_SEAL_KEYS: string;
 };
 
 /** Chain work that continues after the answer. */
@@ -91,6 +97,9 @@ export type OutboxMessage = {
   readonly activityOf?: readonly string[];
   readonly listedIn?: readonly Environment[];
 };
+
+/** An endpoint has deliveries that are due. */
+export type WebhookMessage = { readonly kind: "deliver"; readonly webhookId: string };
 
 export type Config = {
   issuer: string;

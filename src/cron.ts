@@ -40,6 +40,8 @@ import { endAttestations } from "./standing/expire.ts";
 import { finishRestatements } from "./standing/restate-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 import { findLeaving, releaseEscrows } from "./vaults/exit.ts";
+import { replayJob } from "./webhooks/replay.ts";
+import { fanOutJob, pruneDeliveries, resealSecrets, wakeEndpoints } from "./webhooks/sweep.ts";
 
 /** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
@@ -47,6 +49,9 @@ export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
 const MINUTELY: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
   listEventsJob,
+  fanOutJob,
+  wakeEndpoints,
+  replayJob,
   pruneIdempotencyOutcomes,
   endAttestations,
   notifyExpiring,
@@ -85,7 +90,7 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
-const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob];
+const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets];
 
 export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
 

@@ -1,5 +1,13 @@
 // Runs queue messages. Every message is safe to work twice; one that fails is tried again later (JOB-8).
-import { type ChainMessage, type Deps, type Env, type JobMessage, type OutboxMessage, workingDeps } from "./context.ts";
+import {
+  type ChainMessage,
+  type Deps,
+  type Env,
+  type JobMessage,
+  type OutboxMessage,
+  type WebhookMessage,
+  workingDeps,
+} from "./context.ts";
 import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { eachAtOnce } from "./core/parallel.ts";
@@ -19,8 +27,10 @@ import { handOnEvents } from "./journal/outbox.ts";
 import { hashUnlessOthersDo } from "./journal/running-log.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 import { driveVault } from "./vaults/exit.ts";
+import { fanOutEvents } from "./webhooks/fan-out.ts";
+import { wakeOrThrow } from "./webhooks/nudge.ts";
 
-export type Message = ChainMessage | OutboxMessage | JobMessage;
+export type Message = ChainMessage | OutboxMessage | JobMessage | WebhookMessage;
 type Queued = MessageBatch<Message>["messages"][number];
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
 type Runners<Kind extends Message["kind"]> = { readonly [K in Kind]: Runner<K> };
@@ -69,11 +79,12 @@ async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
     return [...activityOf, ...listedIn];
   };
   const failed = new Map<string, unknown>();
-  const work = [EVENTS, LISTED, ...new Set(messages.flatMap(logsOf))];
+  const work = [EVENTS, LISTED, FANNED_OUT, ...new Set(messages.flatMap(logsOf))];
   await eachAtOnce(work, async (one) => {
     try {
       if (one === EVENTS) await handOnEvents(deps, SUBSCRIBERS);
       else if (one === LISTED) await listNewEvents(deps);
+      else if (one === FANNED_OUT) await fanOutEvents(deps);
       else if (isEnvironment(one)) await followDirectory(deps, one);
       else await hashUnlessOthersDo(deps, activityLogOf(deps, one));
     } catch (thrown) {
@@ -81,7 +92,7 @@ async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
     }
   });
   for (const message of messages) {
-    const wanted = [EVENTS, LISTED, ...logsOf(message)].find((one) => failed.has(one));
+    const wanted = [EVENTS, LISTED, FANNED_OUT, ...logsOf(message)].find((one) => failed.has(one));
     if (wanted === undefined) message.ack();
     else retry(message, failed.get(wanted));
   }
@@ -89,12 +100,14 @@ async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
 
 const EVENTS = "events";
 const LISTED = "the list of events";
+const FANNED_OUT = "webhooks";
 
 const RUNNERS: Runners<Exclude<Message["kind"], OutboxMessage["kind"]>> = {
   ...CHAIN_RUNNERS,
   record: runJob,
   find: runJob,
   run: runJob,
+  deliver: ({ env }, { webhookId }) => wakeOrThrow(env, webhookId),
 };
 
 const RETRY_SECONDS = 5;
@@ -110,12 +123,15 @@ export async function runMessages(batch: MessageBatch<Message>, env: Env): Promi
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   const work = (message: Queued) => workOne(deps, message);
   await eachAtOnce(batch.messages.filter(isAboutChain), work);
+  await eachAtOnce(batch.messages.filter(isOfWebhook), work);
   const about = Map.groupBy(batch.messages, ({ body }) => body.kind === "hand_on_events");
   const outbox = about.get(true) ?? [];
   if (outbox.length > 0) await handOn(deps, outbox);
-  for (const message of about.get(false) ?? []) if (!isAboutChain(message)) await work(message);
+  for (const message of about.get(false) ?? [])
+    if (!isAboutChain(message) && !isOfWebhook(message)) await work(message);
 }
 
+const isOfWebhook = ({ body }: Queued): boolean => body.kind === "deliver";
 const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
 
 async function workOne(deps: Deps, message: Queued): Promise<void> {

@@ -10,6 +10,7 @@ export { ChainSigner } from "./objects/chain-signer.ts";
 export { IdempotencyObject } from "./objects/idempotency-object.ts";
 export { ReplayGuard } from "./objects/replay-guard.ts";
 export { SandboxRecorder } from "./sandbox/recorder.ts";
+export { WebhookCourier } from "./webhooks/courier.ts";
 
 const app = createApp();
 

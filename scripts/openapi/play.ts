@@ -14,6 +14,7 @@ import { playCustomers } from "./play-customers.ts";
 import { playDisputes } from "./play-disputes.ts";
 import { playPrincipal } from "./play-principals.ts";
 import { playProfile } from "./play-profile.ts";
+import { playWebhooks } from "./play-webhooks.ts";
 import { Stage } from "./stage.ts";
 
 const MARKET = "GLOBAL-USDC";
@@ -30,6 +31,7 @@ export async function playOperations(service: ServiceDescription): Promise<Recor
   await playPrincipal(stage);
   await playAccount(stage);
   await playCustomers(stage);
+  await playWebhooks(stage);
   await readService(stage);
   const { provider, consumer } = await onboard(stage);
   const registrationTx = await openMarket(stage, provider);

@@ -8,11 +8,11 @@ import type { PlatformStatus } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran } from "../jobs/job.ts";
+import { insertNotices } from "../journal/notice-store.ts";
+import { contactOf } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
 import type { AnnouncementInput } from "./notice-schema.ts";
-import { insertNotices } from "./notice-store.ts";
-import { contactOf } from "./notices.ts";
 import { type Contact, listContacts } from "./store.ts";
 
 export async function announceToAll(call: OperatorCall, { kind, subject, text }: AnnouncementInput) {

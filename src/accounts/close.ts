@@ -1,4 +1,4 @@
-// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links and password; from that commit all of its
+// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password; from that commit all of its
 // agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
 import { someDisputedOf } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
@@ -9,14 +9,15 @@ import { foldName } from "../core/text.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { refuseHolding } from "../escrow/store.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/notices.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
 import { refuseLeft } from "../standing/store.ts";
 import { accountReads } from "../standing/subjects.ts";
+import { deleteEndpointsOf } from "../webhooks/store.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { retentionYears } from "./erase.ts";
 import { deleteKeys } from "./key-store.ts";
 import { deleteLinks } from "./link-store.ts";
-import { recordNotice } from "./notices.ts";
 import { deletePassword, findPassword, keepsPassword } from "./password-store.ts";
 import { deleteSessions } from "./session-store.ts";
 import type { ClosingInput } from "./standing-schema.ts";
@@ -61,6 +62,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       deleteSessions(db, platformId),
       deleteLinks(db, platformId),
       deletePassword(db, platformId),
+      deleteEndpointsOf(db, platformId),
     ],
   };
   const cascading = cascadeAccount(

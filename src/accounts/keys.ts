@@ -12,10 +12,10 @@ import type { KeyRow } from "../db/tables/accounts.ts";
 import type { Owner } from "../db/tenant.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
+import { recordNotice } from "../journal/notices.ts";
 import type { RotationInput } from "./key-schema.ts";
 import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";
-import { recordNotice } from "./notices.ts";
 import { findPlatform } from "./store.ts";
 
 const WARNING = "This key is shown once and stored as a hash alone. Keep it secret, and never in an agent's runtime.";

@@ -7,11 +7,11 @@ import { eachAtOnce } from "../core/parallel.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
+import { countDueNotices, deleteNotices, takeDueNotices } from "../journal/notice-store.ts";
+import type { NoticeKind } from "../journal/notices.ts";
 import type { MailData } from "../mail/catalogue.ts";
 import { findAnnouncements } from "./announcement-store.ts";
 import { causeOf, mailTo } from "./mails.ts";
-import { countDueNotices, deleteNotices, takeDueNotices } from "./notice-store.ts";
-import type { NoticeKind } from "./notices.ts";
 
 const SLICE = 50;
 /** The pauses after the failed attempts. One more failure, after about two days, drops the notice and raises `job_failed`. */

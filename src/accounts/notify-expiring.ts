@@ -8,12 +8,12 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordEvent } from "../journal/events.ts";
+import { contactOf, isOwnAddress, recordNotice } from "../journal/notices.ts";
 import { findDueNotices, platformOf } from "../principals/due-store.ts";
 import { type NoticeDays, nextNoticeAt, noticeDue } from "../principals/notices.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { findPrincipalById, moveNotice } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { contactOf, isOwnAddress, recordNotice } from "./notices.ts";
 import { findPlatform } from "./store.ts";
 
 export const notifyExpiring: EachJob = {

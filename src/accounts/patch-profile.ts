@@ -8,12 +8,12 @@ import { type Database, present, type ReadResults, type Statement } from "../db/
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
+import { contactOf, recordNotice } from "../journal/notices.ts";
 import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { countryFaults } from "../principals/countries.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
 import { restateAgents, restateReads } from "../standing/restate-agents.ts";
-import { contactOf, recordNotice } from "./notices.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 import { missingProfile } from "./requirements.ts";

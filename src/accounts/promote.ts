@@ -4,8 +4,8 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { requireProduction } from "../core/production.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/notices.ts";
 import { issueKey } from "./keys.ts";
-import { recordNotice } from "./notices.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
 export async function promotePlatform(call: ManagementCall) {

@@ -55,6 +55,21 @@ export const STRAY_FILE_HOURS = 1;
 /** A year of the retention: never shorter than one of the calendar. */
 export const RETENTION_YEAR_DAYS = 366;
 
+// Webhooks (EVT-22 to EVT-32)
+/** Of one account in one environment. */
+export const WEBHOOKS_MAX = 100;
+export const WEBHOOK_DESCRIPTION_MAX_CHARS = 500;
+export const WEBHOOK_GRACE_HOURS_DEFAULT = 24;
+export const DELIVERY_SECONDS_MAX = 15;
+/** How much of an answer is read, and how much of it is kept. */
+export const ANSWER_READ_MAX_BYTES = 64 * 1024;
+export const ANSWER_KEPT_MAX_BYTES = 1_024;
+/** An endpoint that has failed for so long is disabled. */
+export const WEBHOOK_FAILING_DAYS_MAX = 5;
+/** Attempts that the log of one delivery keeps. */
+export const ATTEMPTS_KEPT = 20;
+export const DELIVERY_RETENTION_DAYS = 30;
+
 // Requests
 export const JSON_BODY_MAX_BYTES = 256 * 1024;
 export const JSON_DEPTH_MAX = 32;

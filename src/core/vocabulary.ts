@@ -154,6 +154,14 @@ export type Resolution = (typeof RESOLUTIONS)[number];
 export const REFUND_STATUSES = ["none", "owed", "sent", "paid", "outstanding"] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
+export const WEBHOOK_STATUSES = ["enabled", "disabled"] as const;
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
+/** Why an endpoint is disabled: its owner did it, it answered 410, or it failed for days. */
+export const DISABLED_CAUSES = ["owner", "gone", "failing"] as const;
+export type DisabledCause = (typeof DISABLED_CAUSES)[number];
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
 export const TASK_STATUSES = ["open", "confirmed", "auto_confirmed", "disputed", "void"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
@@ -240,6 +248,14 @@ export const ACTIVITY_ACTIONS = [
   "dispute.conceded",
   "dispute.withdrawn",
   "dispute.escalated",
+  "webhook.created",
+  "webhook.deleted",
+  "webhook.url_changed",
+  "webhook.events_changed",
+  "webhook.description_changed",
+  "webhook.secret_rotated",
+  "webhook.enabled",
+  "webhook.disabled",
 ] as const;
 export type ActivityAction = (typeof ACTIVITY_ACTIONS)[number];
 

@@ -49,13 +49,22 @@ export const findNumber = (db: Database, tenant: Tenant, id: string, first: numb
     ([row]) => row?.seq ?? null,
   );
 
-const shown = bareColumns(events, "e");
-const ORDER = sql`seq desc`;
-
 /** The number behind which events are later than the instant, but for neighbours, which are compared. */
 const laterThan = (tenant: Tenant, instant: number): SQL =>
   sql`coalesce((select min(seq) - 1 from (select seq from event_terms where ${of(tenant)} and term >= ${firstId("evt", instant + 1)} and term < 'evt_~'
     order by term limit ${NEIGHBOURS})), ${LISTED_TO})`;
+
+/** The number behind which events are later than the instant: of its neighbours some are not. Never one of those that are not shown. */
+export const findNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
+  read(
+    db
+      .select({ seq: sql<number>`seq` })
+      .from(sql`(select max(${laterThan(tenant, instant)}, ${olderThan(first)}) as seq)`),
+    ([row]) => row?.seq ?? null,
+  );
+
+const shown = bareColumns(events, "e");
+const ORDER = sql`seq desc`;
 
 /** `first`: the instant of real time from which events are shown. `after`: the id of the last event of the page before. */
 export function listEvents(

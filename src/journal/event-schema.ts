@@ -21,9 +21,11 @@ export const eventList = listOf(eventView).register(z.globalRegistry, { id: "Eve
 /** The id of an event, or an instant. */
 const since = placeOrInstant("the id of an event", (text) => (instantOfId("evt", text) === null ? null : { id: text }));
 
+export const eventType = z.enum(EVENT_TYPES).register(z.globalRegistry, { id: "EventType" });
+
 export const eventQuery = z.strictObject({
   ...pageQuery,
-  type: z.enum(EVENT_TYPES).register(z.globalRegistry, { id: "EventType" }).optional(),
+  type: eventType.optional(),
   subject: z.string().min(1).max(100).optional(),
   since: since.optional(),
 });

@@ -11,6 +11,7 @@ export const OWN_ID: Readonly<Record<string, string>> = {
   principal: "principal_id",
   task: "task_id",
   transaction: "transaction_id",
+  webhook: "webhook_id",
 };
 
 type Told = {

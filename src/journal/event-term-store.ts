@@ -54,7 +54,7 @@ export const findPrunable = (db: Database, before: number, limit: number): Read<
       .from(events)
       .where(
         sql`${events.seq} <= min(${olderThan(before)}, ${LISTED_TO}, ${markOf("all")},
-          (select max(seq) from events) - 1)`,
+          ${markOf("webhooks")}, (select max(seq) from events) - 1)`,
       )
       .orderBy(asc(events.seq))
       .limit(limit),

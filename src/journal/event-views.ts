@@ -7,7 +7,9 @@ import type { EventView } from "./event-schema.ts";
 /** The first instant of the events that are listed (EVT-17). */
 export const firstListed = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
 
-export const toEventView = ({ id, type, occurredAt, environment, object }: EventRow): EventView => ({
+export type ViewedEvent = Pick<EventRow, "id" | "type" | "occurredAt" | "environment" | "object">;
+
+export const toEventView = ({ id, type, occurredAt, environment, object }: ViewedEvent): EventView => ({
   id,
   type,
   occurred_at: toIso(occurredAt),

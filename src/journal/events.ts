@@ -29,6 +29,7 @@ export const EVENT_TYPES = [
   "dispute.updated",
   "market.provisioned",
   "api_key.rotated",
+  "webhook.test",
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -36,17 +37,21 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
-  markEventWriter(
-    insertEvent(db, {
-      platformId: owner.platformId,
-      environment: owner.environment,
-      id: newId("evt", now),
-      type: event.type,
-      occurredAt: now,
-      object: event.object,
-      agentDid: agentOf(event.object),
-    }),
-  );
+  writeEvent(db, eventRow(owner, now, event));
+
+/** An event before it is written, for whoever shows it in the same batch. */
+export const eventRow = ({ platformId, environment }: Owner, now: number, { type, object }: Event) => ({
+  platformId,
+  environment,
+  id: newId("evt", now),
+  type,
+  occurredAt: now,
+  object,
+  agentDid: agentOf(object),
+});
+
+export const writeEvent = (db: Database, row: ReturnType<typeof eventRow>): Statement =>
+  markEventWriter(insertEvent(db, row));
 
 /** The agent that an object of one agent names. Of a purchase its parties tell. */
 const agentOf = ({ did }: Event["object"]): string | null => (typeof did === "string" ? did : null);

@@ -3,8 +3,8 @@ import { asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, outbox } from "../db/tables/journal.ts";
 
-/** What follows the events: those that receive them, and the list of them. */
-type Mark = "all" | "listed";
+/** What follows the events: those that receive them, the list of them, and webhooks. */
+type Mark = "all" | "listed" | "webhooks";
 
 export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number } | null> =>
   readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));

@@ -1,11 +1,11 @@
 // Notices by mail (ACC-11): written with the change that they are about, mailed by a job once, and tried again for two days.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.ts";
-import { recordNotice } from "../../src/accounts/notices.ts";
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { runMessage, startJob } from "../../src/jobs/run.ts";
+import { recordNotice } from "../../src/journal/notices.ts";
 import type { SentMail } from "../support/mails.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, type Json, type World } from "../support/world.ts";

@@ -12,7 +12,7 @@ const DOCUMENT = buildDocument(ROUTES, "https://service.example");
 const CREATING = [
   ...["registerPrincipal", "createCustomer", "registerAgent", "createPaymentIntent"],
   ...["registerPlatform", "logIn", "submitDocument", "renewTenantAttestation", "recordAttestation", "registerVerifier"],
-  ...["fileDispute", "addDisputeEvidence"],
+  ...["fileDispute", "addDisputeEvidence", "createWebhook"],
 ];
 /** What is answered before it is done: mails that were asked for. */
 const MAILING = ["resendVerification", "forgotPassword", "changeEmail", "announceToAll"];

@@ -14,6 +14,7 @@ import { grantMarket } from "../payments/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
+import { asleep, endpoint } from "../webhooks/support.ts";
 
 let world: World;
 let did: string;
@@ -23,8 +24,10 @@ let otherTrader: Agent;
 let principalId: string;
 let otherPrincipalId: string;
 let session: string;
+let webhook: string;
+let otherWebhook: string;
 beforeAll(async () => {
-  world = await createWorld();
+  world = await asleep();
   await createWorld();
   principalId = await world.principal();
   session = await world.session();
@@ -49,6 +52,12 @@ beforeAll(async () => {
     expectStatus(await world.call("POST", `${PRINCIPALS}/${one}/attestations`, renewal), 201);
   }
   for (const name of ["One", "Two"]) expectStatus(await world.call("POST", CUSTOMERS, { body: { name } }), 201);
+  const addressed = async () => {
+    const { webhook_id } = await endpoint(world, "https://hooks.example.com/in", { event_types: ["webhook.test"] });
+    for (let i = 0; i < 2; i++) expectStatus(await world.call("POST", `${WEBHOOKS}/${webhook_id}/test`), 200);
+    return webhook_id;
+  };
+  [webhook, otherWebhook] = [await addressed(), await addressed()];
   const { db } = world.deps;
   const alert = { kind: "low_gas", message: "The account holds nothing." } as const;
   await commit(
@@ -87,6 +96,8 @@ const DISPUTES = "/v1/disputes";
 const ALL_DISPUTES = "/v1/operator/disputes";
 const OWN_MARKETS = "/v1/agents/{did}/scope/authorized_markets";
 const DIFFERENCES = "/v1/operator/reconciliation";
+const WEBHOOKS = "/v1/webhooks";
+const DELIVERIES = "/v1/webhooks/{webhook_id}/deliveries";
 const ATTESTATIONS = "/v1/principals/{principal_id}/attestations";
 const OTHERS_ATTESTATIONS = ATTESTATIONS.replace("{principal_id}", "{other_principal}");
 /** The first group has more than one page. */
@@ -128,6 +139,11 @@ const CONTINUED: Record<string, Listing> = {
   events: { route: "/v1/events" },
   "events of a type": { route: "/v1/events", filter: () => "type=agent.registered" },
   "events about an agent": { route: "/v1/events", filter: () => `subject=${trader.did}` },
+  webhooks: { route: WEBHOOKS },
+  "deliveries of a webhook": { route: DELIVERIES },
+  "deliveries of another webhook": { route: DELIVERIES.replace("{webhook_id}", "{other_webhook}") },
+  "pending deliveries": { route: DELIVERIES, filter: () => "status=pending" },
+  "deliveries of a type": { route: DELIVERIES, filter: () => "event_type=webhook.test" },
   tasks: { route: "/v1/tasks" },
   "tasks of an agent": { route: "/v1/tasks", filter: () => `did=${trader.did}` },
   "open tasks": { route: "/v1/tasks", filter: () => "status=open" },
@@ -167,6 +183,9 @@ const OTHERS: Record<string, Listing> = {
   "principals of a reference": { route: PRINCIPALS, filter: () => "external_ref=crm-1" },
   "customers in production": { route: CUSTOMERS, key: "live" },
   "customers of a reference": { route: CUSTOMERS, filter: () => "external_ref=crm-1" },
+  "webhooks in production": { route: WEBHOOKS, key: "live" },
+  "failed deliveries": { route: DELIVERIES, filter: () => "status=failed" },
+  "deliveries of an event": { route: DELIVERIES, filter: () => "event_id=evt_1" },
   "the directory of production": { route: DIRECTORY, key: "live" },
   "changes of the directory of production": { route: "/v1/directory/changes", key: "live" },
   "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
@@ -194,6 +213,8 @@ function open({ route, key, filter, agent }: Listing, cursor = "") {
     other_trader: otherTrader.did,
     principal_id: principalId,
     other_principal: otherPrincipalId,
+    webhook_id: webhook,
+    other_webhook: otherWebhook,
     platform_id: world.platformId,
   };
   const path = route.replace(/\{(\w+)\}/g, (_, name) => named[name] ?? "");
@@ -210,7 +231,10 @@ function open({ route, key, filter, agent }: Listing, cursor = "") {
 it("every route that takes a cursor is among them", () => {
   const paged = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
   const covered = Object.values(LISTINGS).map(({ route }) =>
-    route.replace(/\{(other|trader|other_trader)\}/, "{did}").replace("{other_principal}", "{principal_id}"),
+    route
+      .replace(/\{(other|trader|other_trader)\}/, "{did}")
+      .replace("{other_principal}", "{principal_id}")
+      .replace("{other_webhook}", "{webhook_id}"),
   );
   expect([...new Set(paged)].sort()).toEqual([...new Set(covered)].sort());
 });

@@ -6,14 +6,16 @@ import { facilitated, pairOf } from "../facilitation/support.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
+import { asleep, endpoint } from "../webhooks/support.ts";
 
 let world: World;
 let provider: string;
 let seller: Agent;
 let attested: string;
 let session: string;
+let webhook: string;
 beforeAll(async () => {
-  world = await createWorld();
+  world = await asleep();
   session = await world.session();
   const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
   for (let i = 0; i < 2; i++) expectStatus(await world.person("POST", "/v1/platform/documents", form), 201);
@@ -39,6 +41,9 @@ beforeAll(async () => {
   const renewal = { body: { placeholder: true } };
   expectStatus(await world.call("POST", `/v1/principals/${attested}/attestations`, renewal), 201);
   for (const name of ["One", "Two"]) expectStatus(await world.call("POST", "/v1/customers", { body: { name } }), 201);
+  const selected = { event_types: ["webhook.test"] };
+  for (let i = 0; i < 2; i++) webhook = (await endpoint(world, "https://hooks.example.com/in", selected)).webhook_id;
+  for (let i = 0; i < 2; i++) expectStatus(await world.call("POST", `/v1/webhooks/${webhook}/test`), 200);
   // Each world has a platform of its own.
   for (let i = 0; i < 2; i++) await createWorld();
   const alert = env.DB.prepare(
@@ -74,6 +79,10 @@ const LISTS: Readonly<
   "/v1/agents/{did}/transactions": { path: () => `/v1/agents/${provider}/transactions?limit=1` },
   "/v1/agents/{did}/events": { path: () => `/v1/agents/${provider}/events?limit=2` },
   "/v1/events": { path: () => "/v1/events?type=agent.registered&limit=1" },
+  "/v1/webhooks": { path: () => "/v1/webhooks?limit=1" },
+  "/v1/webhooks/{webhook_id}/deliveries": {
+    path: () => `/v1/webhooks/${webhook}/deliveries?status=pending&event_type=webhook.test&limit=1`,
+  },
   "/v1/transactions": { path: () => "/v1/transactions?role=provider&limit=1" },
   "/v1/disputes": { path: () => "/v1/disputes?status=pre_arbitration&limit=1" },
   "/v1/operator/disputes": {

@@ -2,7 +2,7 @@
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { must } from "../journal/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
-import { principalBody, type World } from "../support/world.ts";
+import { type Json, principalBody, type World } from "../support/world.ts";
 import { attestedBody } from "../verifiers/support.ts";
 
 /** A platform in one environment: the shortcuts of `world` call with its key. */
@@ -22,10 +22,18 @@ export const newPrincipal = (side: Side, overrides = {}): Promise<string> =>
   side.world.principal({ ...personOf(side), ...overrides });
 export const newCustomer = async ({ world }: Side): Promise<string> =>
   (await must(201, world.call("POST", "/v1/customers", { body: { name: "Client" } }))).customer_id;
+export async function newestEntry(side: Side): Promise<string> {
+  await newCustomer(side);
+  return (await must(200, side.world.call("GET", "/v1/platform/activity?limit=1"))).data[0].id;
+}
 export const ofNew = async (side: Side) => ({ principal_id: await newPrincipal(side) });
 
 export const newConsumer = async (side: Side) => side.world.consumer(await ofNew(side));
 export const newProvider = async (side: Side) => side.world.provider(await ofNew(side), "GLOBAL-USDC", side.network);
+export async function newEvent(side: Side): Promise<string> {
+  await newConsumer(side);
+  return (await must(200, side.world.call("GET", "/v1/events?limit=1"))).data[0].id;
+}
 
 // ---- Purchases and disputes ------------------------------------------------------------------------------------------------
 
@@ -53,3 +61,21 @@ export async function newPurchase(side: Side) {
   return { consumer, dispute_id };
 }
 export const newDispute = async (side: Side): Promise<string> => (await newPurchase(side)).dispute_id;
+
+// ---- Webhooks ----------------------------------------------------------------------------------------------------------------
+
+/** One that selects nothing that happens by itself: what is queued for it is queued by a call. */
+export const newWebhook = async ({ world }: Side): Promise<string> => {
+  const body = { url: "https://hooks.example.com/in", event_types: ["webhook.test"] };
+  return (await must(201, world.call("POST", "/v1/webhooks", { body }))).webhook_id;
+};
+export const newDelivery = ({ world }: Side, webhookId: string): Promise<Json> =>
+  must(200, world.call("POST", `/v1/webhooks/${webhookId}/test`));
+
+/** One for each side: its deliveries are filtered. */
+const webhooks = new Map<Side, Promise<string>>();
+export function webhookOf(side: Side): Promise<string> {
+  const known = webhooks.get(side) ?? newWebhook(side);
+  webhooks.set(side, known);
+  return known;
+}

@@ -12,6 +12,7 @@ const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
   path: [
     ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
     ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id", "event_id"],
+    ...["webhook_id", "delivery_id"],
   ],
   query: [
     "customer_id",
@@ -24,10 +25,11 @@ const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
     "did",
     "consumer_did",
     "provider_did",
+    "event_id",
   ],
   body: [
     ...["customer_id", "principal_id", "delegated_by", "consumer_did", "provider_did", "intent_id"],
-    ...["transaction_id", "facilitation_id"],
+    ...["transaction_id", "facilitation_id", "since"],
   ],
 };
 
@@ -43,7 +45,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     role: "which side of a payment the agent is on",
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
     ...words("instants", ["occurred_after", "occurred_before", "since", "until"]),
-    type: "the type of events",
+    ...words("the type of events", ["type", "event_type"]),
     ...words("of a public document", ["version", "revision"]),
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),
@@ -127,6 +129,7 @@ export const NAMING_NOTHING: readonly string[] = [
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],
+  ...["createWebhook", "listWebhooks"],
   ...[...DIRECTORY, "listNetworks", "getSandboxClock", "advanceSandboxClock", "listAllDisputes"],
 ];
 

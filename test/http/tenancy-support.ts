@@ -14,14 +14,19 @@ import { attestationBy, drawKey, registerVerifier } from "../verifiers/support.t
 import {
   newConsumer,
   newCustomer,
+  newDelivery,
   newDispute,
+  newEvent,
+  newestEntry,
   newPrincipal,
   newProvider,
   newPurchase,
+  newWebhook,
   ofNew,
   type Platform,
   personOf,
   type Side,
+  webhookOf,
 } from "./tenancy-makers.ts";
 
 export const ENVIRONMENTS: readonly Environment[] = ["sandbox", "production"];
@@ -34,9 +39,14 @@ export const otherThan = (environment: Environment): Environment =>
 const opened: World[] = [];
 const sent: unknown[] = [];
 
-/** What disputes want of the chain, which nobody does here: it would be written beside the calls that are watched. */
-const HELD: readonly unknown[] = ["set_reserve", "pay_award"];
-const isHeld = (body: unknown): boolean => HELD.includes((body as { kind?: unknown }).kind);
+/** What disputes want of the chain and a replay of its job, which nobody does here: it would be written beside the calls that are watched. */
+const HELD: readonly unknown[] = ["set_reserve", "pay_award", "replay_events"];
+function isHeld(body: unknown): boolean {
+  const { kind, job } = body as { kind?: unknown; job?: unknown };
+  return HELD.includes(kind) || HELD.includes(job);
+}
+/** Nobody delivers, for the same reason. */
+const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
 
 /** The queue's binding, watched. */
 const watched = (queue: Queue): never =>
@@ -55,7 +65,7 @@ function noted<T>(body: unknown, options: T): T {
 
 export async function openPlatform(): Promise<Platform> {
   const queues = { CHAIN_QUEUE: watched(env.CHAIN_QUEUE), JOB_QUEUE: watched(env.JOB_QUEUE) };
-  const world = await createWorld({ ...queues, OUTBOX_QUEUE: watched(env.OUTBOX_QUEUE) });
+  const world = await createWorld({ ...queues, OUTBOX_QUEUE: watched(env.OUTBOX_QUEUE), WEBHOOKS });
   opened.push(world);
   const verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
   const side = async (environment: Environment, key: string, network: string): Promise<Side> => ({
@@ -106,11 +116,6 @@ export async function newDocument(side: Side): Promise<string> {
   return (await must(201, submitted)).document_id;
 }
 
-export async function newEvent(side: Side): Promise<string> {
-  await newConsumer(side);
-  return (await must(200, side.world.call("GET", "/v1/events?limit=1"))).data[0].id;
-}
-
 const suspended = async ({ world }: Side, path: string): Promise<void> => {
   await must(200, world.call("POST", `${path}/suspend`));
 };
@@ -130,6 +135,10 @@ const WANTED: Readonly<Record<string, (side: Side) => Promise<Ids>>> = {
     await suspended(side, `/v1/customers/${customer_id}`);
     return { customer_id };
   },
+  redeliver: async (side) => {
+    const webhook_id = await newWebhook(side);
+    return { webhook_id, delivery_id: (await newDelivery(side, webhook_id)).delivery_id };
+  },
 };
 /** An object by the member that names it. */
 const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
@@ -139,6 +148,7 @@ const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   document_id: newDocument,
   dispute_id: newDispute,
   event_id: newEvent,
+  webhook_id: newWebhook,
 };
 
 export async function objectOf(side: Side, { operationId }: Route, member: string): Promise<Ids> {
@@ -169,6 +179,7 @@ const NAMINGS: Readonly<Record<string, (side: Side) => Promise<Naming>>> = {
     const { did, principalId } = await newConsumer(side);
     return { own: did, body: (delegated_by) => ({ ...newAgentOf(principalId), delegated_by }) };
   },
+  "replayEvents since": async (side) => ({ own: await newEvent(side), body: (since) => ({ since }) }),
 };
 
 export function namingOf(side: Side, { operationId }: Route, member: string): Promise<Naming> {
@@ -205,12 +216,12 @@ const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   did: async (side) => (await newPurchase(side)).consumer.did,
   from: newestEntry,
   to: newestEntry,
+  event_id: async (side) => (await newDelivery(side, await webhookOf(side))).event_id,
 };
 
-async function newestEntry(side: Side): Promise<string> {
-  await newCustomer(side);
-  return (await must(200, side.world.call("GET", "/v1/platform/activity?limit=1"))).data[0].id;
-}
+/** Where a list of the side is that a query filters. */
+export const listOf = async (side: Side, route: Route): Promise<string> =>
+  pathOf(route, side, route.path.includes("{webhook_id}") ? { webhook_id: await webhookOf(side) } : {});
 
 export function filterOf(side: Side, { operationId }: Route, member: string): Promise<string> {
   const object = FILTERS[member] ?? FILTERS[operationId];
@@ -221,7 +232,8 @@ export function filterOf(side: Side, { operationId }: Route, member: string): Pr
 /** The ids of objects of every kind that a platform reads. */
 export async function idsOf(side: Side): Promise<string[]> {
   const { did, principalId } = await newConsumer(side);
-  return [did, principalId, await newCustomer(side), await newDocument(side), side.world.platformId];
+  const others = [await newCustomer(side), await newDocument(side), await newWebhook(side)];
+  return [did, principalId, ...others, side.world.platformId];
 }
 
 const PREFIXES = {
@@ -240,6 +252,9 @@ const PREFIXES = {
   attestation_id: "att",
   alert_id: "alt",
   event_id: "evt",
+  since: "evt",
+  webhook_id: "whe",
+  delivery_id: "dlv",
 } as const;
 
 /** An id that is of the right form and of no object. */
@@ -258,6 +273,9 @@ const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   promoteAgent: () => ({ environment: "production" }),
   respondToDispute: () => ({ message: "It was delivered." }),
   resolveDispute: () => ({ resolution: "rejected", reason: "So it is." }),
+  // It goes on selecting nothing.
+  patchWebhook: () => ({ description: "The ledger." }),
+  replayEvents: () => ({ since: new Date(Date.now() - 1_000).toISOString() }),
 };
 const QUERIES: Readonly<Record<string, (side: Side) => string>> = {
   removeAuthorizedMarket: ({ network }) => `?network=${network}`,

@@ -27,6 +27,7 @@ import {
   filterOf,
   formsOf,
   idsOf,
+  listOf,
   namingOf,
   nowhere,
   objectOf,
@@ -118,6 +119,26 @@ describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => 
     if (keeper) expect((await ask(keeper, route, paths[0], good)).status, keeper.name).toBe(answeredWith(route));
   });
 });
+
+/** An endpoint of the caller, and a delivery of another one. */
+describe.each(ENVIRONMENTS)(
+  "what is of another object, under one of the caller in the path in the %s,",
+  (environment) => {
+    it.each(
+      withPath.filter((route) => namedIn(route, "path").length > 1).map((route) => [route.operationId, route] as const),
+    )("of %s", async (_id, route) => {
+      const side = owner[environment];
+      const [holder = "", member = ""] = namedIn(route, "path");
+      const own = await objectOf(side, route, holder);
+      const at = (id = "") => pathOf(route, side, { ...own, [member]: id });
+      const callers = credentials(route, owner, environment, "its own");
+      for (const of of [side, owner[otherThan(environment)], other[environment]]) {
+        const { [member]: foreign } = await objectOf(of, route, holder);
+        expect(await leaksOf(callers, route, [at(foreign), at(nowhere(member))], formsOf(route, side))).toBe("");
+      }
+    });
+  },
+);
 
 describe("the tenant principal in the path, which its own platform reaches from both environments,", () => {
   it.each(
@@ -211,13 +232,14 @@ describe.each(ENVIRONMENTS)("an object that a query names in the %s", (environme
   it.each(naming("query"))(
     "%s: another tenant's %s finds what one finds that there is not",
     async (_id, member, route) => {
+      const path = await listOf(other[environment], route);
       const own = await filterOf(other[environment], route, member);
       const foreign = tenantPrincipalFor(member);
       foreign.push(await filterOf(owner.sandbox, route, member), await filterOf(owner.production, route, member));
       if (!isOfAccount(route)) foreign.push(await filterOf(other[otherThan(environment)], route, member));
       const isUnchanged = await watchRows(other[environment]);
       for (const caller of credentials(route, other, environment, "its own")) {
-        const find = (id: string) => ask(caller, route, route.path, ["", `${member}=${encodeURIComponent(id)}`, {}]);
+        const find = (id: string) => ask(caller, route, path, ["", `${member}=${encodeURIComponent(id)}`, {}]);
         const none = await find(nowhere(member));
         for (const id of foreign) expect(told(await find(id)), caller.name).toBe(told(none));
         expect(await isUnchanged(), caller.name).toBe(true);
@@ -245,6 +267,7 @@ const SHOWING = [
   "listCustomers",
   "listAgents",
   "listEvents",
+  "listWebhooks",
 ];
 
 describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {

@@ -12,11 +12,13 @@ import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { tablesChangedBy } from "../support/snapshot.ts";
 import { type Agent, createWorld, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import { drawKey, registerVerifier } from "../verifiers/support.ts";
+import { asleep } from "../webhooks/support.ts";
 import { accountRefusals, type Refusal } from "./account-refusals.ts";
 import { disputeRefusals, disputesOf } from "./dispute-refusals.ts";
 import { marketsOf, marketWith, must, NETWORK, operator, store } from "./plays/stage.ts";
 import { principalRefusals } from "./principal-refusals.ts";
 import { vaultRefusals } from "./vault-refusals.ts";
+import { type Webhooks, webhookRefusals, webhooksOf } from "./webhook-refusals.ts";
 
 /**
  * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
@@ -30,14 +32,15 @@ let world: World;
 let provider: Agent;
 let consumer: Agent;
 let stranger: Agent;
-let [draft, suspended, terminated] = ["", "", ""];
-let [principalRef, principalId, customerId] = ["", "", ""];
-let [task, closedTask, voidTask] = ["", "", ""];
-let [intentId, alertId, documentId, verifierId, eventId] = ["", "", "", "", ""];
+let [draft, suspended, terminated, task, closedTask, voidTask] = ["", "", "", "", "", ""];
+let [principalRef, principalId, customerId, intentId] = ["", "", "", ""];
+let [alertId, documentId, verifierId, eventId] = ["", "", "", ""];
+let webhooks: Webhooks;
 let disputes: Awaited<ReturnType<typeof disputesOf>>;
 
 beforeAll(async () => {
-  world = await createWorld();
+  world = await asleep();
+  webhooks = await webhooksOf(world);
   const client = { name: "Client", external_ref: "client-1" };
   customerId = (await must(201, world.call("POST", "/v1/customers", { body: client }))).customer_id;
   const principal = principalBody({ customer_id: customerId });
@@ -49,16 +52,14 @@ beforeAll(async () => {
   ({ did: draft } = await world.draft("CONSUMER"));
   suspended = await agentWith("SUSPENDED");
   terminated = await agentWith("TERMINATED");
-  const closed = await facilitated(world, { provider, consumer });
-  closedTask = closed.task;
+  closedTask = (await facilitated(world, { provider, consumer })).task;
   await must(200, confirm(world, consumer, closedTask));
   voidTask = (await facilitated(world, { provider, consumer })).task;
   await rows("update tasks set status = 'void', answer = 'void' where task_id = ?", voidTask);
   const form = { rawBody: formBytes(documentParts("supporting", pdf(100))), headers: formHeaders() };
   documentId = (await must(201, world.person("POST", "/v1/platform/documents", form))).document_id;
   eventId = (await must(200, world.call("GET", "/v1/events?limit=1"))).data[0].id;
-  const open = await facilitated(world, { provider, consumer });
-  task = open.task;
+  task = (await facilitated(world, { provider, consumer })).task;
   intentId = (await world.intent(consumer, provider)).intent_id;
   await store(world, (db) => raiseAlert(db, { kind: "low_gas", subject: crypto.randomUUID(), message: "Low." }));
   await world.run(signDirectoryHeads);
@@ -101,6 +102,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...principalRefusals(() => ({ world, principalId, principalRef, customerId })),
   ...disputeRefusals(() => ({ world, ...disputes })),
   ...vaultRefusals(() => ({ world, provider: provider.did, consumer: consumer.did })),
+  ...webhookRefusals(() => ({ world, webhooks })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
     ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
@@ -313,6 +315,7 @@ const IDS: Readonly<Record<string, () => string>> = {
   platform_id: () => world.platformId,
   document_id: () => documentId,
   event_id: () => eventId,
+  webhook_id: () => webhooks.enabled,
 };
 function pathOf({ path, operationId }: Route): string {
   const filled = path.replace(/\{(\w+)\}/g, (_all: string, name: string) => IDS[name]?.() ?? "none");

@@ -126,10 +126,10 @@ const outlives = (difference: Difference) => {
   return ({ before, after }: Change): boolean => after !== null || !ids.has(before.platform_id);
 };
 
-const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document", "dispute"]);
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document", "dispute", "webhook_endpoint"]);
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  // A key, a document and a dispute concern their account.
+  // A key, a document, a dispute and an endpoint concern their account.
   const entries = added(changes).map(
     (row): Effect => [OF_ACCOUNT.has(row.subject_type) ? row.platform_id : row.subject_id, row.action],
   );
@@ -150,7 +150,7 @@ function eventsIn(changes: readonly Change[], owners: ReadonlyMap<string, string
     const shared = object.provider_did !== undefined;
     const named = shared
       ? [object.provider_did, object.consumer_did]
-      : [object.did ?? object.principal_id ?? object.platform_id];
+      : [object.did ?? object.principal_id ?? object.platform_id ?? platform_id];
     const concerned = named.filter((id) => owners.get(id) === platform_id);
     if (concerned.length === 0) throw new Error(`a platform got ${type}, which does not concern it`);
     return concerned.map((id) => [id, type]);
@@ -180,6 +180,7 @@ const STATES: readonly (readonly [table: Table, noun: string, state: (row: Json)
   ["payment_intents", "intent", ({ status }) => status],
   ["tasks", "task", ({ status }) => status],
   ["disputes", "dispute", ({ status }) => status],
+  ["webhook_endpoints", "webhook", ({ status }) => status],
   ["chain_operations", "chain operation", ({ status }) => status],
   ["alerts", "alert", ({ acknowledged_at }) => (acknowledged_at === null ? "open" : "acknowledged")],
 ];

@@ -13,6 +13,7 @@ import { addressesOf, drawSecrets, roleAccounts, startEphemeralChain } from "../
 import { randomText } from "../../scripts/secrets.ts";
 import { createFrom } from "../chain/test-contracts.ts";
 import { startAccessTeams } from "./access-teams.ts";
+import { startReceiver } from "./receiver.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
 const DAY_SECONDS = 86_400;
@@ -134,6 +135,8 @@ export default async function setup(project: TestProject) {
   });
   project.provide("operatorKey", operatorKey);
   const teams = await startAccessTeams();
+  const receiver = await startReceiver();
+  project.provide("receiver", receiver.url);
   project.provide("accessTeams", teams.origin);
   project.provide(
     "accounts",
@@ -144,6 +147,7 @@ export default async function setup(project: TestProject) {
     await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
     for (const { node } of running) node?.stop();
     lying.stop();
+    receiver.stop();
     silent.close();
     silent.closeAllConnections();
   };
@@ -166,6 +170,7 @@ declare module "vitest" {
     otherHolders: { contract: string; authority: string };
     silentNode: string;
     lyingNode: string;
+    receiver: string;
     honestNodes: Record<string, string>;
     migrations: { name: string; queries: string[] }[];
   }

@@ -1,7 +1,7 @@
 // Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it
 // with what was written. The Worker does not read it. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark,
 // the running hash of the activity log, how far the follower has read, and the last use of keys and sessions are not consequences.
-import type { ChainMessage } from "../../context.ts";
+import type { ChainMessage, WebhookMessage } from "../../context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./accounts.ts";
 import { STATE_OPERATIONS } from "./agent-states.ts";
 import { AGENT_JOBS, AGENT_OPERATIONS } from "./agents.ts";
@@ -18,6 +18,7 @@ import { SANDBOX_JOBS, SANDBOX_OPERATIONS } from "./sandbox.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
 import { VAULT_JOBS, VAULT_MESSAGES, VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
+import { WEBHOOK_JOBS, WEBHOOK_MESSAGES, WEBHOOK_OPERATIONS } from "./webhooks.ts";
 import { BY_ITSELF, type Cases, NO_EDIT, NONE, NOTHING, UNSEEN } from "./words.ts";
 
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
@@ -42,6 +43,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...PURCHASE_OPERATIONS,
   ...DISPUTE_OPERATIONS,
   ...SANDBOX_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
 
   verifyProof: [{ when: "a nonce is used up, in its object", ...NOTHING }],
 
@@ -69,6 +71,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...DISPUTE_JOBS,
   ...SANDBOX_JOBS,
   ...DIRECTORY_JOBS,
+  ...WEBHOOK_JOBS,
 
   hand_on_events: [{ when: "there are new events", states: [], tables: ["outbox"], activity: BY_ITSELF, ...UNSEEN }],
 
@@ -118,11 +121,12 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 };
 
 /** By the kind of the queue message. */
-export const MESSAGE_CONSEQUENCES: Readonly<Record<ChainMessage["kind"], Cases>> = {
+export const MESSAGE_CONSEQUENCES: Readonly<Record<(ChainMessage | WebhookMessage)["kind"], Cases>> = {
   ...MARKET_MESSAGES,
   ...FOLLOWER_MESSAGES,
   ...VAULT_MESSAGES,
   ...DISPUTE_MESSAGES,
+  ...WEBHOOK_MESSAGES,
 };
 
 /** The consequences of running any job or message, beside its own. */

@@ -13,6 +13,7 @@ import type {
   PlatformStatus,
   PrincipalStatus,
   TaskStatus,
+  WebhookStatus,
 } from "../../core/vocabulary.ts";
 import type { MailKind } from "../../mail/catalogue.ts";
 
@@ -29,7 +30,8 @@ export type Table =
   | NamesIn<typeof import("../../db/tables/disputes.ts")>
   | NamesIn<typeof import("../../db/tables/journal.ts")>
   | NamesIn<typeof import("../../db/tables/money.ts")>
-  | NamesIn<typeof import("../../db/tables/principals.ts")>;
+  | NamesIn<typeof import("../../db/tables/principals.ts")>
+  | NamesIn<typeof import("../../db/tables/webhooks.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
 /** `none`: the row does not exist before or after. */
@@ -43,6 +45,7 @@ export type StateChange =
   | `intent ${Move<IntentStatus>}`
   | `task ${Move<TaskStatus>}`
   | `dispute ${Move<DisputeStatus>}`
+  | `webhook ${Move<WebhookStatus>}`
   | `chain operation ${Move<OperationStatus>}`
   | `alert ${Move<"open" | "acknowledged">}`;
 

@@ -20,6 +20,7 @@ import type { Plays } from "./stage.ts";
 import { STANDING_PLAYS } from "./standing.ts";
 import { VAULT_PLAYS } from "./vaults.ts";
 import { VERIFIER_PLAYS } from "./verifiers.ts";
+import { WEBHOOK_PLAYS } from "./webhooks.ts";
 
 export const PLAYS: Plays = {
   ...ACCOUNT_PLAYS,
@@ -41,5 +42,6 @@ export const PLAYS: Plays = {
   ...SANDBOX_PLAYS,
   ...DIRECTORY_PLAYS,
   ...EVENT_PLAYS,
+  ...WEBHOOK_PLAYS,
   ...JOB_PLAYS,
 };

@@ -1,9 +1,9 @@
 // Plays of the consequences of passwords, of the address, of announcements, and of the jobs of accounts.
 import { announce } from "../../../src/accounts/announcements.ts";
 import { mailNotices } from "../../../src/accounts/mail-notices.ts";
-import { recordNotice } from "../../../src/accounts/notices.ts";
 import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
 import { removeUnverified } from "../../../src/accounts/remove-unverified.ts";
+import { recordNotice } from "../../../src/journal/notices.ts";
 import {
   type Account,
   freshAddress,

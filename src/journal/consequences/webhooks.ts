@@ -1,0 +1,179 @@
+// Webhook endpoints and their deliveries: the rows of the table of consequences (table.ts). What is queued for an endpoint is a consequence of its
+// event, and stands with the job that queues it.
+import { BY_ITSELF, type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+
+export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
+  createWebhook: [
+    {
+      when: "always",
+      states: ["webhook none → enabled"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.created"],
+      ...UNSEEN,
+    },
+  ],
+
+  patchWebhook: [
+    {
+      when: "each field changes",
+      states: ["webhook enabled → disabled"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.url_changed", "webhook.events_changed", "webhook.description_changed", "webhook.disabled"],
+      ...UNSEEN,
+    },
+    {
+      when: "it is enabled again",
+      states: ["webhook disabled → enabled"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.enabled"],
+      ...UNSEEN,
+    },
+  ],
+
+  rotateWebhookSecret: [
+    { when: "always", states: [], tables: ["webhook_endpoints"], activity: ["webhook.secret_rotated"], ...UNSEEN },
+  ],
+
+  deleteWebhook: [
+    {
+      when: "always",
+      states: ["webhook enabled → none"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.deleted"],
+      ...UNSEEN,
+    },
+  ],
+
+  testWebhook: [
+    {
+      when: "always",
+      states: [],
+      tables: ["webhook_queue"],
+      activity: { none: "a test changes nothing that stands" },
+      events: { account: ["webhook.test"] },
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      ...NO_NOTICE,
+    },
+  ],
+
+  redeliver: [
+    {
+      when: "it has ended",
+      states: [],
+      tables: ["webhook_deliveries", "webhook_queue"],
+      activity: { none: "the same event goes to the same endpoint" },
+      ...UNSEEN,
+    },
+    {
+      when: "nobody has tried it yet",
+      states: [],
+      tables: [],
+      activity: { none: "it is due already" },
+      ...UNSEEN,
+    },
+  ],
+
+  replayEvents: [
+    {
+      when: "always",
+      states: [],
+      tables: ["webhook_replays"],
+      activity: { none: "the same events go to the same endpoint" },
+      ...UNSEEN,
+    },
+  ],
+};
+
+export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
+  fan_out_events: [
+    { when: "an endpoint selects a new event", states: [], tables: ["webhook_queue"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "no endpoint does", states: [], tables: [], activity: BY_ITSELF, ...UNSEEN },
+  ],
+
+  deliver_webhooks: [
+    { when: "deliveries are due: it wakes their endpoints", states: [], tables: [], activity: BY_ITSELF, ...UNSEEN },
+  ],
+
+  replay_events: [
+    {
+      when: "events are behind its place",
+      states: [],
+      tables: ["webhook_queue", "webhook_replays"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+  ],
+
+  prune_deliveries: [
+    {
+      when: "deliveries are older than 30 days",
+      states: [],
+      tables: ["webhook_deliveries"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+  ],
+
+  reseal_webhook_secrets: [
+    {
+      when: "a secret is sealed under an older key",
+      states: [],
+      tables: ["webhook_endpoints"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+  ],
+};
+
+/** What the object of an endpoint does when it is woken. */
+export const WEBHOOK_MESSAGES = {
+  deliver: [
+    {
+      when: "the receiver takes it",
+      states: [],
+      tables: ["webhook_deliveries", "webhook_queue"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    {
+      when: "the receiver fails for the first time",
+      states: [],
+      tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    {
+      when: "the receiver is gone",
+      states: ["webhook enabled → disabled"],
+      tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
+      activity: ["webhook.disabled"],
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: [],
+      mails: ["customer.webhook_disabled"],
+    },
+    {
+      when: "the receiver has failed for five days",
+      states: ["webhook enabled → disabled"],
+      tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
+      activity: ["webhook.disabled"],
+      events: NONE,
+      directory: NONE,
+      document: NONE,
+      certificate: NONE,
+      alerts: [],
+      mails: ["customer.webhook_disabled"],
+    },
+    {
+      when: "its endpoint was deleted",
+      states: [],
+      tables: ["webhook_queue"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+  ],
+} as const satisfies Readonly<Record<string, Cases>>;

@@ -1,0 +1,67 @@
+// Makes an endpoint (EVT-22). Its secret is shown in the answer, and sealed in the database.
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type FieldError, fieldError, validationError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
+import { WEBHOOKS_MAX } from "../core/limits.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
+import { judgeAddress } from "./address.ts";
+import { realTime } from "./read.ts";
+import { isLocal } from "./resolve.ts";
+import type { NewWebhookView, WebhookInput } from "./schema.ts";
+import { newestSealKey, sealSecret } from "./secrets.ts";
+import { countEndpoints, insertEndpoint } from "./store.ts";
+import { toNewWebhookView } from "./views.ts";
+
+/** The fault of an address, if it has one. */
+export function addressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
+  const own = new URL(deps.config.issuer).hostname;
+  const fault = url === undefined ? null : judgeAddress(url, { local: isLocal(deps.env), own });
+  return fault === null ? [] : [fieldError("url", "invalid_value", fault)];
+}
+
+/** Reported with the faults of the other fields. */
+export const precheckAddress = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
+  precheck({}, () => addressFaults(call, url));
+
+/** Each name once. */
+export const selectionOf = (names: readonly string[]): string[] => [...new Set(names)];
+
+export async function createWebhook(call: ManagementCall, input: WebhookInput): Promise<NewWebhookView> {
+  const { db, deps, tenant, environment } = call;
+  const now = realTime(call);
+  const { caller, count } = await call.read({ count: countEndpoints(db, tenant) });
+  const faults = addressFaults(call, input.url);
+  if (faults.length > 0) throw validationError(faults);
+  if (count >= WEBHOOKS_MAX) {
+    const message = `An account has at most ${WEBHOOKS_MAX} endpoints in an environment.`;
+    throw validationError([fieldError("url", "invalid_value", message)]);
+  }
+  const webhookId = newId("whe", now);
+  const secret = drawWebhookSecret();
+  const row = {
+    webhookId,
+    platformId: caller.platformId,
+    environment,
+    url: input.url,
+    eventTypes: selectionOf(input.event_types),
+    description: input.description ?? null,
+    status: "enabled",
+    disabledCause: null,
+    secret: await sealSecret(deps.env, webhookId, secret),
+    sealKey: await newestSealKey(deps.env),
+    previousSecret: null,
+    previousUntil: null,
+    failingSince: null,
+    createdAt: now,
+    updatedAt: now,
+  } as const;
+  const view = toNewWebhookView(row, now, secret);
+  const created = {
+    action: "webhook.created",
+    actor: caller.actor,
+    subject: { type: "webhook_endpoint", id: webhookId },
+  } as const;
+  await call.commit([...insertEndpoint(db, row), recordActivity(db, row, call.now, created)], view);
+  return view;
+}

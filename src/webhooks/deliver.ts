@@ -1,0 +1,130 @@
+// Delivers what is due of one endpoint (EVT-25 to EVT-28): claims by compare-and-set with a lease, POSTs a few at a time, and records what came of
+// it. A crash in between leaves the lease, behind which the same deliveries are tried again: a receiver may get one twice, and loses none.
+import type { Deps } from "../context.ts";
+import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
+import { eachAtOnce } from "../core/parallel.ts";
+import { commit, readBatch, type Statement, written } from "../db/batch.ts";
+import type { EndpointRow, QueuedRow, StoredAttempt } from "../db/tables/webhooks.ts";
+import { disableFailing } from "./disable.ts";
+import { logOutcomes, type Outcome } from "./log-store.ts";
+import { isTaken, post, unsent } from "./post.ts";
+import { claimDue, dropQueued, endQueued, findNextAt, putOff } from "./queue-store.ts";
+import { dropReplay } from "./replay-store.ts";
+import { judgeReceiver } from "./resolve.ts";
+import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "./schedule.ts";
+import { openSecrets } from "./secrets.ts";
+import { findById, noteFailing } from "./store.ts";
+
+/** Longer than the slowest of a claim may take, one after the other. */
+const LEASE_MS = 120 * SECOND_MS;
+const DROPPED_AT_ONCE = 500;
+
+/** The endpoint and what is claimed, read in the trip that records the outcomes of the claim before. */
+export type Claim = { readonly endpoint: EndpointRow | null; readonly claimed: QueuedRow[] };
+
+const isFailing = (endpoint: EndpointRow | null): boolean => endpoint !== null && endpoint.failingSince !== null;
+
+export async function claim(deps: Deps, webhookId: string, failing: boolean, before: readonly Statement[] = []) {
+  const { db } = deps;
+  const now = deps.clock.now();
+  const limit = failing ? CLAIMED_WHILE_FAILING : CLAIMED_AT_ONCE;
+  const { endpoint, claimed } = await readBatch(db, {
+    ...Object.fromEntries(before.map((statement, n) => [`before ${n}`, written(statement)])),
+    endpoint: findById(db, webhookId),
+    claimed: claimDue(db, webhookId, { now, until: now + LEASE_MS, limit }),
+  });
+  // SQLite returns them in no order.
+  const inOrder = claimed.sort((a, b) => a.nextAt - b.nextAt || (a.deliveryId < b.deliveryId ? -1 : 1));
+  return { endpoint, claimed: inOrder } satisfies Claim;
+}
+
+/** Delivers in rounds until nothing is due, or `goesOn` says that the endpoint rests. */
+export async function deliverDue(
+  deps: Deps,
+  webhookId: string,
+  goesOn: (round: { readonly taken: number; readonly tried: number }) => boolean,
+): Promise<number | null> {
+  let failing = true;
+  let left: readonly Statement[] = [];
+  for (;;) {
+    const { endpoint, claimed }: Claim = await claim(deps, webhookId, failing, left);
+    left = [];
+    if (endpoint === null) {
+      await dropLeft(deps, webhookId);
+      return null;
+    }
+    if (claimed.length === 0) break;
+    const outcomes = await attemptAll(deps, endpoint, claimed);
+    const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
+    const { statements, disable } = judge(deps, endpoint, outcomes, taken);
+    failing = taken < outcomes.length;
+    if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
+      await commit(deps.db, statements);
+      if (disable !== null) await disableFailing(deps, endpoint, disable);
+      break;
+    }
+    left = statements;
+  }
+  const { at } = await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) });
+  return at;
+}
+
+/** Of an endpoint that was deleted with deliveries waiting. */
+async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
+  for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
+    const { count } = await readBatch(db, {
+      count: dropQueued(db, webhookId, DROPPED_AT_ONCE),
+      replay: written(dropReplay(db, webhookId)),
+    });
+    dropped = count;
+  }
+}
+
+async function attemptAll(deps: Deps, endpoint: EndpointRow, claimed: readonly QueuedRow[]): Promise<Outcome[]> {
+  const { env, clock } = deps;
+  const [secrets, refusal] = await Promise.all([
+    openSecrets(env, endpoint, clock.now()),
+    judgeReceiver(env, endpoint.url),
+  ]);
+  const outcomes: Outcome[] = [];
+  await eachAtOnce(
+    claimed,
+    async (one) => {
+      const { eventId, body } = one;
+      const attempt = refusal === null ? await post({ url: endpoint.url, secrets, eventId, body }) : unsent(refusal);
+      outcomes.push(outcomeOf(one, attempt, clock.now()));
+    },
+    AT_ONCE,
+  );
+  return outcomes;
+}
+
+function outcomeOf(claimed: QueuedRow, attempt: StoredAttempt, now: number): Outcome {
+  if (isTaken(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
+  const nextAt = nextAttemptAt(claimed.tries + 1, now);
+  return { claimed, attempt, status: nextAt === null ? "failed" : "pending", nextAt };
+}
+
+const GONE = 410;
+
+/** What is written of the outcomes, and whether they disable the endpoint. */
+function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Outcome[], taken: number) {
+  const { webhookId, failingSince } = endpoint;
+  const statements = [
+    ...logOutcomes(db, outcomes),
+    ...endQueued(
+      db,
+      outcomes.filter(({ nextAt }) => nextAt === null).map(({ claimed }) => claimed),
+    ),
+    ...outcomes.flatMap(({ claimed, nextAt }) => (nextAt === null ? [] : [putOff(db, claimed, nextAt)])),
+  ];
+  if (outcomes.some(({ attempt }) => attempt.status === GONE)) return { statements, disable: "gone" as const };
+  if (taken > 0) {
+    const over = isFailing(endpoint) ? [noteFailing(db, webhookId, null)] : [];
+    return { statements: [...statements, ...over], disable: null };
+  }
+  if (failingSince === null)
+    return { statements: [...statements, noteFailing(db, webhookId, clock.now())], disable: null };
+  const failedFor = clock.now() - failingSince;
+  return { statements, disable: failedFor >= WEBHOOK_FAILING_DAYS_MAX * DAY_MS ? ("failing" as const) : null };
+}

@@ -1,0 +1,118 @@
+// Lists an endpoint's deliveries, newest first, and delivers one once more (EVT-29).
+import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { instantOfId } from "../core/ids.ts";
+import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { Statement } from "../db/batch.ts";
+import type { Found } from "../db/pages.ts";
+import type { DeliveryRow, QueuedRow } from "../db/tables/webhooks.ts";
+import { findTried, type ListedDelivery, listTried, waitAgain } from "./log-store.ts";
+import { wake } from "./nudge.ts";
+import { bringForward, findPlace, findUntried, listUntried, queueAgain } from "./queue-store.ts";
+import { known, ownEndpoint, precheckWebhook, realTime, requireEnabled } from "./read.ts";
+import type { DeliveryQuery, DeliveryView } from "./schema.ts";
+import { toDeliveryView } from "./views.ts";
+
+/** The first instant of the deliveries that are shown. */
+export const firstShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
+
+export async function getDeliveries(
+  call: ManagementCall,
+  webhookId: string,
+  query: DeliveryQuery,
+): Promise<Page<DeliveryView>> {
+  const { db, environment } = call;
+  const { status, event_type: eventType, event_id: eventId } = query;
+  const filter = { status, eventType, eventId };
+  const listing = listingOf("deliveries", [environment, webhookId], filter);
+  const asked = await askedPage(call, query, listing, precheckWebhook(call, webhookId));
+  const page = { limit: asked.limit, after: asked.after?.id ?? null };
+  const now = realTime(call);
+  const { endpoint, tried, untried } = await call.read({
+    ...ownEndpoint(call, webhookId),
+    tried: listTried(db, webhookId, filter, page),
+    // The clocks of two isolates differ a little.
+    untried: listUntried(db, webhookId, filter, { ...page, by: now + MINUTE_MS }),
+  });
+  const own = known(endpoint);
+  if (page.after !== null && (instantOfId("dlv", page.after) ?? 0) < firstShown(now))
+    throw new ServiceError("cursor_expired");
+  const { rows, end } = merge(tried, status === undefined || status === "pending" ? untried : NONE, page.limit);
+  const shown = rows.filter(({ deliveryId }) => (instantOfId("dlv", deliveryId) ?? 0) >= firstShown(now));
+  return toPage(
+    shown,
+    asked,
+    ({ deliveryId: id }) => ({ at: 0, id }),
+    (row) => toDeliveryView(own, row),
+    end,
+  );
+}
+
+const NONE: Found<ListedDelivery> = { rows: [], end: null };
+
+/** Two lists as one. Where a scan ended before the page was full, the page ends there too: what the other one has behind it is not its turn yet. */
+function merge(one: Found<ListedDelivery>, other: Found<ListedDelivery>, limit: number): Found<ListedDelivery> {
+  const full = ({ rows }: Found<ListedDelivery>) => rows.length > limit;
+  const ends = [one, other].flatMap((list) => (list.end !== null && !full(list) ? [list.end] : []));
+  const newestEnd = ends.reduce<ListedDelivery | null>(
+    (newest, end) => (newest === null || end.deliveryId > newest.deliveryId ? end : newest),
+    null,
+  );
+  const rows = [...one.rows, ...other.rows]
+    .filter(({ deliveryId }) => newestEnd === null || deliveryId >= newestEnd.deliveryId)
+    .sort((a, b) => (a.deliveryId < b.deliveryId ? 1 : -1));
+  return { rows: rows.slice(0, limit + 1), end: newestEnd };
+}
+
+type Delivery = { readonly tried: DeliveryRow | null; readonly untried: QueuedRow | null };
+
+const ownDelivery = (call: ManagementCall, webhookId: string, deliveryId: string) => ({
+  ...ownEndpoint(call, webhookId),
+  tried: findTried(call.db, webhookId, deliveryId),
+  untried: findUntried(call.db, webhookId, deliveryId),
+});
+
+function knownDelivery({ tried, untried }: Delivery, deliveryId: string, now: number): void {
+  const isKept = (instantOfId("dlv", deliveryId) ?? 0) >= firstShown(now);
+  if (!isKept || (tried === null && untried === null)) throw new ServiceError("not_found");
+}
+
+/** Before the faults of a request: are there such an endpoint and such a delivery? */
+export const precheckDelivery = (call: ManagementCall, webhookId: string, deliveryId: string): Precheck =>
+  precheck(ownDelivery(call, webhookId, deliveryId), ({ endpoint, ...delivery }) => {
+    known(endpoint);
+    knownDelivery(delivery, deliveryId, realTime(call));
+    return [];
+  });
+
+/** The same bytes under the same event's id. One that waits is due at once; one that is being delivered, or that nobody has tried yet, stays so. */
+export async function redeliver(call: ManagementCall, webhookId: string, deliveryId: string): Promise<DeliveryView> {
+  const now = realTime(call);
+  const { endpoint, place, ...delivery } = await call.read({
+    ...ownDelivery(call, webhookId, deliveryId),
+    place: findPlace(call.db, webhookId, deliveryId),
+  });
+  const own = known(endpoint);
+  knownDelivery(delivery, deliveryId, now);
+  requireEnabled(own);
+  const { tried } = delivery;
+  // It is in somebody's hands, or due already: of several calls at once the first one has brought it forward.
+  const isDue = place !== null && (place.leaseUntil > now || place.nextAt <= now + SECOND_MS);
+  const statements = tried === null || isDue ? [] : again(call, tried, now);
+  const view = toDeliveryView(own, afterwards(delivery, isDue, now));
+  await call.commit(statements, view);
+  call.background(wake(call.deps.env, webhookId, true));
+  return view;
+}
+
+function afterwards({ tried, untried }: Delivery, isDue: boolean, now: number): ListedDelivery {
+  if (tried !== null) return isDue ? tried : { ...tried, status: "pending", nextAt: now };
+  if (untried !== null) return { ...untried, status: "pending", attempts: [] };
+  throw new ServiceError("not_found");
+}
+
+const again = ({ db }: ManagementCall, tried: DeliveryRow, now: number): Statement[] => [
+  ...waitAgain(db, tried, now),
+  ...(tried.nextAt === null ? [queueAgain(db, tried, now)] : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
+];

@@ -1,0 +1,41 @@
+// Disables an endpoint that is gone or has failed for days (EVT-28): with an entry of the activity log and a notice to the admin contact.
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import type { DisabledCause } from "../core/vocabulary.ts";
+import { readBatch } from "../db/batch.ts";
+import type { EndpointRow } from "../db/tables/webhooks.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/notices.ts";
+import { findAddressee, updateEndpoint } from "./store.ts";
+
+export async function disableFailing(deps: Deps, endpoint: EndpointRow, cause: Exclude<DisabledCause, "owner">) {
+  const { db, clock } = deps;
+  const { webhookId, environment, platformId, updatedAt } = endpoint;
+  const now = clock.now();
+  const { platform } = await readBatch(db, { platform: findAddressee(db, platformId) });
+  if (platform === null) return;
+  try {
+    await commitAll(deps, [
+      ...updateEndpoint(db, endpoint, {
+        status: "disabled",
+        disabledCause: cause,
+        failingSince: null,
+        updatedAt: Math.max(now, updatedAt + 1),
+      }),
+      recordActivity(db, endpoint, now, {
+        action: "webhook.disabled",
+        actor: { type: "system", id: "deliver_webhooks" },
+        subject: { type: "webhook_endpoint", id: webhookId },
+        changes: { status: { from: "enabled", to: "disabled" }, disabled_cause: { from: null, to: cause } },
+      }),
+      recordNotice(db, platform, now, {
+        kind: "customer.webhook_disabled",
+        data: { environment, webhookId, host: new URL(endpoint.url).host, cause },
+      }),
+    ]);
+  } catch (thrown) {
+    // Its owner has changed it meanwhile: the next failure decides again.
+    if (!(thrown instanceof Conflict)) throw thrown;
+  }
+}

@@ -1,0 +1,27 @@
+// What a fan-out reads: the events behind its mark, and the endpoints of their owners.
+import { asc, sql } from "drizzle-orm";
+import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { type EventRow, events } from "../db/tables/journal.ts";
+import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
+import { markOf } from "../journal/outbox-store.ts";
+
+const MARK = markOf("webhooks");
+
+export const findFresh = (db: Database, limit: number) => ({
+  mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
+  fresh: readAll(
+    db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit),
+  ) as Read<EventRow[]>,
+});
+
+/** Enabled endpoints of the owners of those events. */
+export const findReceivers = (db: Database, limit: number): Read<EndpointRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(endpoints)
+      .where(
+        sql`(platform_id, environment) in (select platform_id, environment from ${events} where seq > ${MARK} order by seq limit ${limit})
+          and status = 'enabled'`,
+      ),
+  );

@@ -1,0 +1,134 @@
+// Store of the log of deliveries: one row each, from the first attempt on.
+import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import { ATTEMPTS_KEPT } from "../core/limits.ts";
+import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { BEYOND, bareColumns, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import { inParts } from "../db/parts.ts";
+import {
+  type DeliveryRow,
+  webhookDeliveries as deliveries,
+  type QueuedRow,
+  type StoredAttempt,
+} from "../db/tables/webhooks.ts";
+import { type Looked, readLooked, skipOver } from "./skip-store.ts";
+
+/** A claimed delivery after its attempt. `nextAt`: null where it was the last one. */
+export type Outcome = {
+  readonly claimed: QueuedRow;
+  readonly attempt: StoredAttempt;
+  readonly status: DeliveryRow["status"];
+  readonly nextAt: number | null;
+};
+
+/** Before the places are moved on: it writes of those that still are as they were claimed. */
+export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
+  inParts(
+    outcomes.map(({ claimed: one, attempt, status, nextAt }) => [
+      ...[one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil, status, nextAt, attempt],
+    ]),
+  ).map((part) =>
+    db
+      .insert(deliveries)
+      .select(
+        sql`select q.webhook_id, q.delivery_id, q.event_id, q.event_type, r.value ->> 4, r.value ->> 5, json_array(json(r.value -> 6)), q.body
+          from ${part.rows} r cross join webhook_queue q on q.webhook_id = r.value ->> 0 and q.next_at = r.value ->> 1
+            and q.delivery_id = r.value ->> 2 and q.lease_until = r.value ->> 3 where true`,
+      )
+      .onConflictDoUpdate({
+        target: [deliveries.webhookId, deliveries.deliveryId],
+        set: {
+          status: sql`excluded.status`,
+          nextAt: sql`excluded.next_at`,
+          attempts: sql`json_insert(case when json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS_KEPT} then webhook_deliveries.attempts
+            else json_remove(webhook_deliveries.attempts, '$[0]') end, '$[#]', json(excluded.attempts -> 0))`,
+        },
+      }),
+  );
+
+export type DeliveryFilter = {
+  readonly status?: DeliveryRow["status"] | undefined;
+  readonly eventType?: string | undefined;
+  readonly eventId?: string | undefined;
+};
+
+/** What a list shows of a delivery. */
+export type ListedDelivery = Omit<DeliveryRow, "body" | "webhookId">;
+
+export const fitsFilter = ({ eventType, eventId }: DeliveryFilter): SQL | undefined =>
+  and(
+    eventType === undefined ? undefined : sql`event_type = ${eventType}`,
+    eventId === undefined ? undefined : sql`event_id = ${eventId}`,
+  );
+
+const LOGGED = {
+  deliveryId: deliveries.deliveryId,
+  eventId: deliveries.eventId,
+  eventType: deliveries.eventType,
+  status: deliveries.status,
+  nextAt: deliveries.nextAt,
+  attempts: deliveries.attempts,
+};
+const loggedColumns = bareColumns(deliveries);
+const shownOfLog = Object.fromEntries(
+  Object.keys(LOGGED).map((key) => [key, loggedColumns[key as keyof typeof LOGGED]]),
+) as { [K in keyof typeof LOGGED]: (typeof loggedColumns)[K] };
+
+export type DeliveryPage = { readonly limit: number; readonly after: string | null };
+
+/** Those that were tried, newest first. */
+export function listTried(
+  db: Database,
+  webhookId: string,
+  filter: DeliveryFilter,
+  { limit, after }: DeliveryPage,
+): Read<Found<ListedDelivery>> {
+  const below = after === null ? undefined : sql`delivery_id < ${after}`;
+  const from = [sql`webhook_deliveries where ${and(sql`webhook_id = ${webhookId}`, below)}`];
+  const source = scanOf({ columns: LOGGED, from, order: sql`delivery_id desc` });
+  const fits = and(filter.status === undefined ? undefined : sql`status = ${filter.status}`, fitsFilter(filter));
+  return read(
+    db
+      .select({ ...shownOfLog, beyond: BEYOND })
+      .from(source)
+      .where(whereFits(fits ?? sql`true`))
+      .limit(limit + 1),
+    foundOf<ListedDelivery & { beyond: number }>,
+  );
+}
+
+export const findTried = (db: Database, webhookId: string, deliveryId: string): Read<DeliveryRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(deliveries)
+      .where(and(eq(deliveries.webhookId, webhookId), eq(deliveries.deliveryId, deliveryId))),
+  );
+
+/** It waits again. Fails (Conflict) where it is no longer as it was read. */
+export const waitAgain = (db: Database, before: DeliveryRow, nextAt: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(deliveries)
+      .set({ status: "pending", nextAt })
+      .where(
+        and(
+          eq(deliveries.webhookId, before.webhookId),
+          eq(deliveries.deliveryId, before.deliveryId),
+          eq(deliveries.status, before.status),
+          before.nextAt === null ? isNull(deliveries.nextAt) : eq(deliveries.nextAt, before.nextAt),
+        ),
+      ),
+  );
+
+// ---- Retention -----------------------------------------------------------------------------------------------------------
+
+export const pruneLogged = (db: Database, webhookId: string, before: string, limit: number): Statement =>
+  db.delete(deliveries).where(
+    sql`(webhook_id, delivery_id) in (select webhook_id, delivery_id from webhook_deliveries
+        where webhook_id = ${webhookId} and delivery_id < ${before} order by delivery_id limit ${limit})`,
+  );
+
+/** Endpoints behind an id whose first delivery is older than an id. */
+export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<Looked> =>
+  readLooked(db, skipOver(sql`webhook_deliveries`, sql`min(delivery_id) < ${before}`, after, limit));

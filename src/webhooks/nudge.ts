@@ -1,0 +1,35 @@
+// Tells the queue which endpoints have deliveries that are due. A message that is lost loses nothing: the minute's job finds what waits.
+import type { Env } from "../context.ts";
+
+/** The most messages that a queue takes at once. */
+const MESSAGES = 100;
+
+export async function nudge(
+  { WEBHOOK_QUEUE }: Pick<Env, "WEBHOOK_QUEUE">,
+  webhookIds: readonly string[],
+): Promise<void> {
+  const messages = [...new Set(webhookIds)].map((webhookId) => ({ body: { kind: "deliver", webhookId } as const }));
+  try {
+    for (let at = 0; at < messages.length; at += MESSAGES)
+      await WEBHOOK_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
+  } catch {
+    // The queue is down.
+  }
+}
+
+type Objects = Pick<Env, "WEBHOOKS">;
+
+/** Wakes the object of an endpoint, which returns at once. */
+export async function wakeOrThrow({ WEBHOOKS }: Objects, webhookId: string, afresh = false): Promise<void> {
+  await WEBHOOKS.get(WEBHOOKS.idFromName(webhookId)).wake(webhookId, afresh);
+}
+
+/** One that cannot be reached is found by the minute's job. */
+export async function wake(objects: Objects, webhookId: string, afresh = false): Promise<void> {
+  try {
+    await wakeOrThrow(objects, webhookId, afresh);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "webhook_not_woken", webhook: webhookId, message }));
+  }
+}

@@ -1,0 +1,76 @@
+// Changes an endpoint (EVT-22): its address, what it selects, its description, and whether it gets deliveries. Each is an entry of its own in the
+// activity log.
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
+import type { ActivityAction } from "../core/vocabulary.ts";
+import type { EndpointRow } from "../db/tables/webhooks.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
+import { addressFaults, selectionOf } from "./create.ts";
+import { wake } from "./nudge.ts";
+import { known, ownEndpoint, realTime } from "./read.ts";
+import type { WebhookPatch, WebhookView } from "./schema.ts";
+import { updateEndpoint } from "./store.ts";
+import { toWebhookView } from "./views.ts";
+
+/** Before the faults of a request: is there such an endpoint? The address is judged with the other fields. */
+export const precheckPatch = (call: ManagementCall, webhookId: string, { url }: Partial<WebhookPatch>): Precheck =>
+  precheck(ownEndpoint(call, webhookId), ({ endpoint }) => {
+    known(endpoint);
+    return addressFaults(call, url);
+  });
+
+export async function patchWebhook(call: ManagementCall, webhookId: string, patch: WebhookPatch): Promise<WebhookView> {
+  const { db, deps } = call;
+  const now = realTime(call);
+  const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
+  const before = known(endpoint);
+  const faults = addressFaults(call, patch.url);
+  if (faults.length > 0) throw validationError(faults);
+  const after = patched(before, patch, now);
+  const entries = entriesOf(before, after);
+  if (entries.length === 0) throw new ServiceError("no_changes_requested");
+  const view = toWebhookView(after, now);
+  const subject = { type: "webhook_endpoint", id: webhookId };
+  await call.commit(
+    [
+      ...updateEndpoint(db, before, after),
+      ...entries.map(({ action, changes }) =>
+        recordActivity(db, before, call.now, { action, actor: caller.actor, subject, changes }),
+      ),
+    ],
+    view,
+  );
+  if (after.status === "enabled") call.background(wake(deps.env, webhookId, true));
+  return view;
+}
+
+function patched(before: EndpointRow, patch: WebhookPatch, now: number): EndpointRow {
+  const { url = before.url, event_types, description = before.description, status = before.status } = patch;
+  const afresh = url !== before.url || status !== before.status;
+  const cause = status === "enabled" ? null : "owner";
+  return {
+    ...before,
+    url,
+    eventTypes: event_types === undefined ? before.eventTypes : selectionOf(event_types),
+    description,
+    status,
+    disabledCause: status === before.status ? before.disabledCause : cause,
+    // Another address, or another chance.
+    failingSince: afresh ? null : before.failingSince,
+    updatedAt: Math.max(now, before.updatedAt + 1),
+  };
+}
+
+type Entry = { readonly action: ActivityAction; readonly changes: Changes };
+
+function entriesOf(before: EndpointRow, after: EndpointRow): Entry[] {
+  const entry = (action: ActivityAction, name: string, from: unknown, to: unknown): Entry[] =>
+    canonicalJson(from) === canonicalJson(to) ? [] : [{ action, changes: { [name]: { from, to } } }];
+  return [
+    ...entry("webhook.url_changed", "url", before.url, after.url),
+    ...entry("webhook.events_changed", "event_types", before.eventTypes, after.eventTypes),
+    ...entry("webhook.description_changed", "description", before.description, after.description),
+    ...entry(`webhook.${after.status}`, "status", before.status, after.status),
+  ];
+}

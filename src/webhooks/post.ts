@@ -1,0 +1,108 @@
+// One POST to an endpoint (EVT-25): 15 seconds over the whole answer, redirects not followed, 64 KiB of it read, 1 KiB kept. Whatever the receiver
+// does, it ends as an attempt and throws nothing.
+import { ANSWER_KEPT_MAX_BYTES, ANSWER_READ_MAX_BYTES, DELIVERY_SECONDS_MAX, SECOND_MS } from "../core/limits.ts";
+import type { StoredAttempt } from "../db/tables/webhooks.ts";
+import { signWebhook } from "../protocol/webhook-signature.ts";
+
+/** Why an attempt failed without an answer, or in spite of its status. */
+export const ATTEMPT_ERRORS = [
+  "timeout",
+  "connection_failed",
+  "redirected",
+  "address_refused",
+  "name_not_resolved",
+] as const;
+export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
+
+export type Posted = {
+  readonly url: string;
+  /** The newest first. */
+  readonly secrets: readonly string[];
+  readonly eventId: string;
+  readonly body: string;
+};
+
+const USER_AGENT = "Service-Webhooks/1";
+
+export async function post({ url, secrets, eventId, body }: Posted): Promise<StoredAttempt> {
+  const at = Date.now();
+  const timestamp = Math.floor(at / SECOND_MS);
+  const signature = await signWebhook(secrets, { id: eventId, timestamp, body });
+  const headers = {
+    "Content-Type": "application/json",
+    "User-Agent": USER_AGENT,
+    "Service-Event-Id": eventId,
+    "Service-Timestamp": String(timestamp),
+    "Service-Signature": signature,
+    "webhook-id": eventId,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signature,
+  };
+  const ended = (status: number | null, error: AttemptError | null, answer: string | null): StoredAttempt => ({
+    at,
+    status,
+    ms: Date.now() - at,
+    error,
+    answer,
+  });
+  const aborting = new AbortController();
+  const timer = setTimeout(() => aborting.abort(), DELIVERY_SECONDS_MAX * SECOND_MS);
+  let status: number | null = null;
+  const read = new Uint8Array(ANSWER_KEPT_MAX_BYTES);
+  const kept = { bytes: read, length: 0 };
+  try {
+    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: aborting.signal });
+    status = response.status;
+    await readAnswer(response, kept, aborting.signal);
+    const redirected = status >= 300 && status < 400;
+    return ended(status, redirected ? "redirected" : null, textOf(kept));
+  } catch {
+    const error = aborting.signal.aborted ? "timeout" : "connection_failed";
+    return ended(status, error, status === null ? null : textOf(kept));
+  } finally {
+    clearTimeout(timer);
+    aborting.abort();
+  }
+}
+
+type Kept = { readonly bytes: Uint8Array; length: number };
+
+/** Ends with the answer, or behind so much of it. */
+async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): Promise<void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  const late = Promise.withResolvers<never>();
+  late.promise.catch(() => undefined);
+  const refuse = () => late.reject(new Error("timeout"));
+  signal.addEventListener("abort", refuse);
+  try {
+    for (let read = 0; read < ANSWER_READ_MAX_BYTES; ) {
+      const { done, value } = await Promise.race([reader.read(), late.promise]);
+      if (done) return;
+      const part = value.subarray(0, kept.bytes.length - kept.length);
+      kept.bytes.set(part, kept.length);
+      kept.length += part.length;
+      read += value.length;
+    }
+  } finally {
+    signal.removeEventListener("abort", refuse);
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** A character that the end cuts is left out. */
+const textOf = ({ bytes, length }: Kept): string =>
+  new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
+
+/** True where the receiver has taken the delivery. */
+export const isTaken = ({ status, error }: StoredAttempt): boolean =>
+  error === null && status !== null && status >= 200 && status < 300;
+
+/** One that was not sent. */
+export const unsent = (error: AttemptError): StoredAttempt => ({
+  at: Date.now(),
+  status: null,
+  ms: 0,
+  error,
+  answer: null,
+});

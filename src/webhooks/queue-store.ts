@@ -1,0 +1,199 @@
+// Store of the queue: what waits for its next attempt. Of a healthy delivery four rows are written: its place, its lease, its end, and its row in
+// the log (docs/performance.md).
+import { and, eq, sql } from "drizzle-orm";
+import { instantOfId } from "../core/ids.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { BEYOND, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import { inParts } from "../db/parts.ts";
+import { type DeliveryRow, type QueuedRow, webhookQueue as queue } from "../db/tables/webhooks.ts";
+import { type DeliveryFilter, type DeliveryPage, fitsFilter, type ListedDelivery } from "./log-store.ts";
+import { type Looked, readLooked, skipOver } from "./skip-store.ts";
+import { isEnabled } from "./store.ts";
+
+// ---- Queueing ------------------------------------------------------------------------------------------------------------
+
+/** A delivery that was never tried: its place is the instant of its id. */
+export type NewDelivery = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "eventId" | "eventType" | "body">;
+
+export const queueDeliveries = (db: Database, each: readonly NewDelivery[]): Statement[] =>
+  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.eventId, one.eventType, one.body])).map(
+    ({ rows }) =>
+      db
+        .insert(queue)
+        .select(
+          sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 0, 0, 0 from ${rows}`,
+        ),
+  );
+
+// ---- Claiming ------------------------------------------------------------------------------------------------------------
+
+/** What is due and in nobody's hands, the longest due first, into the caller's hands until `until`. Of two callers each row goes to one. */
+export const claimDue = (
+  db: Database,
+  webhookId: string,
+  { now, until, limit }: { readonly now: number; readonly until: number; readonly limit: number },
+): Read<QueuedRow[]> =>
+  readAll(
+    db
+      .update(queue)
+      .set({ leaseUntil: until })
+      .where(
+        sql`${isEnabled(webhookId)} and (webhook_id, next_at, delivery_id) in (select webhook_id, next_at, delivery_id from webhook_queue
+          where webhook_id = ${webhookId} and next_at <= ${now} and lease_until <= ${now} order by next_at, delivery_id limit ${limit})`,
+      )
+      .returning(),
+  );
+
+/** How many of the next places are looked at for the one that is free first. */
+const LOOKED_AT = 20;
+
+/** When the next of an endpoint's deliveries may be claimed; null where none waits. */
+export const findNextAt = (db: Database, webhookId: string): Read<number | null> =>
+  read(
+    db
+      .select({ at: sql<number | null>`min(max(next_at, lease_until))`.as("at") })
+      .from(
+        sql`(select next_at, lease_until from webhook_queue where webhook_id = ${webhookId} order by next_at limit ${LOOKED_AT})`,
+      ),
+    ([row]) => row?.at ?? null,
+  );
+
+// ---- After an attempt ----------------------------------------------------------------------------------------------------
+
+/** A place as it was claimed. Where another has claimed it since, nothing of it is changed. */
+export type Held = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
+
+export const endQueued = (db: Database, each: readonly Held[]): Statement[] =>
+  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil])).map(({ rows }) =>
+    db
+      .delete(queue)
+      .where(
+        sql`(webhook_id, next_at, delivery_id, lease_until) in (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from ${rows})`,
+      ),
+  );
+
+/** Behind a failed attempt. */
+export const putOff = (db: Database, held: Held, nextAt: number): Statement =>
+  db
+    .update(queue)
+    .set({ nextAt, tries: sql`${queue.tries} + 1`, logged: true, leaseUntil: 0 })
+    .where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
+
+type Place = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId">;
+const atPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
+  and(eq(queue.webhookId, webhookId), eq(queue.nextAt, nextAt), eq(queue.deliveryId, deliveryId));
+
+// ---- Once more -----------------------------------------------------------------------------------------------------------
+
+/** Queues what has ended, with the bytes of its attempts. */
+export const queueAgain = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
+  const { webhookId, deliveryId, eventId, eventType, body } = ended;
+  const none = { tries: 0, logged: true, leaseUntil: 0 };
+  return db.insert(queue).values({ webhookId, nextAt: now, deliveryId, eventId, eventType, body, ...none });
+};
+
+/** Fails (Conflict) where it is in somebody's hands. */
+export const bringForward = (db: Database, place: Place, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(queue)
+      .set({ nextAt: now })
+      .where(and(atPlace(place), sql`lease_until <= ${now}`)),
+  );
+
+// ---- Reading -------------------------------------------------------------------------------------------------------------
+
+const UNTRIED = {
+  deliveryId: queue.deliveryId,
+  eventId: queue.eventId,
+  eventType: queue.eventType,
+  nextAt: queue.nextAt,
+  logged: queue.logged,
+};
+
+/** Those that were never tried, newest first: their places are the instants of their ids. */
+export function listUntried(
+  db: Database,
+  webhookId: string,
+  filter: DeliveryFilter,
+  { limit, after, by }: DeliveryPage & { readonly by: number },
+): Read<Found<ListedDelivery>> {
+  const place = after === null ? sql`(${by}, '~')` : sql`(${instantOfId("dlv", after) ?? 0}, ${after})`;
+  const from = [sql`webhook_queue where webhook_id = ${webhookId} and (next_at, delivery_id) < ${place}`];
+  const source = scanOf({ columns: UNTRIED, from, order: sql`next_at desc, delivery_id desc` });
+  return read(
+    db
+      .select({
+        deliveryId: sql<string>`delivery_id`,
+        eventId: sql<string>`event_id`,
+        eventType: sql<string>`event_type`,
+        status: sql<"pending">`'pending'`.as("status"),
+        nextAt: sql<number>`next_at`,
+        attempts: sql<ListedDelivery["attempts"]>`'[]'`.mapWith(JSON.parse).as("attempts"),
+        beyond: BEYOND,
+      })
+      .from(source)
+      .where(whereFits(and(sql`logged = 0`, fitsFilter(filter)) ?? sql`true`))
+      .limit(limit + 1),
+    foundOf<ListedDelivery & { beyond: number }>,
+  );
+}
+
+/** The place of one that was tried, and waits again. */
+export const findPlace = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(queue)
+      .where(
+        sql`webhook_id = ${webhookId} and delivery_id = ${deliveryId} and next_at =
+          (select l.next_at from webhook_deliveries l where l.webhook_id = ${webhookId} and l.delivery_id = ${deliveryId})`,
+      ),
+  );
+
+/** One that was never tried. */
+export const findUntried = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(queue)
+      .where(atPlace({ webhookId, deliveryId, nextAt: instantOfId("dlv", deliveryId) ?? -1 })),
+  );
+
+// ---- Sweeping ------------------------------------------------------------------------------------------------------------
+
+/** Endpoints behind an id with deliveries that are due: those that get any, and those that are no more. */
+export const findWaiting = (db: Database, now: number, after: string, limit: number): Read<Looked> =>
+  readLooked(
+    db,
+    skipOver(
+      sql`webhook_queue`,
+      sql`min(next_at) <= ${now} and coalesce((select status = 'enabled' from webhook_endpoints e where e.webhook_id = id), 1)`,
+      after,
+      limit,
+    ),
+  );
+
+/** Of an endpoint that is no more: a slice of what waited. */
+export const dropQueued = (db: Database, webhookId: string, limit: number): Read<number> =>
+  read(
+    db
+      .delete(queue)
+      .where(
+        sql`(webhook_id, next_at, delivery_id) in (select webhook_id, next_at, delivery_id from webhook_queue where webhook_id = ${webhookId} limit ${limit})`,
+      )
+      .returning({ deliveryId: queue.deliveryId }),
+    (rows) => rows.length,
+  );
+
+/** What nobody is shown any more: it waits for an endpoint that has been disabled for long. */
+export const pruneQueued = (db: Database, webhookId: string, before: number, limit: number): Statement =>
+  db.delete(queue).where(
+    sql`(webhook_id, next_at, delivery_id) in (select webhook_id, next_at, delivery_id from webhook_queue
+        where webhook_id = ${webhookId} and next_at < ${before} order by next_at limit ${limit})`,
+  );
+
+/** Endpoints behind an id whose first place is older than an instant. */
+export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<Looked> =>
+  readLooked(db, skipOver(sql`webhook_queue`, sql`min(next_at) < ${before}`, after, limit));

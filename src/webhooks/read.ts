@@ -1,0 +1,47 @@
+// Reads a platform's own endpoints (EVT-22).
+import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { listingOf, type Page, toPage } from "../core/page.ts";
+import type { EndpointRow } from "../db/tables/webhooks.ts";
+import type { WebhookQuery, WebhookView } from "./schema.ts";
+import { findEndpoint, listEndpoints } from "./store.ts";
+import { toWebhookView } from "./views.ts";
+
+/** What ends with a secret or a delivery ends in real time, whatever a sandbox's clock says. */
+export const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
+
+export async function getWebhook(call: ManagementCall, webhookId: string): Promise<WebhookView> {
+  const { endpoint } = await call.read(ownEndpoint(call, webhookId));
+  return toWebhookView(known(endpoint), realTime(call));
+}
+
+export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Promise<Page<WebhookView>> {
+  const page = await askedPage(call, query, listingOf("webhooks", [call.environment], {}));
+  const { rows } = await call.read({ rows: listEndpoints(call.db, call.tenant, page) });
+  const now = realTime(call);
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: row.createdAt, id: row.webhookId }),
+    (row) => toWebhookView(row, now),
+  );
+}
+
+/** Before the faults of a request: is there such an endpoint? */
+export const precheckWebhook = (call: ManagementCall, webhookId: string): Precheck =>
+  precheckKnown(ownEndpoint(call, webhookId).endpoint);
+
+export const ownEndpoint = ({ db, tenant }: ManagementCall, webhookId: string) => ({
+  endpoint: findEndpoint(db, tenant, webhookId),
+});
+
+export function known(endpoint: EndpointRow | null): EndpointRow {
+  if (!endpoint) throw new ServiceError("not_found");
+  return endpoint;
+}
+
+/** @throws 409 where it gets no deliveries */
+export function requireEnabled({ status }: EndpointRow): void {
+  if (status === "enabled") return;
+  throw new ServiceError("invalid_status", { message: "The endpoint is disabled.", detail: { status } });
+}

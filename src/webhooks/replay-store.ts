@@ -1,0 +1,75 @@
+// Store of replays that run, and of the events that they queue once more.
+import { eq, sql } from "drizzle-orm";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
+import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
+
+export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | null> =>
+  readOne(db.select().from(replays).where(eq(replays.webhookId, webhookId)));
+
+/** The ids of those that run, behind one. */
+export const findReplays = (db: Database, after: string, limit: number): Read<ReplayRow[]> =>
+  readAll(
+    db.select().from(replays).where(sql`${replays.webhookId} > ${after}`).orderBy(replays.webhookId).limit(limit),
+  );
+
+/** The number of the last event, 0 before the first. */
+export const findLastNumber = (db: Database): Read<number> =>
+  read(db.select({ seq: sql<number | null>`max(seq)`.as("seq") }).from(events), ([row]) => row?.seq ?? 0);
+
+/** One that runs already is widened: what either asks for is queued, some of it twice. */
+export const beginReplay = (
+  db: Database,
+  { webhookId, platformId, environment }: EndpointRow,
+  { afterSeq, toSeq, askedAt }: Pick<ReplayRow, "afterSeq" | "toSeq" | "askedAt">,
+): Statement =>
+  db
+    .insert(replays)
+    .values({ webhookId, platformId, environment, afterSeq, toSeq, askedAt })
+    .onConflictDoUpdate({
+      target: replays.webhookId,
+      set: { afterSeq: sql`min(after_seq, excluded.after_seq)`, toSeq: sql`max(to_seq, excluded.to_seq)`, askedAt },
+    });
+
+/** The next events of a replay, in their order: those of its account and environment that are listed. */
+export const findReplayed = (
+  db: Database,
+  { platformId, environment, afterSeq, toSeq }: ReplayRow,
+  limit: number,
+): Read<EventRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(events)
+      .where(
+        sql`${events.seq} in (select seq from ${eventTerms} where platform_id = ${platformId} and environment = ${environment} and term = ''
+          and seq > ${afterSeq} and seq <= ${toSeq} order by seq limit ${limit})`,
+      )
+      .orderBy(events.seq),
+  );
+
+/** Moves a replay on as it was read: of two runs one counts. */
+export const moveReplay = (db: Database, { webhookId, afterSeq, toSeq }: ReplayRow, to: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(replays)
+      .set({ afterSeq: to })
+      .where(
+        sql`${replays.webhookId} = ${webhookId} and ${replays.afterSeq} = ${afterSeq} and ${replays.toSeq} = ${toSeq}`,
+      ),
+  );
+
+export const endReplay = (db: Database, { webhookId, afterSeq, toSeq }: ReplayRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .delete(replays)
+      .where(
+        sql`${replays.webhookId} = ${webhookId} and ${replays.afterSeq} = ${afterSeq} and ${replays.toSeq} = ${toSeq}`,
+      ),
+  );
+
+/** Of an endpoint that is no more. */
+export const dropReplay = (db: Database, webhookId: string): Statement =>
+  db.delete(replays).where(eq(replays.webhookId, webhookId));

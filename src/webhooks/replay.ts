@@ -1,0 +1,110 @@
+// Queues the events since a place once more for one endpoint (EVT-31). The call writes one row: a job queues the events slice by slice, each with the
+// replay's own mark, so that a crash in the middle neither leaves one out nor queues one twice.
+import type { ManagementCall } from "../call.ts";
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { instantOfId } from "../core/ids.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { EachJob, Recorded } from "../jobs/job.ts";
+import { listNewEvents } from "../jobs/tend-events.ts";
+import { findNumber, findNumberAt } from "../journal/event-log-store.ts";
+import { firstListed } from "../journal/event-views.ts";
+import { inOrder, newDelivery, selects } from "./fan-out.ts";
+import { nudge } from "./nudge.ts";
+import { queueDeliveries } from "./queue-store.ts";
+import { known, ownEndpoint, realTime, requireEnabled } from "./read.ts";
+import {
+  beginReplay,
+  dropReplay,
+  endReplay,
+  findLastNumber,
+  findReplay,
+  findReplayed,
+  findReplays,
+  moveReplay,
+} from "./replay-store.ts";
+import type { ReplayInput, ReplayView } from "./schema.ts";
+import { findById } from "./store.ts";
+
+export async function replayEvents(
+  call: ManagementCall,
+  webhookId: string,
+  { since }: ReplayInput,
+): Promise<ReplayView> {
+  const { db, deps, tenant } = call;
+  const now = realTime(call);
+  const first = firstListed(now);
+  const { endpoint, after, last } = await call.read({
+    ...ownEndpoint(call, webhookId),
+    after: "id" in since ? findNumber(db, tenant, since.id, first) : findNumberAt(db, tenant, since.at, first),
+    last: findLastNumber(db),
+  });
+  const own = known(endpoint);
+  requireEnabled(own);
+  if ("at" in since && since.at > call.now)
+    throw validationError([fieldError("since", "invalid_value", "Must not be in the future.")]);
+  if (after === null) {
+    const isOld = "id" in since && (instantOfId("evt", since.id) ?? first) < first;
+    if (isOld) throw new ServiceError("cursor_expired");
+    throw validationError([fieldError("since", "not_found")]);
+  }
+  const view = { webhook_id: webhookId, since: "id" in since ? since.id : toIso(since.at), asked_at: toIso(now) };
+  await call.commit([beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })], view);
+  call.background(startReplay(deps, webhookId));
+  return view;
+}
+
+/** Where the message is lost, the minute's job goes on. */
+async function startReplay({ env }: Deps, webhookId: string): Promise<void> {
+  await env.JOB_QUEUE.send({ kind: "record", job: replayJob.name, ids: [webhookId], apart: true }).catch(
+    () => undefined,
+  );
+}
+
+const SLICE = 100;
+/** Slices of one message (JOB-12). */
+const SLICES = 5;
+
+export const replayJob: EachJob = {
+  kind: "each",
+  name: "replay_events",
+  part: 1,
+  find: async ({ db }, after, limit) => {
+    const { running } = await readBatch(db, { running: findReplays(db, after?.id ?? "", limit) });
+    return running.map(({ webhookId, askedAt }) => ({ at: askedAt, id: webhookId }));
+  },
+  record: recordReplay,
+};
+
+async function recordReplay(deps: Deps, webhookId: string): Promise<Recorded> {
+  await listNewEvents(deps);
+  for (let slice = 0; slice < SLICES; slice++) if (await replaySlice(deps, webhookId)) return true;
+  return "more";
+}
+
+/** True where nothing is left of it. */
+async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
+  const { db, env, clock } = deps;
+  const { replay, endpoint } = await readBatch(db, {
+    replay: findReplay(db, webhookId),
+    endpoint: findById(db, webhookId),
+  });
+  if (replay === null) return true;
+  if (endpoint === null) {
+    await commit(db, [dropReplay(db, webhookId)]);
+    return true;
+  }
+  const { events } = await readBatch(db, { events: findReplayed(db, replay, SLICE) });
+  const last = events.at(-1);
+  const ended = last === undefined || events.length < SLICE;
+  const selected = events.filter(({ type }) => type !== "webhook.test" && selects(endpoint, type));
+  const now = clock.now();
+  const deliveries = inOrder(selected.map((event) => newDelivery(endpoint, event, now)));
+  await commit(db, [
+    ...(ended ? endReplay(db, replay) : moveReplay(db, replay, last.seq)),
+    ...queueDeliveries(db, deliveries),
+  ]);
+  if (deliveries.length > 0) await nudge(env, [webhookId]);
+  return ended;
+}

@@ -1,0 +1,54 @@
+// Judges an endpoint's address before a delivery (EVT-21): the URL again, and where a resolver is configured the addresses that its name has now.
+// The connection itself is made by the platform, which resolves once more: what it then finds is not seen.
+import type { Env } from "../context.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { isPublicAddress, judgeAddress } from "./address.ts";
+import type { AttemptError } from "./post.ts";
+
+const WAIT_MS = 5 * SECOND_MS;
+const A = 1;
+const AAAA = 28;
+
+/** Null where the address is accepted. */
+export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
+  const local = isLocal(env);
+  if (judgeAddress(url, { local, own: ownHost(env) }) !== null) return "address_refused";
+  const { hostname, protocol } = new URL(url);
+  // What an address on this machine needs no resolver for.
+  if (local && (protocol === "http:" || hostname === "localhost" || !/[a-z]/.test(hostname))) return null;
+  if (env.WEBHOOK_RESOLVER === "") return null;
+  const addresses = await addressesOf(env.WEBHOOK_RESOLVER, hostname);
+  if (addresses.length === 0) return "name_not_resolved";
+  return addresses.every(isPublicAddress) ? null : "address_refused";
+}
+
+export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): boolean => WEBHOOK_LOOPBACK === "on";
+
+/** Empty where no address is configured: then the service knows no host of its own. */
+export const ownHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
+  URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
+
+/** Of both families; empty where it has none, and where the resolver does not answer. */
+async function addressesOf(resolver: string, name: string): Promise<string[]> {
+  const found = await Promise.all(["A", "AAAA"].map((type) => ask(resolver, name, type)));
+  return found.includes(null) ? [] : found.flatMap((addresses) => addresses ?? []);
+}
+
+/** Null where there is no answer. */
+async function ask(resolver: string, name: string, type: string): Promise<string[] | null> {
+  const url = new URL(resolver);
+  url.searchParams.set("name", name);
+  url.searchParams.set("type", type);
+  try {
+    const response = await fetch(url, {
+      headers: { Accept: "application/dns-json" },
+      redirect: "manual",
+      signal: AbortSignal.timeout(WAIT_MS),
+    });
+    const { Answer = [] } = (await response.json()) as { Answer?: readonly { type: number; data: string }[] };
+    if (!response.ok) return null;
+    return Answer.filter((one) => one.type === A || one.type === AAAA).map(({ data }) => data);
+  } catch {
+    return null;
+  }
+}

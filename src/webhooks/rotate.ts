@@ -1,0 +1,38 @@
+// Rotates the secret of an endpoint (EVT-23): for `grace_hours` each delivery is signed with both.
+import type { ManagementCall } from "../call.ts";
+import { HOUR_MS } from "../core/limits.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
+import { known, ownEndpoint, realTime } from "./read.ts";
+import type { NewWebhookView, SecretRotation } from "./schema.ts";
+import { newestSealKey, sealSecret } from "./secrets.ts";
+import { updateEndpoint } from "./store.ts";
+import { toNewWebhookView } from "./views.ts";
+
+export async function rotateSecret(
+  call: ManagementCall,
+  webhookId: string,
+  { grace_hours }: SecretRotation,
+): Promise<NewWebhookView> {
+  const { db, deps } = call;
+  const now = realTime(call);
+  const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
+  const before = known(endpoint);
+  const secret = drawWebhookSecret();
+  const after = {
+    ...before,
+    secret: await sealSecret(deps.env, webhookId, secret),
+    sealKey: await newestSealKey(deps.env),
+    previousSecret: grace_hours === 0 ? null : before.secret,
+    previousUntil: grace_hours === 0 ? null : now + grace_hours * HOUR_MS,
+    updatedAt: Math.max(now, before.updatedAt + 1),
+  };
+  const view = toNewWebhookView(after, now, secret);
+  const rotated = {
+    action: "webhook.secret_rotated",
+    actor: caller.actor,
+    subject: { type: "webhook_endpoint", id: webhookId },
+  } as const;
+  await call.commit([...updateEndpoint(db, before, after), recordActivity(db, before, call.now, rotated)], view);
+  return view;
+}

@@ -1,0 +1,202 @@
+// Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
+import * as z from "zod";
+import { route } from "../http/route.ts";
+import { validFields } from "../http/schemas.ts";
+import { createWebhook, precheckAddress } from "./create.ts";
+import { deleteWebhook } from "./delete.ts";
+import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
+import { patchWebhook, precheckPatch } from "./patch.ts";
+import { getWebhook, getWebhooks, precheckWebhook } from "./read.ts";
+import { replayEvents } from "./replay.ts";
+import { rotateSecret } from "./rotate.ts";
+import {
+  deliveryList,
+  deliveryParams,
+  deliveryQuery,
+  deliveryView,
+  newWebhookView,
+  replayInput,
+  replayView,
+  secretRotation,
+  webhookInput,
+  webhookList,
+  webhookParams,
+  webhookPatch,
+  webhookPatchRules,
+  webhookQuery,
+  webhookView,
+} from "./schema.ts";
+import { sendTestEvent } from "./test-event.ts";
+
+const TAG = "Webhooks";
+
+export const webhookRoutes = [
+  route({
+    method: "post",
+    path: "/v1/webhooks",
+    operationId: "createWebhook",
+    tag: TAG,
+    summary: "Create a webhook endpoint",
+    description:
+      "It gets the events of the key's environment that follow, signed with its secret as Standard Webhooks has it. The secret is shown once. " +
+      "See `docs/webhooks.md` for what arrives and how it is verified.",
+    surfaces: ["management"],
+    body: webhookInput,
+    precheck: (call, { body }) => precheckAddress(call, validFields(webhookInput, body)),
+    status: 201,
+    response: { schema: newWebhookView, description: "The endpoint, with its secret, once." },
+    errors: [],
+    idempotency: "secret",
+    handle: (call, { body }) => createWebhook(call, body),
+  }),
+  route({
+    method: "get",
+    path: "/v1/webhooks",
+    operationId: "listWebhooks",
+    tag: TAG,
+    summary: "List webhook endpoints",
+    description: "Those of the key's environment, newest first.",
+    surfaces: ["management"],
+    query: webhookQuery,
+    status: 200,
+    response: { schema: webhookList, description: "A page of endpoints." },
+    errors: [],
+    handle: (call, { query }) => getWebhooks(call, query),
+  }),
+  route({
+    method: "get",
+    path: "/v1/webhooks/{webhook_id}",
+    operationId: "getWebhook",
+    tag: TAG,
+    summary: "Read a webhook endpoint",
+    surfaces: ["management"],
+    params: webhookParams,
+    status: 200,
+    response: { schema: webhookView, description: "The endpoint." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getWebhook(call, params.webhook_id),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+  route({
+    method: "patch",
+    path: "/v1/webhooks/{webhook_id}",
+    operationId: "patchWebhook",
+    tag: TAG,
+    summary: "Change a webhook endpoint",
+    description:
+      "A disabled one gets no events: what waits for it goes on when it is enabled again, and a replay queues what it has missed. " +
+      "The environment is fixed.",
+    surfaces: ["management"],
+    params: webhookParams,
+    body: webhookPatch,
+    rules: webhookPatchRules,
+    status: 200,
+    response: { schema: webhookView, description: "The endpoint." },
+    errors: ["not_found", "no_changes_requested"],
+    handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
+    precheck: (call, { params, body }) => precheckPatch(call, params.webhook_id, validFields(webhookPatch, body)),
+  }),
+  route({
+    method: "delete",
+    path: "/v1/webhooks/{webhook_id}",
+    operationId: "deleteWebhook",
+    tag: TAG,
+    summary: "Delete a webhook endpoint",
+    description: "With what waits for it.",
+    surfaces: ["management"],
+    params: webhookParams,
+    status: 204,
+    response: { schema: z.null(), description: "Deleted." },
+    errors: ["not_found"],
+    handle: (call, { params }) => deleteWebhook(call, params.webhook_id),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/webhooks/{webhook_id}/rotate-secret",
+    operationId: "rotateWebhookSecret",
+    tag: TAG,
+    summary: "Rotate an endpoint's secret",
+    description:
+      "For `grace_hours` each delivery carries a signature under either secret. A further rotation ends an earlier grace.",
+    surfaces: ["management"],
+    params: webhookParams,
+    body: secretRotation,
+    status: 200,
+    response: { schema: newWebhookView, description: "The endpoint, with its new secret, once." },
+    errors: ["not_found"],
+    idempotency: "secret",
+    handle: (call, { params, body }) => rotateSecret(call, params.webhook_id, body),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/webhooks/{webhook_id}/test",
+    operationId: "testWebhook",
+    tag: TAG,
+    summary: "Send a test event",
+    description: "An event of the type `webhook.test`, for this endpoint alone, whatever it selects.",
+    surfaces: ["management"],
+    params: webhookParams,
+    status: 200,
+    response: { schema: deliveryView, description: "Its delivery, which is on its way." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    handle: (call, { params }) => sendTestEvent(call, params.webhook_id),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+  route({
+    method: "get",
+    path: "/v1/webhooks/{webhook_id}/deliveries",
+    operationId: "listDeliveries",
+    tag: TAG,
+    summary: "List an endpoint's deliveries",
+    description:
+      "Of the last 30 days, newest first, with what came of each attempt. A page with a filter looks at no more than 1,000 deliveries: it may " +
+      "hold fewer than `limit`, or none, and still have more.",
+    surfaces: ["management"],
+    params: webhookParams,
+    query: deliveryQuery,
+    status: 200,
+    response: { schema: deliveryList, description: "A page of deliveries." },
+    errors: ["not_found", "cursor_expired"],
+    handle: (call, { params, query }) => getDeliveries(call, params.webhook_id, query),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+    operationId: "redeliver",
+    tag: TAG,
+    summary: "Deliver once more",
+    description:
+      "The same bytes under the same event's id, whatever came of it before. One that waits for its next attempt is due at once.",
+    surfaces: ["management"],
+    params: deliveryParams,
+    status: 200,
+    response: { schema: deliveryView, description: "The delivery, which is on its way." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    handle: (call, { params }) => redeliver(call, params.webhook_id, params.delivery_id),
+    precheck: (call, { params }) => precheckDelivery(call, params.webhook_id, params.delivery_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/webhooks/{webhook_id}/replay",
+    operationId: "replayEvents",
+    tag: TAG,
+    summary: "Replay events",
+    description:
+      "Queues the events behind a place once more that the endpoint selects, each as a new delivery: at most those of the last 30 days. Of two " +
+      "replays at once the wider place counts.",
+    surfaces: ["management"],
+    params: webhookParams,
+    body: replayInput,
+    status: 200,
+    response: { schema: replayView, description: "The replay, which has begun." },
+    errors: ["not_found", "invalid_status", "cursor_expired"],
+    idempotency: "plain",
+    handle: (call, { params, body }) => replayEvents(call, params.webhook_id, body),
+    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+  }),
+];

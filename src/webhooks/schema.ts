@@ -1,0 +1,123 @@
+// Webhook endpoints and their deliveries on the wire (EVT-22, EVT-29).
+import * as z from "zod";
+import { instantOfId } from "../core/ids.ts";
+import {
+  ROTATION_GRACE_HOURS_MAX,
+  WEBHOOK_DESCRIPTION_MAX_CHARS,
+  WEBHOOK_GRACE_HOURS_DEFAULT,
+} from "../core/limits.ts";
+import { DELIVERY_STATUSES, DISABLED_CAUSES, WEBHOOK_STATUSES } from "../core/vocabulary.ts";
+import { environment, fixedFieldRules, instant, listOf, pageQuery, placeOrInstant, text } from "../http/schemas.ts";
+import { eventType } from "../journal/event-schema.ts";
+import { EVENT_TYPES } from "../journal/events.ts";
+import { ATTEMPT_ERRORS } from "./post.ts";
+
+const webhookStatus = z.enum(WEBHOOK_STATUSES).register(z.globalRegistry, { id: "WebhookState" });
+const eventSelection = z
+  .array(z.enum(["*", ...EVENT_TYPES]).register(z.globalRegistry, { id: "SelectedEventType" }))
+  .min(1)
+  .max(EVENT_TYPES.length)
+  .register(z.globalRegistry, { id: "EventSelection" });
+
+const PATCHED = {
+  url: z.string().min(1),
+  event_types: eventSelection,
+  description: text(WEBHOOK_DESCRIPTION_MAX_CHARS).nullable(),
+};
+
+export const webhookInput = z
+  .strictObject({ ...PATCHED, description: PATCHED.description.optional() })
+  .register(z.globalRegistry, { id: "WebhookInput" });
+export type WebhookInput = z.infer<typeof webhookInput>;
+
+export const webhookPatch = z
+  .strictObject({ ...PATCHED, status: webhookStatus })
+  .partial()
+  .register(z.globalRegistry, { id: "WebhookPatch" });
+export type WebhookPatch = z.infer<typeof webhookPatch>;
+
+/** What is fixed at creation, and what the service says of an endpoint. */
+export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHED, status: webhookStatus });
+
+const VIEW = {
+  webhook_id: z.string(),
+  url: z.string(),
+  environment,
+  event_types: eventSelection,
+  description: z.string().nullable(),
+  status: webhookStatus,
+  disabled_cause: z.enum(DISABLED_CAUSES).register(z.globalRegistry, { id: "DisabledCause" }).nullable(),
+  failing_since: instant.nullable(),
+  previous_secret_expires_at: instant.nullable(),
+  created_at: instant,
+  updated_at: instant,
+};
+export const webhookView = z.object(VIEW).register(z.globalRegistry, { id: "Webhook" });
+export type WebhookView = z.infer<typeof webhookView>;
+
+export const newWebhookView = z
+  .object({ ...VIEW, secret: z.string() })
+  .register(z.globalRegistry, { id: "WebhookWithSecret" });
+export type NewWebhookView = z.infer<typeof newWebhookView>;
+
+export const webhookList = listOf(webhookView).register(z.globalRegistry, { id: "WebhookList" });
+export const webhookQuery = z.strictObject(pageQuery);
+export type WebhookQuery = z.infer<typeof webhookQuery>;
+export const webhookParams = z.object({ webhook_id: z.string() });
+
+export const secretRotation = z
+  .strictObject({
+    grace_hours: z.number().int().min(0).max(ROTATION_GRACE_HOURS_MAX).default(WEBHOOK_GRACE_HOURS_DEFAULT),
+  })
+  .register(z.globalRegistry, { id: "SecretRotation" });
+export type SecretRotation = z.infer<typeof secretRotation>;
+
+// ---- Deliveries ----------------------------------------------------------------------------------------------------------
+
+const attemptView = z
+  .object({
+    attempted_at: instant,
+    status_code: z.number().int().nullable(),
+    duration_ms: z.number().int().nonnegative(),
+    error: z.enum(ATTEMPT_ERRORS).register(z.globalRegistry, { id: "AttemptError" }).nullable(),
+    answer: z.string().nullable(),
+  })
+  .register(z.globalRegistry, { id: "DeliveryAttempt" });
+
+const deliveryStatus = z.enum(DELIVERY_STATUSES).register(z.globalRegistry, { id: "DeliveryState" });
+
+export const deliveryView = z
+  .object({
+    delivery_id: z.string(),
+    webhook_id: z.string(),
+    event_id: z.string(),
+    event_type: eventType,
+    status: deliveryStatus,
+    attempts: z.array(attemptView),
+    next_attempt_at: instant.nullable(),
+    created_at: instant,
+  })
+  .register(z.globalRegistry, { id: "Delivery" });
+export type DeliveryView = z.infer<typeof deliveryView>;
+
+export const deliveryList = listOf(deliveryView).register(z.globalRegistry, { id: "DeliveryList" });
+export const deliveryQuery = z.strictObject({
+  ...pageQuery,
+  status: deliveryStatus.optional(),
+  event_type: eventType.optional(),
+  event_id: z.string().min(1).max(100).optional(),
+});
+export type DeliveryQuery = z.infer<typeof deliveryQuery>;
+export const deliveryParams = z.object({ webhook_id: z.string(), delivery_id: z.string() });
+
+export const replayInput = z
+  .strictObject({
+    since: placeOrInstant("the id of an event", (id) => (instantOfId("evt", id) === null ? null : { id })),
+  })
+  .register(z.globalRegistry, { id: "ReplayInput" });
+export type ReplayInput = z.infer<typeof replayInput>;
+
+export const replayView = z
+  .object({ webhook_id: z.string(), since: z.string(), asked_at: instant })
+  .register(z.globalRegistry, { id: "Replay" });
+export type ReplayView = z.infer<typeof replayView>;

@@ -1,0 +1,22 @@
+// Walks over the endpoints that have rows in a table whose key begins with them, without reading those rows.
+import { type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, read } from "../db/batch.ts";
+
+/** `looked`: the last that was looked at; null behind the last of all. */
+export type Looked = { readonly ids: string[]; readonly looked: string | null };
+
+/** At most `limit` endpoints behind `after`, each with whether an aggregate of its rows holds. */
+export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) => ({
+  limit,
+  from: sql`(with recursive ids (id, n) as (
+      select (select min(webhook_id) from ${table} where webhook_id > ${after}), 1
+      union all
+      select (select min(webhook_id) from ${table} where webhook_id > id), n + 1 from ids where id is not null and n < ${limit})
+    select id, (select ${holds} from ${table} where webhook_id = id) as holds from ids where id is not null)`,
+});
+
+export const readLooked = (db: Database, { from, limit }: ReturnType<typeof skipOver>): Read<Looked> =>
+  read(db.select({ id: sql<string>`id`, holds: sql<number>`holds` }).from(from), (rows) => ({
+    ids: rows.flatMap(({ id, holds }) => (holds === 1 ? [id] : [])),
+    looked: rows.length < limit ? null : (rows.at(-1)?.id ?? null),
+  }));

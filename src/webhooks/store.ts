@@ -1,0 +1,121 @@
+// Store of endpoints.
+import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { WEBHOOKS_MAX } from "../core/limits.ts";
+import type { Position } from "../core/page.ts";
+import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
+import { events } from "../db/tables/journal.ts";
+import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
+import { type Tenant, within } from "../db/tenant.ts";
+
+export const findEndpoint = (db: Database, tenant: Tenant, webhookId: string): Read<EndpointRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(endpoints)
+      .where(and(eq(endpoints.webhookId, webhookId), within(endpoints, tenant))),
+  );
+
+/** For its own object, which knows no tenant. */
+export const findById = (db: Database, webhookId: string): Read<EndpointRow | null> =>
+  readOne(db.select().from(endpoints).where(eq(endpoints.webhookId, webhookId)));
+
+/** Newest first; ids are time-ordered. */
+export const listEndpoints = (
+  db: Database,
+  tenant: Tenant,
+  { limit, after }: { readonly limit: number; readonly after: Position | null },
+): Read<EndpointRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(endpoints)
+      .where(and(within(endpoints, tenant), after === null ? undefined : lt(endpoints.webhookId, after.id)))
+      .orderBy(desc(endpoints.webhookId))
+      .limit(limit + 1),
+  );
+
+const countOf = (tenant: Tenant): SQL<number> =>
+  sql<number>`(select count(*) from ${endpoints} where ${within(endpoints, tenant)})`;
+
+/** Never more than WEBHOOKS_MAX. */
+export const countEndpoints = (db: Database, tenant: Tenant): Read<number> =>
+  read(db.select({ count: countOf(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
+
+/** Fails (Conflict) where the account has as many as it may. It gets the events that are written from here on. */
+export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter">): Statement[] =>
+  mustChange(
+    db,
+    db.insert(endpoints).select(
+      sql`select ${row.webhookId}, ${row.platformId}, ${row.environment}, ${row.url}, ${JSON.stringify(row.eventTypes)}, ${row.description},
+        ${row.status}, ${row.disabledCause}, ${row.secret}, ${row.sealKey}, ${row.previousSecret}, ${row.previousUntil}, ${row.failingSince},
+        coalesce((select max(seq) from ${events}), 0), ${row.createdAt}, ${row.updatedAt}
+        where ${countOf(row)} < ${WEBHOOKS_MAX}`,
+    ),
+  );
+
+/** Changes an endpoint only as it was read. */
+export const updateEndpoint = (
+  db: Database,
+  { webhookId, updatedAt }: EndpointRow,
+  set: Partial<Omit<EndpointRow, "webhookId">>,
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(endpoints)
+      .set(set)
+      .where(and(eq(endpoints.webhookId, webhookId), eq(endpoints.updatedAt, updatedAt))),
+  );
+
+/** Fails (Conflict) where another call deleted it. */
+export const deleteEndpoint = (db: Database, webhookId: string): Statement[] =>
+  mustChange(db, db.delete(endpoints).where(eq(endpoints.webhookId, webhookId)));
+
+/** All of an account, with it. */
+export const deleteEndpointsOf = (db: Database, platformId: string): Statement =>
+  db.delete(endpoints).where(eq(endpoints.platformId, platformId));
+
+/** When its failures began, or that they are over. */
+export const noteFailing = (db: Database, webhookId: string, failingSince: number | null): Statement =>
+  db.update(endpoints).set({ failingSince }).where(eq(endpoints.webhookId, webhookId));
+
+/** As a condition of a write. */
+export const isEnabled = (webhookId: string): SQL =>
+  sql`exists (select 1 from ${endpoints} where webhook_id = ${webhookId} and status = 'enabled')`;
+
+/** Whom a notice about an account's endpoint is sent to. */
+export const findAddressee = (db: Database, platformId: string): Read<Addressee | null> =>
+  readOne(
+    db
+      .select({
+        platformId: platforms.platformId,
+        email: platforms.email,
+        adminContactEmail: platforms.adminContactEmail,
+        legalName: platforms.legalName,
+      })
+      .from(platforms)
+      .where(eq(platforms.platformId, platformId)),
+  );
+type Addressee = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
+
+// ---- Sealing -------------------------------------------------------------------------------------------------------------
+
+/** Whose secret is sealed under another key than the newest, behind an id: two ranges of an index by keys. */
+export const findSealedOtherwise = (
+  db: Database,
+  newest: string,
+  after: string,
+  limit: number,
+): Read<EndpointRow[]> => {
+  const range = (other: SQL) =>
+    sql`select webhook_id from (select webhook_id from webhook_endpoints where seal_key ${other} and webhook_id > ${after} limit ${limit})`;
+  return readAll(
+    db
+      .select()
+      .from(endpoints)
+      .where(sql`webhook_id in (${range(sql`< ${newest}`)} union all ${range(sql`> ${newest}`)})`)
+      .orderBy(endpoints.webhookId)
+      .limit(limit),
+  );
+};

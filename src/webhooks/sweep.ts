@@ -1,0 +1,114 @@
+// What the jobs do for webhooks: fan out what a lost notification left, wake the endpoints whose deliveries are due, and delete what is older than 30
+// days (EVT-24, EVT-25, EVT-32).
+import { FIRST } from "../core/due.ts";
+import { firstId, instantOfId } from "../core/ids.ts";
+import { eachAtOnce } from "../core/parallel.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { BulkJob, EachJob } from "../jobs/job.ts";
+import { firstShown } from "./deliveries.ts";
+import { fanOutSlice } from "./fan-out.ts";
+import { findFresh } from "./fan-out-store.ts";
+import { findOldLogged, pruneLogged } from "./log-store.ts";
+import { wake } from "./nudge.ts";
+import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
+import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
+import { findById, findSealedOtherwise, updateEndpoint } from "./store.ts";
+
+export const fanOutJob: BulkJob = {
+  kind: "bulk",
+  name: "fan_out_events",
+  slices: 5,
+  find: async (deps) => {
+    const { fresh } = await readBatch(deps.db, findFresh(deps.db, 1));
+    const [first] = fresh;
+    if (!first) return null;
+    return {
+      oldestDueAt: instantOfId("evt", first.id) ?? first.occurredAt,
+      run: async () => {
+        const more = await fanOutSlice(deps);
+        return { done: 1, failed: [], next: more ? FIRST : null };
+      },
+    };
+  },
+};
+
+/** Endpoints that one slice looks at. */
+const LOOKED_AT = 500;
+
+export const wakeEndpoints: BulkJob = {
+  kind: "bulk",
+  name: "deliver_webhooks",
+  slices: 1,
+  find: async ({ db, clock, env }, after) => {
+    const now = clock.now();
+    const { found } = await readBatch(db, { found: findWaiting(db, now, after.id, LOOKED_AT) });
+    const { ids, looked } = found;
+    if (ids.length === 0 && looked === null) return null;
+    return {
+      oldestDueAt: null,
+      run: async () => {
+        await eachAtOnce(ids, (webhookId) => wake(env, webhookId));
+        return { done: ids.length, failed: [], next: looked === null ? null : { at: FIRST.at, id: looked } };
+      },
+    };
+  },
+};
+
+/** Endpoints of one slice, and rows of each that it deletes. */
+const PRUNED_OF = 100;
+const PRUNED = 200;
+
+export const pruneDeliveries: BulkJob = {
+  kind: "bulk",
+  name: "prune_deliveries",
+  slices: 5,
+  find: async ({ db, clock }, after) => {
+    const now = clock.now();
+    const first = firstShown(now);
+    const before = firstId("dlv", first);
+    const { queued, logged } = await readBatch(db, {
+      queued: findOldQueued(db, first, after.id, PRUNED_OF),
+      logged: findOldLogged(db, before, after.id, PRUNED_OF),
+    });
+    const old = [
+      ...queued.ids.map((id) => pruneQueued(db, id, first, PRUNED)),
+      ...logged.ids.map((id) => pruneLogged(db, id, before, PRUNED)),
+    ];
+    const looked = [queued.looked, logged.looked].filter((id) => id !== null).sort()[0];
+    if (old.length === 0 && looked === undefined) return null;
+    return {
+      oldestDueAt: now,
+      run: async () => {
+        await commit(db, old);
+        // What one slice has left of an endpoint, the next one finds again.
+        const next = old.length > 0 ? after : { at: FIRST.at, id: looked ?? "" };
+        return { done: old.length, failed: [], next };
+      },
+    };
+  },
+};
+
+/** Seals the secrets of endpoints under the newest key, so that older ones can be taken out of the configuration (EVT-23). */
+export const resealSecrets: EachJob = {
+  kind: "each",
+  name: "reseal_webhook_secrets",
+  find: async ({ db, env }, after, limit) => {
+    const newest = await newestSealKey(env);
+    const { found } = await readBatch(db, { found: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
+    return found.map(({ webhookId, createdAt }) => ({ at: createdAt, id: webhookId }));
+  },
+  record: async ({ db, env }, webhookId) => {
+    const { endpoint } = await readBatch(db, { endpoint: findById(db, webhookId) });
+    const newest = await newestSealKey(env);
+    if (endpoint === null || endpoint.sealKey === newest) return false;
+    const again = async (sealed: string) => sealSecret(env, webhookId, await openSecret(env, webhookId, sealed));
+    const { secret, previousSecret, updatedAt } = endpoint;
+    const sealed = {
+      secret: await again(secret),
+      previousSecret: previousSecret === null ? null : await again(previousSecret),
+    };
+    // Nobody's view of it changes, but a call that has read it must not write the old text back.
+    await commit(db, updateEndpoint(db, endpoint, { ...sealed, sealKey: newest, updatedAt: updatedAt + 1 }));
+    return true;
+  },
+};

@@ -1,0 +1,51 @@
+// Maps rows to the shapes of schema.ts.
+import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { instantOfId } from "../core/ids.ts";
+import type { EndpointRow, StoredAttempt } from "../db/tables/webhooks.ts";
+import type { ListedDelivery } from "./log-store.ts";
+import type { DeliveryView, NewWebhookView, WebhookView } from "./schema.ts";
+
+type Shown = Omit<EndpointRow, "eventsAfter">;
+
+/** `now`: real time, by which a previous secret ends. */
+export const toWebhookView = (row: Shown, now: number): WebhookView => ({
+  webhook_id: row.webhookId,
+  url: row.url,
+  environment: row.environment,
+  event_types: row.eventTypes as WebhookView["event_types"],
+  description: row.description,
+  status: row.status,
+  disabled_cause: row.disabledCause,
+  failing_since: toIsoOrNull(row.failingSince),
+  previous_secret_expires_at: (row.previousUntil ?? 0) > now ? toIsoOrNull(row.previousUntil) : null,
+  created_at: toIso(row.createdAt),
+  updated_at: toIso(row.updatedAt),
+});
+
+export const toNewWebhookView = (row: Shown, now: number, secret: string): NewWebhookView => ({
+  ...toWebhookView(row, now),
+  secret,
+});
+
+/** What waits of a disabled endpoint has no next attempt. */
+export const toDeliveryView = (
+  { webhookId, status: endpointStatus }: Pick<EndpointRow, "webhookId" | "status">,
+  { deliveryId, eventId, eventType, status, attempts, nextAt }: ListedDelivery,
+): DeliveryView => ({
+  delivery_id: deliveryId,
+  webhook_id: webhookId,
+  event_id: eventId,
+  event_type: eventType as DeliveryView["event_type"],
+  status,
+  attempts: attempts.map(toAttemptView),
+  next_attempt_at: endpointStatus === "enabled" ? toIsoOrNull(nextAt) : null,
+  created_at: toIso(instantOfId("dlv", deliveryId) ?? 0),
+});
+
+const toAttemptView = ({ at, status, ms, error, answer }: StoredAttempt): DeliveryView["attempts"][number] => ({
+  attempted_at: toIso(at),
+  status_code: status,
+  duration_ms: ms,
+  error: error as DeliveryView["attempts"][number]["error"],
+  answer,
+});

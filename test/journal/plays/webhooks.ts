@@ -1,0 +1,182 @@
+// Plays of webhook endpoints. They select test events alone, which are queued as they are made, so that the cases of others queue nothing for them;
+// their objects sleep, and what these would do is done by the play.
+import { eq } from "drizzle-orm";
+import { webhookDeliveries, webhookEndpoints } from "../../../src/db/tables/webhooks.ts";
+import { deliverDue } from "../../../src/webhooks/deliver.ts";
+import { replayJob } from "../../../src/webhooks/replay.ts";
+import { fanOutJob, pruneDeliveries, resealSecrets, wakeEndpoints } from "../../../src/webhooks/sweep.ts";
+import type { Behaviour } from "../../support/receiver.ts";
+import { withVars } from "../../support/variants.ts";
+import { createWorld, type Json, type World } from "../../support/world.ts";
+import { receiver } from "../../webhooks/support.ts";
+import { DAY, MINUTE, must, type Play, type Plays, store } from "./stage.ts";
+
+const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
+const quiet = (world: World): World => withVars(world, { WEBHOOKS });
+
+async function endpoint(world: World, url = "https://hooks.example.com/in", event_types = ["webhook.test"]) {
+  const made = await must(201, quiet(world).call("POST", "/v1/webhooks", { body: { url, event_types } }));
+  return `/v1/webhooks/${made.webhook_id}`;
+}
+const idOf = (path: string): string => path.split("/")[3] ?? "";
+
+const ofAccount =
+  <T>(prepare: (world: World) => Promise<T>, act: (world: World, prepared: T) => Promise<unknown>): Play =>
+  async ({ world }) => {
+    const prepared = await prepare(world);
+    return async () => {
+      await act(quiet(world), prepared);
+      return { account: [world.platformId] };
+    };
+  };
+
+const test = (world: World, path: string): Promise<Json> => must(200, quiet(world).call("POST", `${path}/test`));
+const deliver = (world: World, path: string): Promise<unknown> => deliverDue(world.deps, idOf(path), () => true);
+
+/** An endpoint with a test event that waits. */
+async function waiting(world: World, behaviour: Behaviour): Promise<string> {
+  const path = await endpoint(world, (await receiver(behaviour)).url);
+  await test(world, path);
+  return path;
+}
+
+const failedFor = async (world: World, path: string, ms: number): Promise<void> =>
+  store(world, (db) =>
+    db
+      .update(webhookEndpoints)
+      .set({ failingSince: world.now() - ms })
+      .where(eq(webhookEndpoints.webhookId, idOf(path))),
+  );
+
+const remove = (world: World, path: string) => must(204, quiet(world).call("DELETE", path));
+
+export const WEBHOOK_PLAYS: Plays = {
+  createWebhook: {
+    always: ofAccount(
+      async () => undefined,
+      (world) => endpoint(world),
+    ),
+  },
+  patchWebhook: {
+    "each field changes": ofAccount(
+      (world) => endpoint(world),
+      (world, path) => {
+        const body = {
+          url: "https://two.example.com/",
+          event_types: ["task.closed"],
+          description: "Two",
+          status: "disabled",
+        };
+        return must(200, world.call("PATCH", path, { body }));
+      },
+    ),
+    "it is enabled again": ofAccount(
+      async (world) => {
+        const path = await endpoint(world);
+        await must(200, quiet(world).call("PATCH", path, { body: { status: "disabled" } }));
+        return path;
+      },
+      (world, path) => must(200, world.call("PATCH", path, { body: { status: "enabled" } })),
+    ),
+  },
+  rotateWebhookSecret: {
+    always: ofAccount(
+      (world) => endpoint(world),
+      (world, path) => must(200, world.call("POST", `${path}/rotate-secret`, { body: {} })),
+    ),
+  },
+  deleteWebhook: { always: ofAccount((world) => endpoint(world), remove) },
+  testWebhook: { always: ofAccount((world) => endpoint(world), test) },
+  redeliver: {
+    "it has ended": ofAccount(
+      async (world) => {
+        const path = await endpoint(world, (await receiver()).url);
+        const { delivery_id } = await test(world, path);
+        await deliver(world, path);
+        return `${path}/deliveries/${delivery_id}/redeliver`;
+      },
+      (world, path) => must(200, world.call("POST", path)),
+    ),
+    "nobody has tried it yet": ofAccount(
+      async (world) => {
+        const path = await endpoint(world);
+        return `${path}/deliveries/${(await test(world, path)).delivery_id}/redeliver`;
+      },
+      (world, path) => must(200, world.call("POST", path)),
+    ),
+  },
+  replayEvents: {
+    always: ofAccount(
+      (world) => endpoint(world),
+      (world, path) =>
+        must(
+          200,
+          world.call("POST", `${path}/replay`, { body: { since: new Date(world.now() - MINUTE).toISOString() } }),
+        ),
+    ),
+  },
+
+  fan_out_events: {
+    "no endpoint does": ofAccount(
+      (world) => world.draft("CONSUMER"),
+      (world) => world.run(fanOutJob),
+    ),
+  },
+  deliver_webhooks: {
+    "deliveries are due: it wakes their endpoints": ofAccount(
+      async (world) => test(world, await endpoint(world)),
+      (world) => world.run(wakeEndpoints),
+    ),
+  },
+  replay_events: {
+    // Of an account of its own: the endpoint gets the events of cases that follow.
+    "events are behind its place": async ({ world }) => {
+      const own = await createWorld();
+      await own.draft("CONSUMER");
+      const path = await endpoint(own, undefined, ["agent.registered"]);
+      const body = { since: new Date(world.now() - DAY).toISOString() };
+      await must(200, quiet(own).call("POST", `${path}/replay`, { body }));
+      return async () => {
+        await quiet(world).run(replayJob);
+        return { account: [own.platformId] };
+      };
+    },
+  },
+  prune_deliveries: {
+    "deliveries are older than 30 days": ofAccount(
+      async (world) => {
+        const path = await waiting(world, {});
+        await deliver(world, path);
+        await store(world, (db) => db.update(webhookDeliveries).set({ deliveryId: "dlv_000" }));
+      },
+      (world) => world.run(pruneDeliveries),
+    ),
+  },
+  reseal_webhook_secrets: {
+    "a secret is sealed under an older key": ofAccount(
+      (world) => endpoint(world),
+      async (world) => {
+        const older = String(world.deps.env.WEBHOOK_SEAL_KEYS);
+        const newer = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
+        const rotated = withVars(world, { WEBHOOK_SEAL_KEYS: `${newer},${older}` });
+        await rotated.run(resealSecrets);
+      },
+    ),
+  },
+
+  deliver: {
+    "the receiver takes it": ofAccount((world) => waiting(world, {}), deliver),
+    "the receiver fails for the first time": ofAccount((world) => waiting(world, { status: 500 }), deliver),
+    "the receiver is gone": ofAccount((world) => waiting(world, { status: 410 }), deliver),
+    "the receiver has failed for five days": ofAccount(async (world) => {
+      const path = await waiting(world, { status: 500 });
+      await failedFor(world, path, 5 * DAY);
+      return path;
+    }, deliver),
+    "its endpoint was deleted": ofAccount(async (world) => {
+      const path = await waiting(world, {});
+      await remove(world, path);
+      return path;
+    }, deliver),
+  },
+};

@@ -1,0 +1,75 @@
+// Runs in Node: a receiver of webhooks that does what each of its paths is told, and keeps what came. PUT /of/<name> sets how it answers, GET
+// /of/<name> tells what it got, POST /of/<name> is a delivery. PUT /of/<name>?get sets what a GET answers instead.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+
+export type Behaviour = {
+  readonly status?: number;
+  /** Before the answer begins. */
+  readonly waitMs?: number;
+  /** `endless`: a body that never ends. `drip`: its parts come slowly, and it never ends. `close`: no answer. `cut`: half of one. */
+  readonly how?: "endless" | "drip" | "close" | "cut";
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+};
+
+/** A delivery as it came. */
+export type Received = {
+  readonly at: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+};
+
+export async function startReceiver(): Promise<{ url: string; stop: () => void }> {
+  /** The last one goes on. */
+  const behaviours = new Map<string, Behaviour[]>();
+  const received = new Map<string, Received[]>();
+  const told = new Map<string, string>();
+  const server = createServer(async (request, response) => {
+    const { pathname: name, search } = new URL(request.url ?? "", "http://receiver");
+    const body = await text(request).catch(() => "");
+    if (request.method === "PUT" && search === "?get") {
+      told.set(name, body);
+      response.end();
+    } else if (request.method === "PUT") {
+      behaviours.set(name, JSON.parse(body) as Behaviour[]);
+      response.end();
+    } else if (request.method === "GET") {
+      response.end(told.get(name) ?? JSON.stringify(received.get(name) ?? []));
+    } else {
+      const before = received.get(name) ?? [];
+      received.set(name, [...before, { at: Date.now(), headers: headersOf(request), body }]);
+      const planned = behaviours.get(name) ?? [];
+      await answer(response, planned[Math.min(before.length, planned.length - 1)] ?? {});
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+
+async function answer(response: ServerResponse, { status = 204, waitMs = 0, how, headers = {}, body = "" }: Behaviour) {
+  if (waitMs > 0) await setTimeout(waitMs);
+  if (how === "close") return void response.destroy();
+  response.writeHead(status, how === "cut" ? { ...headers, "Content-Length": "1000" } : headers);
+  if (how === "cut") {
+    response.write("half of");
+    await setTimeout(50);
+    return void response.destroy();
+  }
+  if (how === undefined) return void response.end(body);
+  const part = how === "endless" ? "x".repeat(16_384) : ".";
+  while (!response.destroyed) {
+    if (!response.write(part)) await setTimeout(1);
+    await setTimeout(how === "drip" ? 200 : 1);
+  }
+}

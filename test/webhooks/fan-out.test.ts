@@ -1,0 +1,141 @@
+// From events to deliveries (EVT-24): who gets what, once each, with one stable body, whatever is lost.
+import { describe, expect, it } from "vitest";
+import { commit } from "../../src/db/batch.ts";
+import { webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { recordEvent } from "../../src/journal/events.ts";
+import { fanOutEvents, fanOutSlice } from "../../src/webhooks/fan-out.ts";
+import { fanOutJob, wakeEndpoints } from "../../src/webhooks/sweep.ts";
+import { takeSnapshot } from "../support/snapshot.ts";
+import { createWorld, env, expectStatus, type Json } from "../support/world.ts";
+import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
+
+const world = await asleep();
+const URL = "https://hooks.example.com/in";
+
+const queued = async ({ webhook_id }: Json) =>
+  (await world.deps.db.select().from(webhookQueue)).filter((row) => row.webhookId === webhook_id);
+const fanOut = () => world.serve(() => fanOutEvents(world.deps));
+
+describe("an event is queued", () => {
+  it("for each endpoint of its account and environment that selects it, and for no other", async () => {
+    const other = await createWorld();
+    await fanOut();
+    const all = await endpoint(world, URL);
+    const one = await endpoint(world, URL, { event_types: ["agent.registered", "task.opened"] });
+    const none = await endpoint(world, URL, { event_types: ["task.opened"] });
+    const foreign = await endpoint(other, URL);
+    const live = expectStatus(
+      await world.call("POST", "/v1/webhooks", { body: { url: URL, event_types: ["*"] }, key: world.liveKey }),
+      201,
+    );
+    const stopped = await endpoint(world, URL);
+    expectStatus(
+      await world.call("PATCH", `/v1/webhooks/${stopped.webhook_id}`, { body: { status: "disabled" } }),
+      200,
+    );
+    const before = await takeSnapshot();
+    const did = await anEvent(world);
+    const written = await takeSnapshot();
+    await fanOut();
+    const counts = await Promise.all(
+      [all, one, none, foreign, live, stopped].map(async (made) => (await queued(made)).length),
+    );
+    expect(counts).toEqual([1, 1, 0, 0, 0, 0]);
+    const [first] = await queued(all);
+    expect(JSON.parse(first?.body ?? "")).toMatchObject({ type: "agent.registered", data: { object: { did } } });
+    // The fan-out writes the queue and its mark, and nothing else.
+    const after = await takeSnapshot();
+    const changed = [...after.keys()].filter(
+      (name) => JSON.stringify([...(after.get(name) ?? [])]) !== JSON.stringify([...(written.get(name) ?? [])]),
+    );
+    expect(changed.filter((name) => !/^(outbox|event_terms|activity_|directory_)/.test(name))).toEqual([
+      "webhook_queue",
+    ]);
+    expect(before.get("webhook_queue")).toEqual(written.get("webhook_queue"));
+  });
+
+  it("not for an endpoint that was made after it", async () => {
+    await anEvent(world);
+    const late = await endpoint(world, URL);
+    await fanOut();
+    expect(await queued(late)).toEqual([]);
+  });
+
+  it("once, of twenty fan-outs at once", async () => {
+    const made = await endpoint(world, URL, { event_types: ["agent.registered"] });
+    for (let n = 0; n < 5; n++) await anEvent(world);
+    await world.serve(() => Promise.allSettled(Array.from({ length: 20 }, () => fanOutEvents(world.deps))));
+    await fanOut();
+    const rows = await queued(made);
+    expect(rows.map(({ eventId }) => eventId)).toEqual([...new Set(rows.map(({ eventId }) => eventId))]);
+    expect(rows).toHaveLength(5);
+  });
+
+  it("by the minute's job alone, where every message of a queue was lost", async () => {
+    const lost = { send: async () => undefined, sendBatch: async () => undefined } as never;
+    const alone = await createWorld({ OUTBOX_QUEUE: lost, WEBHOOK_QUEUE: lost, JOB_QUEUE: lost });
+    const there = await receiver();
+    const made = await endpoint(alone, there.url, { event_types: ["agent.registered"] });
+    await anEvent(alone);
+    await alone.run(fanOutJob);
+    expect(await there.received()).toEqual([]);
+    await alone.run(wakeEndpoints);
+    await expect.poll(there.received, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(async () => (await deliveriesOf(alone, made))[0]?.status).toBe("delivered");
+  });
+
+  it("in slices, where an account has many endpoints and events", async () => {
+    const own = await asleep();
+    const made: Json[] = [];
+    for (let n = 0; n < 30; n++) made.push(await endpoint(own, URL, { event_types: ["agent.registered"] }));
+    await own.serve(() => fanOutEvents(own.deps));
+    const owner = { platformId: own.platformId, environment: "sandbox" } as const;
+    const object = { did: "did:aeap:none", description: "x".repeat(1_500) };
+    for (let n = 0; n < 10; n++)
+      await commit(
+        own.deps.db,
+        Array.from({ length: 10 }, () =>
+          recordEvent(own.deps.db, owner, own.now(), { type: "agent.registered", object }),
+        ),
+      );
+    // 100 events for 30 endpoints: 3,000 deliveries of 1.6 KB.
+    let slices = 1;
+    while (await own.serve(() => fanOutSlice(own.deps))) slices += 1;
+    expect(slices).toBeGreaterThan(4);
+    const rows = (await own.deps.db.select().from(webhookQueue)).filter(({ webhookId }) =>
+      made.some(({ webhook_id }) => webhook_id === webhookId),
+    );
+    expect(rows).toHaveLength(3_000);
+    expect(new Set(rows.map(({ webhookId, eventId }) => `${webhookId} ${eventId}`)).size).toBe(3_000);
+  });
+});
+
+describe("the body", () => {
+  it("is the event as the list shows it, in the bytes of every attempt and of every endpoint", async () => {
+    const [here, there] = [await receiver({ status: 500 }, {}), await receiver()];
+    const [one, two] = [
+      await endpoint(world, here.url, { event_types: ["agent.registered"] }),
+      await endpoint(world, there.url, { event_types: ["agent.registered"] }),
+    ];
+    await anEvent(world);
+    const next = await settle(world, one);
+    await settle(world, two);
+    world.advance((next ?? 0) - world.now() + 1);
+    await settle(world, one);
+    const bodies = [...(await here.received()), ...(await there.received())].map(({ body }) => body);
+    expect([bodies.length, new Set(bodies).size]).toEqual([3, 1]);
+    const event = JSON.parse(bodies[0] ?? "");
+    expect(Object.keys(event)).toEqual(["id", "type", "occurred_at", "environment", "api_version", "data"]);
+    expect(expectStatus(await world.call("GET", `/v1/events/${event.id}`), 200)).toEqual(event);
+    expect(bodies[0]).not.toContain(world.key);
+  });
+});
+
+it("an account without endpoints has its events passed over", async () => {
+  const none = await createWorld();
+  await anEvent(none);
+  await none.serve(() => fanOutEvents(none.deps));
+  const mark = await env.DB.prepare("select seq from outbox where name = 'webhooks'").first<{ seq: number }>();
+  const last = await env.DB.prepare("select max(seq) as seq from events").first<{ seq: number }>();
+  expect(mark?.seq).toBe(last?.seq);
+});

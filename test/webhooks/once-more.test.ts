@@ -1,0 +1,245 @@
+// Lists of deliveries, redelivery, replay and test events (EVT-29 to EVT-32).
+import { describe, expect, it } from "vitest";
+import { firstId } from "../../src/core/ids.ts";
+import { commit } from "../../src/db/batch.ts";
+import { webhookDeliveries, webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
+import { replayJob } from "../../src/webhooks/replay.ts";
+import { pruneDeliveries } from "../../src/webhooks/sweep.ts";
+import { expectStatus, type Json } from "../support/world.ts";
+import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, work } from "./support.ts";
+
+const world = await asleep();
+const DAY_MS = 86_400_000;
+const registered = { event_types: ["agent.registered"] };
+
+const idsOf = (rows: Json[]) => rows.map(({ delivery_id }) => delivery_id);
+const pathOf = ({ webhook_id }: Json) => `/v1/webhooks/${webhook_id}`;
+
+async function pages(made: Json, query = ""): Promise<Json[]> {
+  const rows: Json[] = [];
+  for (let cursor = ""; ; ) {
+    const page = expectStatus(await world.call("GET", `${pathOf(made)}/deliveries?limit=2${query}${cursor}`), 200);
+    rows.push(...page.data);
+    if (!page.has_more) return rows;
+    cursor = `&cursor=${page.next_cursor}`;
+  }
+}
+
+describe("GET …/deliveries", () => {
+  it("lists the tried and the untried ones as one, newest first, page by page", async () => {
+    const there = await receiver({ status: 200 }, { status: 500 }, { status: 200 }, { status: 500 });
+    const made = await endpoint(world, there.url, registered);
+    for (let n = 0; n < 3; n++) await anEvent(world);
+    await settle(world, made);
+    for (let n = 0; n < 3; n++) await anEvent(world);
+    // Fanned out, and not delivered.
+    await settle(world, { webhook_id: "whe_none" });
+    const all = await pages(made);
+    expect(all).toHaveLength(6);
+    expect(idsOf(all)).toEqual(idsOf(all).toSorted().reverse());
+    expect(all.slice(0, 3).every(({ status, attempts }) => status === "pending" && attempts.length === 0)).toBe(true);
+    const delivered = all.filter(({ status }) => status === "delivered");
+    expect(idsOf(await pages(made, "&status=delivered"))).toEqual(idsOf(delivered));
+    expect(idsOf(await pages(made, "&status=pending"))).toEqual(
+      idsOf(all.filter(({ status }) => status === "pending")),
+    );
+    expect(await pages(made, "&status=failed")).toEqual([]);
+    expect(await pages(made, "&event_type=task.opened")).toEqual([]);
+    expect(await pages(made, `&event_id=${all[4].event_id}`)).toEqual([all[4]]);
+    expect(await pages(made, `&event_id=${all[0].event_id}`)).toEqual([all[0]]);
+  });
+
+  it.each([
+    ["?status=open", "status"],
+    ["?event_type=agent.painted", "event_type"],
+    ["?limit=0", "limit"],
+    ["?cursor=x", "cursor"],
+    ["?since=2026-01-01T00:00:00Z", "since"],
+  ])("refuses %s", async (query, field) => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    const reply = await world.call("GET", `${pathOf(made)}/deliveries${query}`);
+    expect([reply.status, reply.body.field_errors[0].field]).toEqual([422, field]);
+  });
+
+  it("shows 30 days, and a cursor into what is older is 410", async () => {
+    const there = await receiver();
+    const made = await endpoint(world, there.url, registered);
+    for (let n = 0; n < 3; n++) await anEvent(world);
+    await settle(world, made);
+    const { next_cursor } = expectStatus(await world.call("GET", `${pathOf(made)}/deliveries?limit=2`), 200);
+    const [{ delivery_id }] = await deliveriesOf(world, made);
+    world.advance(30 * DAY_MS + 60_000);
+    expect(await deliveriesOf(world, made)).toEqual([]);
+    const late = await world.call("GET", `${pathOf(made)}/deliveries?limit=2&cursor=${next_cursor}`);
+    expect([late.status, late.body.code]).toEqual([410, "cursor_expired"]);
+    expect((await world.call("POST", `${pathOf(made)}/deliveries/${delivery_id}/redeliver`)).status).toBe(404);
+    await world.run(pruneDeliveries);
+    const left = (await world.deps.db.select().from(webhookDeliveries)).filter(
+      ({ webhookId }) => webhookId === made.webhook_id,
+    );
+    expect(left).toEqual([]);
+  });
+
+  it("is pruned in slices, of many endpoints, and what is young stays", { timeout: 60_000 }, async () => {
+    const { db } = world.deps;
+    const old = world.now() - 31 * DAY_MS;
+    const row = (webhookId: string, at: number) => ({
+      webhookId,
+      deliveryId: firstId("dlv", at).replace(/.$/, Math.floor(Math.random() * 10).toString()),
+      nextAt: at,
+      eventId: "evt_1",
+      eventType: "task.opened",
+      body: "{}",
+    });
+    const rows = Array.from({ length: 3 }, (_, n) => n).flatMap((n) =>
+      Array.from({ length: 450 }, (_, at) => row(`whe_prune${n}`, old + at)),
+    );
+    const young = row("whe_prune1", world.now());
+    await commit(db, queueDeliveries(db, [...rows, young]));
+    await world.run(pruneDeliveries);
+    const left = (await db.select().from(webhookQueue)).filter(({ webhookId }) => webhookId.startsWith("whe_prune"));
+    expect(left.map(({ deliveryId }) => deliveryId)).toEqual([young.deliveryId]);
+  });
+});
+
+describe("POST …/redeliver", () => {
+  it("sends a delivered one again, with the same bytes and a new signature", async () => {
+    const there = await receiver();
+    const made = await endpoint(world, there.url, registered);
+    await anEvent(world);
+    await settle(world, made);
+    const [{ delivery_id }] = await deliveriesOf(world, made);
+    const again = await world.call("POST", `${pathOf(made)}/deliveries/${delivery_id}/redeliver`);
+    expect(expectStatus(again, 200)).toMatchObject({ delivery_id, status: "pending" });
+    await work(world, made);
+    const [first, second, ...more] = await there.received();
+    expect([second?.body, second?.headers["webhook-id"], more]).toEqual([
+      first?.body,
+      first?.headers["webhook-id"],
+      [],
+    ]);
+    expect((await deliveriesOf(world, made))[0].attempts).toHaveLength(2);
+  });
+
+  it("brings one forward that waits, and of ten at once sends one", async () => {
+    const there = await receiver({ status: 500 }, { status: 200 });
+    const made = await endpoint(world, there.url, registered);
+    await anEvent(world);
+    await settle(world, made);
+    const [{ delivery_id }] = await deliveriesOf(world, made);
+    const path = `${pathOf(made)}/deliveries/${delivery_id}/redeliver`;
+    const answers = await Promise.all(Array.from({ length: 10 }, () => world.call("POST", path)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    await work(world, made);
+    expect(await there.received()).toHaveLength(2);
+    expect((await deliveriesOf(world, made))[0]).toMatchObject({ status: "delivered" });
+  });
+
+  it("is done once under its Idempotency-Key", async () => {
+    const there = await receiver();
+    const made = await endpoint(world, there.url, registered);
+    await anEvent(world);
+    await settle(world, made);
+    const [{ delivery_id }] = await deliveriesOf(world, made);
+    for (let n = 0; n < 3; n++) {
+      const headers = { "Idempotency-Key": `again-${delivery_id}` };
+      expectStatus(await world.call("POST", `${pathOf(made)}/deliveries/${delivery_id}/redeliver`, { headers }), 200);
+      await work(world, made);
+    }
+    expect(await there.received()).toHaveLength(2);
+  });
+
+  it.each(["dlv_01ARZ3NDEKTSV4RRFFQ69G5FAV", "dlv_x", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"])("of %s is 404", async (id) => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    expect((await world.call("POST", `${pathOf(made)}/deliveries/${id}/redeliver`)).status).toBe(404);
+  });
+
+  it("of another endpoint's delivery is 404", async () => {
+    const [one, two] = [await endpoint(world, (await receiver()).url), await endpoint(world, (await receiver()).url)];
+    const { delivery_id } = expectStatus(await world.call("POST", `${pathOf(one)}/test`), 200);
+    expect((await world.call("POST", `${pathOf(two)}/deliveries/${delivery_id}/redeliver`)).status).toBe(404);
+  });
+});
+
+describe("POST …/test", () => {
+  it("sends an event to this endpoint alone, whatever it selects", async () => {
+    const [here, there] = [await receiver(), await receiver()];
+    const made = await endpoint(world, here.url, { event_types: ["task.opened"] });
+    const other = await endpoint(world, there.url);
+    const sent = expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);
+    expect(sent).toMatchObject({ event_type: "webhook.test", status: "pending", attempts: [] });
+    await settle(world, made);
+    await settle(world, other);
+    expect((await there.received()).filter(({ body }) => body.includes("webhook.test"))).toEqual([]);
+    const [got, ...more] = await here.received();
+    expect(more).toEqual([]);
+    expect(JSON.parse(got?.body ?? "")).toMatchObject({
+      id: sent.event_id,
+      data: { object: { webhook_id: made.webhook_id } },
+    });
+    expect(got?.body).not.toContain("whsec_");
+    expect(expectStatus(await world.call("GET", `/v1/events/${sent.event_id}`), 200).type).toBe("webhook.test");
+    const listed = expectStatus(await world.call("GET", `/v1/events?subject=${made.webhook_id}`), 200).data;
+    expect(listed.map(({ id }: Json) => id)).toEqual([sent.event_id]);
+  });
+});
+
+describe("POST …/replay", () => {
+  const replay = (made: Json, since: string) => world.call("POST", `${pathOf(made)}/replay`, { body: { since } });
+  const eventsOf = async (there: { received: () => Promise<{ body: string }[]> }) =>
+    (await there.received()).map(({ body }) => JSON.parse(body).id as string);
+
+  it("queues the events behind an event that the endpoint selects, each once more", { timeout: 60_000 }, async () => {
+    const own = await asleep();
+    const dids: string[] = [];
+    for (let n = 0; n < 4; n++) dids.push(await anEvent(own));
+    expectStatus(await own.call("POST", `/v1/agents/${dids[3]}/activate`), 200);
+    const listed = expectStatus(await own.call("GET", "/v1/events?type=agent.registered"), 200).data.reverse();
+    const there = await receiver();
+    const made = await endpoint(own, there.url, registered);
+    const view = expectStatus(await own.call("POST", `${pathOf(made)}/replay`, { body: { since: listed[1].id } }), 200);
+    expect(view).toMatchObject({ webhook_id: made.webhook_id, since: listed[1].id });
+    await own.run(replayJob);
+    await work(own, made);
+    expect((await eventsOf(there)).sort()).toEqual([listed[2].id, listed[3].id].sort());
+    await own.run(replayJob);
+    expect(await work(own, made)).toBe(null);
+  });
+
+  it("by an instant queues what is later, and in slices where there is much", { timeout: 120_000 }, async () => {
+    const own = await asleep();
+    const { db } = own.deps;
+    const { recordEvent } = await import("../../src/journal/events.ts");
+    const owner = { platformId: own.platformId, environment: "sandbox" } as const;
+    for (let n = 0; n < 12; n++)
+      await commit(
+        db,
+        Array.from({ length: 60 }, (_, at) =>
+          recordEvent(db, owner, own.now(), { type: "agent.registered", object: { did: `did:aeap:${n}-${at}` } }),
+        ),
+      );
+    const made = await endpoint(own, "https://hooks.example.com/", registered);
+    const since = new Date(own.now() - DAY_MS).toISOString();
+    expectStatus(await own.call("POST", `${pathOf(made)}/replay`, { body: { since } }), 200);
+    // It dies in the middle, and goes on where it was.
+    own.meter.beforeBatch(6, () => Promise.reject(new Error("the isolate died")));
+    await own.run(replayJob).catch(() => undefined);
+    await own.run(replayJob);
+    const rows = (await db.select().from(webhookQueue)).filter(({ webhookId }) => webhookId === made.webhook_id);
+    expect([rows.length, new Set(rows.map(({ eventId }) => eventId)).size]).toEqual([720, 720]);
+  });
+
+  it("refuses a place that is none, in the future, or too old", async () => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    const of = async (since: string) => {
+      const { status, body } = await replay(made, since);
+      return [status, body.code, body.field_errors?.[0].code];
+    };
+    expect(await of("yesterday")).toEqual([422, "validation_failed", "invalid_format"]);
+    expect(await of(new Date(world.now() + 60_000).toISOString())).toEqual([422, "validation_failed", "invalid_value"]);
+    expect(await of(firstId("evt", world.now()))).toEqual([422, "validation_failed", "not_found"]);
+    expect(await of(firstId("evt", world.now() - 31 * DAY_MS))).toEqual([410, "cursor_expired", undefined]);
+    expectStatus(await replay(made, new Date(world.now() - 90 * DAY_MS).toISOString()), 200);
+  });
+});

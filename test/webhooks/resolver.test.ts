@@ -1,0 +1,64 @@
+// What a name's addresses are is judged before each delivery, where a resolver is configured (EVT-21). The resolver is a real HTTP server on
+// loopback that answers as DNS-over-HTTPS does; no delivery leaves the machine, because each of these is refused.
+import { describe, expect, it } from "vitest";
+import { judgeReceiver } from "../../src/webhooks/resolve.ts";
+import { withVars } from "../support/variants.ts";
+import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
+
+const world = await asleep();
+const answer = (...addresses: string[]) => ({
+  status: 200,
+  body: JSON.stringify({
+    Status: 0,
+    Answer: addresses.map((data) => ({ name: "hooks.example.com", type: data.includes(":") ? 28 : 1, TTL: 60, data })),
+  }),
+});
+
+/** The environment with a resolver that answers so. It is asked by GET, which the receiver answers with what it got: an array. */
+async function resolving(body: unknown) {
+  const there = await receiver();
+  await there.answerGet(body);
+  return { ...withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: there.url }).deps.env };
+}
+
+describe("a name", () => {
+  it.each([
+    ["a public address", ["93.184.216.34"], null],
+    ["public addresses of both families", ["93.184.216.34", "2606:2800:220:1::1"], null],
+    ["an address of this machine", ["127.0.0.1"], "address_refused"],
+    ["a private one among public ones", ["93.184.216.34", "10.1.2.3"], "address_refused"],
+    ["instance data of a cloud", ["169.254.169.254"], "address_refused"],
+    ["a local address of the other family", ["93.184.216.34", "fd00::1"], "address_refused"],
+    ["a v4 address in v6 notation", ["::ffff:127.0.0.1"], "address_refused"],
+    ["no address", [], "name_not_resolved"],
+  ])("with %s", async (_what, addresses, expected) => {
+    const env = await resolving(answer(...addresses).body);
+    expect(await judgeReceiver(env, "https://hooks.example.com/in")).toBe(expected);
+  });
+
+  it.each([
+    ["no JSON", "<html>"],
+    ["an answer without addresses", "{}"],
+    ["an array", "[]"],
+    ["null", "null"],
+  ])("of which the resolver says %s is not resolved", async (_what, body) => {
+    expect(await judgeReceiver(await resolving(body), "https://hooks.example.com/in")).toBe("name_not_resolved");
+  });
+
+  it("of which no resolver answers is not resolved", async () => {
+    const env = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: "http://127.0.0.1:1/" }).deps.env;
+    expect(await judgeReceiver(env, "https://hooks.example.com/in")).toBe("name_not_resolved");
+  });
+});
+
+it("whose answer has changed since its creation gets nothing", async () => {
+  const there = await receiver();
+  await there.answerGet(answer("93.184.216.34").body);
+  const deployed = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: there.url });
+  const made = await endpoint(deployed, "https://hooks.example.com/in", { event_types: ["agent.registered"] });
+  await there.answerGet(answer("192.168.1.1").body);
+  await anEvent(world);
+  await settle(deployed, made);
+  const [delivery] = await deliveriesOf(world, made);
+  expect(delivery.attempts).toMatchObject([{ status_code: null, error: "address_refused", answer: null }]);
+});

@@ -1,0 +1,61 @@
+// An endpoint that fails rests, its object is called again by its alarm, and no other endpoint notices (EVT-25, EVT-27).
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { createWorld, env, expectStatus } from "../support/world.ts";
+import { anEvent, deliveriesOf, endpoint, receiver } from "./support.ts";
+
+const world = await createWorld();
+const registered = { event_types: ["agent.registered"] };
+
+it("dead and slow endpoints do not hold up one that answers", { timeout: 60_000 }, async () => {
+  const dead = await Promise.all(
+    [{ status: 500 }, { how: "close" as const }, { waitMs: 20_000 }, { how: "drip" as const, status: 200 }].map((one) =>
+      receiver(one),
+    ),
+  );
+  for (const { url } of dead) await endpoint(world, url, registered);
+  const there = await receiver();
+  const made = await endpoint(world, there.url, registered);
+  const begun = Date.now();
+  for (let n = 0; n < 10; n++) await anEvent(world);
+  await expect.poll(there.received, { timeout: 12_000 }).toHaveLength(10);
+  // The slow ones are still in their first attempt.
+  expect(Date.now() - begun).toBeLessThan(15_000);
+  await expect
+    .poll(async () => (await deliveriesOf(world, made)).every(({ status }) => status === "delivered"))
+    .toBe(true);
+});
+
+it("the alarm of the object tries again what has failed, and what flaps comes through", {
+  timeout: 60_000,
+}, async () => {
+  const there = await receiver({ status: 500 }, { status: 200 }, { how: "close" }, { status: 200 });
+  const made = await endpoint(world, there.url, registered);
+  const { webhook_id } = made;
+  for (let n = 0; n < 3; n++) await anEvent(world);
+  const stub = env.WEBHOOKS.get(env.WEBHOOKS.idFromName(webhook_id));
+  const delivered = async () => {
+    await runDurableObjectAlarm(stub);
+    return (await deliveriesOf(world, made, "?status=delivered")).length;
+  };
+  await expect.poll(delivered, { timeout: 40_000, interval: 500 }).toBe(3);
+  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
+  expect([ids.length, new Set(ids).size]).toEqual([5, 3]);
+  expect(expectStatus(await world.call("GET", `/v1/webhooks/${webhook_id}`), 200).failing_since).toBe(null);
+});
+
+it("behind many failures in a row it rests, until its owner asks for a test", { timeout: 60_000 }, async () => {
+  const there = await receiver({ status: 500 });
+  const made = await endpoint(world, there.url, registered);
+  for (let n = 0; n < 30; n++) await anEvent(world);
+  await expect.poll(async () => (await there.received()).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(20);
+  const before = (await there.received()).length;
+  // It rests for five seconds at first.
+  await scheduler.wait(1_500);
+  expect((await there.received()).length).toBeLessThanOrEqual(before + 2);
+  await there.behave({ status: 200 });
+  expectStatus(await world.call("POST", `/v1/webhooks/${made.webhook_id}/test`), 200);
+  await expect
+    .poll(async () => (await there.received()).some(({ body }) => body.includes("webhook.test")), { timeout: 4_000 })
+    .toBe(true);
+});

@@ -1,0 +1,243 @@
+// What an answer means, when a delivery is tried again, and how an endpoint is disabled (EVT-25 to EVT-28). The world's clock stands for real time.
+import { describe, expect, it } from "vitest";
+import { notices } from "../../src/db/tables/accounts.ts";
+import { webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { nextAttemptAt, RETRY_WAITS_MS, restMs } from "../../src/webhooks/schedule.ts";
+import type { Behaviour } from "../support/receiver.ts";
+import { withVars } from "../support/variants.ts";
+import { expectStatus, type Json } from "../support/world.ts";
+import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, work } from "./support.ts";
+
+const world = await asleep();
+const DAY_MS = 86_400_000;
+
+const shown = async (made: Json): Promise<Json> =>
+  expectStatus(await world.call("GET", `/v1/webhooks/${made.webhook_id}`), 200);
+
+describe("an answer", () => {
+  it.each<[string, Behaviour, Json]>([
+    ["200", { status: 200, body: "thanks" }, { status_code: 200, error: null, answer: "thanks" }],
+    ["202 with a long body", { status: 202, body: "y".repeat(5_000) }, { status_code: 202, answer: "y".repeat(1_024) }],
+    ["204", { status: 204 }, { status_code: 204, error: null, answer: "" }],
+    ["an endless body", { status: 200, how: "endless" }, { status_code: 200, error: null, answer: "x".repeat(1_024) }],
+  ])("of %s is a success", async (_what, behaviour, attempt) => {
+    const there = await receiver(behaviour);
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    expect(await settle(world, made)).toBe(null);
+    const [delivery] = await deliveriesOf(world, made);
+    expect(delivery).toMatchObject({ status: "delivered", next_attempt_at: null, attempts: [attempt] });
+    expect((await shown(made)).failing_since).toBe(null);
+  });
+
+  it.each<[string, Behaviour, Json]>([
+    ["302", { status: 302, headers: { Location: "http://127.0.0.1:1/" } }, { status_code: 302, error: "redirected" }],
+    ["404", { status: 404, body: "no" }, { status_code: 404, error: null, answer: "no" }],
+    ["500", { status: 500 }, { status_code: 500, error: null }],
+    ["a closed connection", { how: "close" }, { status_code: null, error: "connection_failed", answer: null }],
+    [
+      "half an answer",
+      { status: 200, how: "cut" },
+      { status_code: 200, error: "connection_failed", answer: "half of" },
+    ],
+  ])(
+    "of %s is a failure, and is followed by another attempt with the same bytes",
+    async (_what, behaviour, attempt) => {
+      const there = await receiver(behaviour, {});
+      const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+      await anEvent(world);
+      const next = await settle(world, made);
+      const [failed] = await deliveriesOf(world, made);
+      expect(failed).toMatchObject({ status: "pending", attempts: [attempt] });
+      expect(Date.parse(failed.next_attempt_at)).toBe(next);
+      expect((await shown(made)).failing_since).not.toBe(null);
+      world.advance((next ?? 0) - world.now() + 1);
+      expect(await work(world, made)).toBe(null);
+      const [delivered] = await deliveriesOf(world, made);
+      expect(delivered).toMatchObject({ status: "delivered", delivery_id: failed.delivery_id });
+      expect(delivered.attempts).toHaveLength(2);
+      const [first, second] = await there.received();
+      expect([second?.body, second?.headers["webhook-id"]]).toEqual([first?.body, first?.headers["webhook-id"]]);
+      expect((await shown(made)).failing_since).toBe(null);
+    },
+  );
+
+  it("that comes behind 15 seconds, or never ends, is a failure; one just before is not", {
+    timeout: 60_000,
+  }, async () => {
+    const slow = await Promise.all(
+      [{ waitMs: 14_000 }, { waitMs: 16_000 }, { status: 200, how: "drip" as const }].map((behaviour) =>
+        receiver(behaviour),
+      ),
+    );
+    const made = await Promise.all(slow.map(({ url }) => endpoint(world, url, { event_types: ["agent.registered"] })));
+    await anEvent(world);
+    await settle(world, made[0]);
+    await Promise.all(made.slice(1).map((one) => work(world, one)));
+    const attempts = await Promise.all(made.map(async (one) => (await deliveriesOf(world, one))[0]));
+    expect(attempts.map(({ status }) => status)).toEqual(["delivered", "pending", "pending"]);
+    expect(attempts.map(({ attempts: [{ error }] }) => error)).toEqual([null, "timeout", "timeout"]);
+    for (const {
+      attempts: [{ duration_ms }],
+    } of attempts.slice(1))
+      expect(duration_ms).toBeLessThan(16_500);
+  });
+
+  it("of nobody is a failure", async () => {
+    const made = await endpoint(world, "http://127.0.0.1:1/", { event_types: ["agent.registered"] });
+    await anEvent(world);
+    await settle(world, made);
+    expect((await deliveriesOf(world, made))[0].attempts[0]).toMatchObject({
+      status_code: null,
+      error: "connection_failed",
+    });
+  });
+});
+
+describe("the schedule", () => {
+  it("is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each at most a tenth later", async () => {
+    expect(RETRY_WAITS_MS.map((wait) => wait / 1_000)).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]);
+    for (const [failed, wait] of RETRY_WAITS_MS.entries())
+      expect([0, 1].map((random) => nextAttemptAt(failed + 1, 1_000, random))).toEqual([
+        1_000 + wait,
+        1_000 + Math.round(wait * 1.1),
+      ]);
+    expect(nextAttemptAt(8, 0)).toBe(null);
+  });
+
+  it("ends behind eight attempts as failed, and a redelivery begins it again", async () => {
+    const there = await receiver({ status: 500 });
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    let next = await settle(world, made);
+    for (const wait of RETRY_WAITS_MS) {
+      const until = (next ?? 0) - world.now();
+      expect(until).toBeGreaterThan(wait * 0.99);
+      expect(until).toBeLessThan(wait * 1.1 + 2_000);
+      // Just before, nothing is tried.
+      world.advance(until - 50);
+      expect(await work(world, made)).toBe(next);
+      world.advance(60);
+      next = await work(world, made);
+    }
+    expect(next).toBe(null);
+    const [failed] = await deliveriesOf(world, made, "?status=failed");
+    expect([failed.attempts.length, failed.next_attempt_at]).toEqual([8, null]);
+    expect(await world.deps.db.select().from(webhookQueue)).toEqual(
+      expect.not.arrayContaining([expect.objectContaining({ deliveryId: failed.delivery_id })]),
+    );
+    await there.behave({ status: 500 }, ...Array.from({ length: 8 }, () => ({ status: 500 })), { status: 200 });
+    const path = `/v1/webhooks/${made.webhook_id}/deliveries/${failed.delivery_id}/redeliver`;
+    expect(expectStatus(await world.call("POST", path), 200)).toMatchObject({ status: "pending" });
+    await work(world, made);
+    const received = await there.received();
+    expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+    expect((await deliveriesOf(world, made))[0].attempts).toHaveLength(9);
+  });
+
+  it("lets an endpoint rest behind many failures in a row, five minutes at most", () => {
+    expect([1, 19, 20, 22, 40, 1_000].map(restMs)).toEqual([0, 0, 5_000, 10_000, 300_000, 300_000]);
+  });
+});
+
+describe("an endpoint is disabled", () => {
+  const told = async (made: Json) =>
+    (await world.deps.db.select().from(notices)).filter(
+      ({ kind, data }) => kind === "customer.webhook_disabled" && (data as Json).webhookId === made.webhook_id,
+    );
+  const entries = async (made: Json): Promise<Json[]> =>
+    expectStatus(
+      await world.call("GET", `/v1/platform/activity?subject_id=${made.webhook_id}&action=webhook.disabled`),
+      200,
+    ).data;
+
+  it("by 410 at once, with an entry, a notice, and what waits for its return", async () => {
+    const there = await receiver({ status: 410 }, { status: 200 });
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    await anEvent(world);
+    await settle(world, made);
+    expect(await shown(made)).toMatchObject({ status: "disabled", disabled_cause: "gone" });
+    expect(await entries(made)).toMatchObject([
+      { actor: { type: "system" }, changes: { disabled_cause: { to: "gone" } } },
+    ]);
+    expect(await told(made)).toMatchObject([{ data: { cause: "gone", host: new URL(there.url).host } }]);
+    const waiting = await deliveriesOf(world, made, "?status=pending");
+    expect(waiting.every(({ next_attempt_at }) => next_attempt_at === null)).toBe(true);
+    world.advance(DAY_MS);
+    await anEvent(world);
+    const before = (await there.received()).length;
+    await settle(world, made);
+    expect(await there.received()).toHaveLength(before);
+    expectStatus(await world.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: { status: "enabled" } }), 200);
+    await work(world, made);
+    const delivered = await deliveriesOf(world, made, "?status=delivered");
+    // Not the event of meanwhile.
+    expect(delivered).toHaveLength(2);
+  });
+
+  it("when it has failed for five days, and not a moment before", async () => {
+    const there = await receiver({ status: 503 });
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    await settle(world, made);
+    world.advance(5 * DAY_MS - 60_000);
+    await anEvent(world);
+    await settle(world, made);
+    expect((await shown(made)).status).toBe("enabled");
+    world.advance(60_000);
+    await anEvent(world);
+    await settle(world, made);
+    expect(await shown(made)).toMatchObject({ status: "disabled", disabled_cause: "failing", failing_since: null });
+    expect([(await entries(made)).length, (await told(made)).length]).toEqual([1, 1]);
+  });
+
+  it("not where one of its answers was good meanwhile", async () => {
+    const there = await receiver({ status: 503 }, { status: 200 }, { status: 503 });
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    for (let day = 0; day < 3; day++) {
+      await anEvent(world);
+      await settle(world, made);
+      world.advance(3 * DAY_MS);
+    }
+    expect((await shown(made)).status).toBe("enabled");
+  });
+
+  it("gets no test, no redelivery and no replay", async () => {
+    const there = await receiver();
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    await settle(world, made);
+    const path = `/v1/webhooks/${made.webhook_id}`;
+    const [{ delivery_id }] = await deliveriesOf(world, made);
+    expectStatus(await world.call("PATCH", path, { body: { status: "disabled" } }), 200);
+    for (const [end, body] of [
+      ["/test", undefined],
+      [`/deliveries/${delivery_id}/redeliver`, undefined],
+      ["/replay", { since: new Date(world.now() - 1_000).toISOString() }],
+    ] as const) {
+      const reply = await world.call("POST", `${path}${end}`, body && { body });
+      expect([end, reply.status, reply.body.code, reply.body.detail]).toEqual([
+        end,
+        409,
+        "invalid_status",
+        { status: "disabled" },
+      ]);
+    }
+  });
+});
+
+describe("before each delivery the address is judged again", () => {
+  it("one that is no longer accepted gets nothing", async () => {
+    const there = await receiver();
+    const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+    await anEvent(world);
+    const deployed = withVars(world, { WEBHOOK_LOOPBACK: "off" });
+    await settle(deployed, made);
+    expect((await deliveriesOf(world, made))[0].attempts[0]).toMatchObject({
+      error: "address_refused",
+      status_code: null,
+    });
+    expect(await there.received()).toEqual([]);
+  });
+});
