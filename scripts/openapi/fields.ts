@@ -811,6 +811,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   AgentOverview: "What an agent has earned and holds, what it has open, and what happened to it last.",
   OpenMatters: "How much is open at this instant.",
   Webhook: "An endpoint that gets events.",
+  WebhookDescription: "What a platform says of its endpoint.",
   WebhookInput: "An endpoint to create.",
   WebhookList: "A page of endpoints.",
   WebhookPatch: "The fields of the endpoint to change.",

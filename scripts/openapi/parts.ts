@@ -28,6 +28,10 @@ export const TAGS = [
   { name: "Markets", description: "Where payments settle." },
   { name: "Ratings", description: "How ratings are computed." },
   { name: "Events", description: "What has happened to the platform's resources, in the order of the changes." },
+  {
+    name: "Webhooks",
+    description: "Endpoints that get events, what was delivered to them, and what is delivered once more.",
+  },
   { name: "Directory", description: "All certified agents of an environment, and what changes among them." },
   { name: "Payments", description: "Payment intents, opened by agents." },
   { name: "Facilitation", description: "From a payment on-chain to a settled transaction." },

@@ -19,10 +19,14 @@ const eventSelection = z
   .max(EVENT_TYPES.length)
   .register(z.globalRegistry, { id: "EventSelection" });
 
+const description = text(WEBHOOK_DESCRIPTION_MAX_CHARS)
+  .nullable()
+  .register(z.globalRegistry, { id: "WebhookDescription" });
+
 const PATCHED = {
   url: z.string().min(1),
   event_types: eventSelection,
-  description: text(WEBHOOK_DESCRIPTION_MAX_CHARS).nullable(),
+  description,
 };
 
 export const webhookInput = z
