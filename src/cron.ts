@@ -41,7 +41,7 @@ import { finishRestatements } from "./standing/restate-agents.ts";
 import { autoConfirmTasks } from "./tasks/auto-confirm.ts";
 import { findLeaving, releaseEscrows } from "./vaults/exit.ts";
 import { replayJob } from "./webhooks/replay.ts";
-import { fanOutJob, pruneDeliveries, resealSecrets, wakeEndpoints } from "./webhooks/sweep.ts";
+import { fanOutJob, pruneDeliveries, resealSecrets, sweepWebhooks, wakeEndpoints } from "./webhooks/sweep.ts";
 
 /** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
@@ -97,5 +97,15 @@ export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
 /** By the triggers of wrangler.toml. */
 const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": MINUTELY, "0 * * * *": HOURLY };
 
-export const runCron = (controller: ScheduledController, env: Env): Promise<void> =>
-  startJobs(workingDeps(env), SCHEDULE[controller.cron] ?? []);
+export async function runCron({ cron }: ScheduledController, env: Env): Promise<void> {
+  const deps = workingDeps(env);
+  const jobs = SCHEDULE[cron] ?? [];
+  await startJobs(deps, jobs);
+  if (jobs !== MINUTELY) return;
+  try {
+    await sweepWebhooks(deps);
+  } catch (thrown) {
+    // The jobs try again, and say so where they fail.
+    console.error(JSON.stringify({ event: "webhook_sweep_failed", message: String(thrown) }));
+  }
+}

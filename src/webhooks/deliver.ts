@@ -15,8 +15,8 @@ import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "
 import { openSecrets } from "./secrets.ts";
 import { findById, noteFailing } from "./store.ts";
 
-/** Longer than the slowest of a claim may take, one after the other. */
-const LEASE_MS = 120 * SECOND_MS;
+/** Longer than the slowest claim takes: three times six at once, each for fifteen seconds. */
+export const LEASE_MS = 60 * SECOND_MS;
 const DROPPED_AT_ONCE = 500;
 
 /** The endpoint and what is claimed, read in the trip that records the outcomes of the claim before. */

@@ -23,7 +23,7 @@ export function nextAttemptAt(failed: number, now: number, random: number = Math
 
 /** How many deliveries an endpoint is given at once, and how many while it fails. */
 export const AT_ONCE = 6;
-export const CLAIMED_AT_ONCE = 24;
+export const CLAIMED_AT_ONCE = 18;
 export const CLAIMED_WHILE_FAILING = 2;
 
 /** Failures in a row, after which an endpoint rests between its attempts. */

@@ -1,5 +1,6 @@
 // What the jobs do for webhooks: fan out what a lost notification left, wake the endpoints whose deliveries are due, and delete what is older than 30
 // days (EVT-24, EVT-25, EVT-32).
+import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { firstId, instantOfId } from "../core/ids.ts";
 import { eachAtOnce } from "../core/parallel.ts";
@@ -11,8 +12,24 @@ import { findFresh } from "./fan-out-store.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
 import { wake } from "./nudge.ts";
 import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
+import { replayJob } from "./replay.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { findById, findSealedOtherwise, updateEndpoint } from "./store.ts";
+
+/** What a minute's trigger does itself, without a queue: so many slices of events, replays, and endpoints of the first slice. */
+const SLICES = 5;
+const REPLAYS = 3;
+
+/**
+ * Delivers all the same where every message of every queue is lost: the trigger fans out, goes on with replays and wakes endpoints by itself. What
+ * is more than this, the jobs hand to the queue.
+ */
+export async function sweepWebhooks(deps: Deps): Promise<void> {
+  for (let slice = 0; slice < SLICES && (await fanOutSlice(deps)); slice++);
+  const running = await replayJob.find(deps, null, REPLAYS);
+  for (const { id } of running) await replayJob.record(deps, id);
+  await (await wakeEndpoints.find(deps, FIRST))?.run();
+}
 
 export const fanOutJob: BulkJob = {
   kind: "bulk",

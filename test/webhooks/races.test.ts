@@ -1,7 +1,7 @@
 // Deliveries beside each other, and beside what is done to their endpoint (EVT-25).
 import { describe, expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
-import { claim } from "../../src/webhooks/deliver.ts";
+import { claim, LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
 import { createWorld, expectStatus, type Json } from "../support/world.ts";
@@ -23,7 +23,7 @@ describe("of fifty claims at once", () => {
     const ids = claims.flatMap(({ claimed }) => claimed.map(({ deliveryId }) => deliveryId));
     expect([ids.length, new Set(ids).size]).toEqual([10, 10]);
     expect((await claim(world.deps, made.webhook_id, false)).claimed).toEqual([]);
-    world.advance(121_000);
+    world.advance(LEASE_MS + 1_000);
     expect((await claim(world.deps, made.webhook_id, false)).claimed).toHaveLength(10);
   });
 
@@ -46,7 +46,7 @@ it("one whose lease has ended is recorded by whoever holds it since, and by nobo
   await fanOut();
   const first = work(world, made);
   await expect.poll(there.received).toHaveLength(1);
-  world.advance(121_000);
+  world.advance(LEASE_MS + 1_000);
   await work(world, made);
   await first;
   const [delivery] = await deliveriesOf(world, made);
@@ -170,7 +170,7 @@ it("an isolate that dies behind the POST sends the same once more, behind the le
   expect(await there.received()).toHaveLength(1);
   expect(await work(own, made)).toBeGreaterThan(own.now());
   expect(await there.received()).toHaveLength(1);
-  own.advance(121_000);
+  own.advance(LEASE_MS + 1_000);
   await work(own, made);
   const [first, second] = await there.received();
   expect([second?.headers["webhook-id"], second?.body]).toEqual([first?.headers["webhook-id"], first?.body]);

@@ -1,0 +1,171 @@
+// The Worker's runtime is killed (SIGKILL) at random while events are made, fanned out, delivered and replayed (EVT-24, EVT-25, EVT-31): between a
+// commit and its message, behind a POST and before its row, in the middle of a replay. After restarts and the minute's jobs each event has reached
+// each endpoint that answers, under one id and with one body; one that is dead has held up nobody.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fireCron } from "../../scripts/local-worker.ts";
+import { sleep } from "../../scripts/processes.ts";
+import { type Behaviour, type Received, startReceiver } from "../support/receiver.ts";
+import { isWhole, scaled } from "../support/scale.ts";
+import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
+
+const START_MS = 240_000;
+const EVENTS = scaled(1_000);
+const KILLS = Math.max(4, scaled(60));
+const EACH = Math.ceil(EVENTS / KILLS);
+const DONE_WITHIN_MS = isWhole() ? 1_200_000 : 240_000;
+/** The batch behind a POST then takes some hundredths of a second. */
+const STEPS = 40_000;
+const SWEEP_MS = 3_000;
+
+const HEALTHY = ["one", "two", "three"];
+const OTHERS: Readonly<Record<string, Behaviour[]>> = {
+  flapping: [{ status: 500 }, { status: 200 }, { how: "close" }, { status: 200 }, { status: 503 }, {}],
+  slow: [{ waitMs: 400 }],
+  dead: [{ waitMs: 20_000 }],
+};
+
+let worker: KillableWorker;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+const endpoints = new Map<string, string>();
+let principalId = "";
+
+beforeAll(async () => {
+  [worker, receiver] = [await startKillable(), await startReceiver()];
+  for (const name of [...HEALTHY, ...Object.keys(OTHERS)]) {
+    const url = `${receiver.url}/of/${name}`;
+    if (OTHERS[name]) await (await fetch(url, { method: "PUT", body: JSON.stringify(OTHERS[name]) })).text();
+    const made = await worker.manage("/v1/webhooks", { url, event_types: ["agent.registered"] }, 201);
+    endpoints.set(name, String(made["webhook_id"]));
+  }
+  const principal = { legal_name: "Acme GmbH", country: "DE", entity_type: "company", external_ref: "acme" };
+  const made = await worker.manage(
+    "/v1/principals",
+    { ...principal, verification_attestation: { placeholder: true } },
+    201,
+  );
+  principalId = String(made["principal_id"]);
+  using database = worker.database("d1", "webhook_deliveries");
+  slowDown(database, "insert on webhook_deliveries", STEPS);
+}, START_MS);
+afterAll(async () => {
+  receiver.stop();
+  await worker.close();
+});
+
+test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, {
+  timeout: DONE_WITHIN_MS + KILLS * 30_000,
+}, async ({ annotate }) => {
+  let [made, cut] = [0, 0];
+  for (let kill = 0; kill < KILLS; kill++) {
+    // A runtime that has just started is slow at first: the kill would come before everything.
+    made += Number(await register(-1));
+    const calls = Array.from({ length: EACH }, (_, n) => register(n));
+    if (kill % 2 === 1) calls.push(replay(itemOf(HEALTHY, kill)));
+    await sleep(Math.random() * 50 * EACH);
+    await worker.kill();
+    const answers = await Promise.all(calls);
+    made += answers.filter((answered) => answered).length;
+    cut += answers.filter((answered) => !answered).length;
+    await worker.start();
+    await sweep();
+  }
+  for (; events().length < EVENTS; made++) await register(made);
+  const begun = Date.now();
+  const missing = async () => {
+    await sweep();
+    await sleep(SWEEP_MS);
+    const ids = events().map(({ id }) => id);
+    const got = await Promise.all([...HEALTHY, "slow"].map(receivedBy));
+    return ids.flatMap((id) => got.filter((each) => !each.some(({ headers }) => headers["webhook-id"] === id))).length;
+  };
+  await expect.poll(missing, { timeout: DONE_WITHIN_MS, interval: 100 }).toBe(0);
+  await expect.poll(atRest, { timeout: DONE_WITHIN_MS, interval: SWEEP_MS }).toEqual({ replays: 0, waiting: 0 });
+  const written = events();
+  expect(written.length).toBeGreaterThanOrEqual(made);
+  expect(new Set(written.map(({ did }) => did)).size).toBe(written.length);
+  const bodies = new Map<string, Set<string>>();
+  let [sent, twice] = [0, 0];
+  for (const name of [...HEALTHY, ...Object.keys(OTHERS)]) {
+    const received = await receivedBy(name);
+    sent += received.length;
+    twice += received.length - new Set(received.map(({ headers }) => headers["webhook-id"])).size;
+    for (const { headers, body } of received) {
+      const id = String(headers["webhook-id"]);
+      bodies.set(id, (bodies.get(id) ?? new Set()).add(body));
+      expect(JSON.parse(body).id).toBe(id);
+    }
+  }
+  expect([...bodies.values()].filter(({ size }) => size !== 1)).toEqual([]);
+  expect([...bodies.keys()].sort()).toEqual(written.map(({ id }) => id).sort());
+  await annotate(
+    `${written.length} events, ${cut} calls cut by a kill, ${sent} POSTs, ${twice} of them repeated, ${Date.now() - begun} ms behind the last kill`,
+  );
+});
+
+// ---- The service --------------------------------------------------------------------------------------------------------
+
+/** True where it was answered. */
+async function register(n: number): Promise<boolean> {
+  const profile = { display_name: `Buyer ${n}`, description: "Buys." };
+  const scope = { authorized_actions: ["purchase"], capabilities: ["translation"] };
+  const body = { principal_id: principalId, economic_role: "CONSUMER", profile, scope };
+  return answered(worker.manage("/v1/agents", { ...body, endpoint_url: "https://agent.example/v1" }, 201));
+}
+
+const replay = (name: string): Promise<boolean> => {
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  return answered(worker.manage(`/v1/webhooks/${endpoints.get(name)}/replay`, { since }, 200));
+};
+
+async function answered(call: Promise<unknown>): Promise<boolean> {
+  try {
+    await call;
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Error && /answered [45]/.test(thrown.message)) throw thrown;
+    return false;
+  }
+}
+
+/** A minute later: leases of the dead are over, and what waits for another attempt is due. */
+async function sweep(): Promise<void> {
+  rows("update webhook_queue set lease_until = 0");
+  await fireCron(worker.baseUrl);
+}
+
+const receivedBy = async (name: string): Promise<Received[]> => (await fetch(`${receiver.url}/of/${name}`)).json();
+
+// ---- The database -------------------------------------------------------------------------------------------------------
+
+type Row = Record<string, unknown>;
+function rows(text: string, ...values: string[]): Row[] {
+  using database = worker.database("d1", "webhook_queue");
+  return database
+    .prepare(text)
+    .all(...values)
+    .map((row) => ({ ...row }));
+}
+
+const events = () =>
+  rows("select id, object ->> 'did' as did from events where type = 'agent.registered'").map(({ id, did }) => ({
+    id: String(id),
+    did: String(did),
+  }));
+
+/** What is left of replays, and of deliveries to endpoints that answer. */
+async function atRest(): Promise<unknown> {
+  await fireCron(worker.baseUrl);
+  const healthy = JSON.stringify([...HEALTHY, "slow"].map((name) => endpoints.get(name)));
+  const [left] = rows(
+    `select (select count(*) from webhook_replays) as replays,
+      (select count(*) from webhook_queue where webhook_id in (select value from json_each(?))) as waiting`,
+    healthy,
+  );
+  return left;
+}
+
+function itemOf<T>(list: readonly T[], n: number): T {
+  const item = list[n % list.length];
+  if (item === undefined) throw new Error("an empty list");
+  return item;
+}
