@@ -35,6 +35,16 @@ const followedView = z
   .register(z.globalRegistry, { id: "FollowedNetwork" });
 export type FollowedView = z.infer<typeof followedView>;
 
+const eventLag = z
+  .object({
+    waiting: z.number().int().nonnegative(),
+    oldest_waiting_at: instant.nullable(),
+    lag_seconds: z.number().int(),
+    oldest_undelivered_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "EventLag" });
+
 export const jobList = z
-  .object({ data: z.array(jobView), networks: z.array(followedView) })
+  .object({ data: z.array(jobView), networks: z.array(followedView), events: eventLag })
   .register(z.globalRegistry, { id: "JobList" });
+export type JobListView = z.infer<typeof jobList>;
