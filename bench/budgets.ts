@@ -8,6 +8,7 @@ import { advance, type Budget, KIB, mutation, pageAhead, pure, read } from "./bu
 import { DIRECTORY_BUDGETS } from "./directory-budgets.ts";
 import { JOB_BUDGETS } from "./job-budgets.ts";
 import { JOURNAL_BUDGETS } from "./journal-budgets.ts";
+import { WEBHOOK_BUDGETS } from "./webhook-budgets.ts";
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The agent's lock counts as no subrequest.
@@ -310,6 +311,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...DIRECTORY_BUDGETS,
   ...JOB_BUDGETS,
   ...JOURNAL_BUDGETS,
+  ...WEBHOOK_BUDGETS,
 };
 
 /** The bytes that an act may add to the database, with indexes; events and stored outcomes are counted apart. */
@@ -323,6 +325,9 @@ export const ACT_BYTES: Readonly<Record<string, number>> = {
 
 /** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
+
+/** The aim for the p95 of a healthy endpoint beside dead ones, by that of one alone. Printed, never a gate. */
+export const LAG_RATIO = 2;
 
 export const BUNDLE_GZIP_KIB = 350;
 export const STARTUP_MEDIAN_MS = 150;

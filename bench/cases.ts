@@ -1,4 +1,4 @@
-// Every operation, every job and the follower's message, as cases.
+// Every operation, every job and the messages that grow, as cases.
 import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
 import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";
@@ -20,6 +20,7 @@ import { SANDBOX_CASES, SANDBOX_SWEEP } from "./cases/sandbox.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 import { VERIFIERS } from "./cases/verifiers.ts";
+import { WEBHOOKS } from "./cases/webhooks.ts";
 
 export const CASES: readonly Case[] = [
   ...MANAGEMENT,
@@ -40,6 +41,7 @@ export const CASES: readonly Case[] = [
   ...DISPUTES,
   ...DIRECTORY,
   ...OPERATORS,
+  ...WEBHOOKS,
   ...SWEEP_CASES,
   ...FOLLOWER_CASES,
   ...SANDBOX_SWEEP,

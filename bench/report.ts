@@ -1,9 +1,18 @@
 // Prints the results of a run as tables with aligned columns.
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import {
+  ACT_BYTES,
+  BUDGETS,
+  BUNDLE_GZIP_KIB,
+  BUSY_RATIO,
+  LAG_RATIO,
+  RATIO_TARGETS,
+  STARTUP_MEDIAN_MS,
+} from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
 import { APART, bytesOf, type Grown } from "./bytes.ts";
 import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts";
+import type { Couriers } from "./couriers.ts";
 import { GATES, type Gas, PLAIN } from "./gas.ts";
 import { HOPS } from "./hops.ts";
 import type { Latencies } from "./latency.ts";
@@ -22,13 +31,15 @@ export type Findings = {
   readonly plans: readonly PlanFault[];
   readonly latencies: Latencies | null;
   readonly load: Load | null;
+  readonly couriers: Couriers | null;
   readonly bundle: Bundle | null;
   readonly gas: readonly Gas[];
   readonly violations: readonly string[];
 };
 
 export function printFindings(findings: Findings): void {
-  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, bundle, gas, violations } = findings;
+  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, couriers, bundle, gas, violations } =
+    findings;
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
@@ -43,6 +54,7 @@ export function printFindings(findings: Findings): void {
   if (plans.length > 0) section("Statements that scan or sort", plans.flatMap(planLines));
   if (latencies) section("Latency, one call at a time", latencyTable(latencies));
   if (load) section("Load, eight calls at a time", loadTable(load));
+  if (couriers) section("Webhooks under load", courierLines(couriers));
   if (bundle) section("Bundle and start", bundleLines(bundle));
   if (gas.length > 0) section("Gas of the settlement contract, in a token like USDC", gasTable(gas));
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
@@ -191,6 +203,34 @@ function loadTable({ hello, row, ratios }: Load): string[] {
     `bare Hono (hello) ${base(hello)}; one D1 row (row) ${base(row)}`,
     "",
     ...table([["", "req/s", "/ hello", "/ row", "+- %", "CPU us", "/ row"], ...lines]),
+  ];
+}
+
+function courierLines({ throughput, dead, lags, alone, beside, others }: Couriers): string[] {
+  const ms = (value: number) => value.toFixed(0);
+  return [
+    ...table([
+      ["", "events", "events/s", "deliveries/s", "CPU us each"],
+      ...throughput.map(({ endpoints, events, eventsPerSecond, deliveriesPerSecond, cpuMicros }) => [
+        `${endpoints} endpoint${endpoints === 1 ? "" : "s"}`,
+        String(events),
+        eventsPerSecond.toFixed(1),
+        deliveriesPerSecond.toFixed(0),
+        cpuMicros?.toFixed(0) ?? "-",
+      ]),
+    ]),
+    "",
+    ...table([
+      ["p95 ms of a healthy endpoint, from", "alone", `beside ${dead} dead ones`, "ratio"],
+      ...lags.map(({ from, aloneMs, besideMs }) => [
+        from,
+        ms(aloneMs),
+        ms(besideMs),
+        `${(besideMs / aloneMs).toFixed(2)} (aim <= ${LAG_RATIO})`,
+      ]),
+    ]),
+    "",
+    `of ${alone} events alone and ${beside} beside them; other programs used ${others === null ? "?" : (others * 100).toFixed(0)} % of the machine`,
   ];
 }
 

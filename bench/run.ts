@@ -2,8 +2,8 @@
 // that it adds to the database, and the size of the bundle.
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas` and
-//                      `suspensions` are measurements of their own
+//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
+//                      `couriers` and `suspensions` are measurements of their own
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
@@ -24,6 +24,7 @@ import {
   checkSuspensions,
 } from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
+import { measureCouriers } from "./couriers.ts";
 import { uncovered } from "./coverage.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureLatencies } from "./latency.ts";
@@ -81,6 +82,9 @@ async function run(): Promise<Findings> {
     const busy = wanted("a busy seller", isAsked("busy")) ? await measureBusy(play) : null;
     const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
+    const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
+      ? await measureCouriers(play)
+      : null;
     // What was paid meanwhile would be read by the first case that reads the chain.
     await follow(play);
     const sized = sizes ? await measureSizes(play, cases) : [];
@@ -88,7 +92,7 @@ async function run(): Promise<Findings> {
     const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
-    const findings = { costs, sized, far, plans, latencies, load, bundle, gas };
+    const findings = { costs, sized, far, plans, latencies, load, couriers, bundle, gas };
     const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
   } finally {

@@ -4,6 +4,7 @@ import { DAY_MS } from "../src/core/limits.ts";
 import { type Copies, copyRows, otherId } from "./copies.ts";
 import { leaveAccount } from "./persons.ts";
 import { DAYS_AHEAD, type Play } from "./play.ts";
+import { WEBHOOK_COPIES } from "./webhook-rows.ts";
 
 export const SIZES = [1_000, 100_000] as const;
 /** Enough for every range to have a row on either side. */
@@ -269,6 +270,7 @@ export const copiesOf = (play: Play): Copies[] => [
   ...agentsOf(play),
   ...aheadOf(play),
   ...purchasesOf(play),
+  ...WEBHOOK_COPIES,
 ];
 
 /** Fills every table from `from` to `to` copies. New certificates are placed in a list of their own. */

@@ -8,6 +8,7 @@ import { randomText } from "../scripts/secrets.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
 import { type Network, parseNetworks } from "../src/chain/networks.ts";
 import { newId } from "../src/core/ids.ts";
+import { type Receiver, startReceiver } from "./receiver.ts";
 import { closeConnections, send } from "./wire.ts";
 
 export type Row = Record<string, unknown>;
@@ -22,6 +23,8 @@ export type Stage = {
   readonly operatorKey: string;
   readonly networks: readonly Network[];
   readonly serviceDid: string;
+  /** Where webhooks are sent to. */
+  readonly receiver: Receiver;
   /** Runs one batch on the database directly. */
   readonly sql: (statements: readonly Sql[]) => Promise<Row[][]>;
   /** Fires the trigger of every minute. */
@@ -59,6 +62,7 @@ export async function setStage({ outbox = false }: StageOptions = {}): Promise<S
   const secrets = await drawSecrets(operatorKey);
   const serviceDid = secrets.SERVICE_DID;
   const config = benchConfig(networks, { ...secrets, BENCH_OUTBOX: outbox ? "on" : "off" });
+  const receiver = await startReceiver();
   const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {
     await server.listen();
@@ -75,12 +79,14 @@ export async function setStage({ outbox = false }: StageOptions = {}): Promise<S
     };
     const close = async () => {
       closeConnections();
+      receiver.close();
       await server.close();
       await stopChains(chains);
     };
     const [platform, second] = [await accredit(origin, "Bench Platform"), await accredit(origin, "Second Platform")];
-    return { origin, platform, second, operatorKey, networks, serviceDid, sql, cron, close };
+    return { origin, platform, second, operatorKey, networks, serviceDid, receiver, sql, cron, close };
   } catch (thrown) {
+    receiver.close();
     await server.close().catch(() => undefined);
     await stopChains(chains);
     throw thrown;

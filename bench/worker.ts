@@ -18,8 +18,10 @@ import service, {
   IdempotencyObject,
   ChainSigner as RealChainSigner,
   ReplayGuard as RealReplayGuard,
+  WebhookCourier as RealWebhookCourier,
   SandboxRecorder,
 } from "../src/worker.ts";
+import { commitEvents, countDelivered, deliverFresh } from "./deliver.ts";
 import {
   type Cost,
   type Hop,
@@ -33,6 +35,8 @@ import {
 } from "./meter.ts";
 
 export { AgentObject, AttemptGuard, IdempotencyObject, SandboxRecorder };
+
+type BenchEnv = Env & { readonly BENCH_OUTBOX: string };
 
 /** The header of a request that is metered. */
 const METER = "bench-meter";
@@ -88,6 +92,19 @@ export class ChainSigner extends RealChainSigner {
   }
 }
 
+/**
+ * Whether events and deliveries are handed on beside the calls, as in production. Where costs are counted they are not: the bench fans out and
+ * delivers where it counts it, and an endpoint's object sleeps.
+ */
+let handsOn: boolean | null = null;
+const isHandingOn = (env: BenchEnv): boolean => handsOn ?? env.BENCH_OUTBOX === "on";
+
+export class WebhookCourier extends RealWebhookCourier {
+  override async wake(webhookId: string, afresh = false): Promise<void> {
+    if (isHandingOn(this.env as BenchEnv)) await super.wake(webhookId, afresh);
+  }
+}
+
 // ---- One metered request ---------------------------------------------------------------------------------------------
 
 /** The header with the delay, in milliseconds, of each trip and each object call of a metered request. */
@@ -114,9 +131,11 @@ function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
     ATTEMPTS: meterObjects(env.ATTEMPTS, "ATTEMPTS", cost, hop),
     SANDBOXES: meterObjects(env.SANDBOXES, "SANDBOXES", cost, hop),
     CHAIN_SIGNER: meterObjects(env.CHAIN_SIGNER, "CHAIN_SIGNER", cost, hop),
+    WEBHOOKS: meterObjects(env.WEBHOOKS, "WEBHOOKS", cost, hop),
     CHAIN_QUEUE: watchCalls(env.CHAIN_QUEUE, queued),
     JOB_QUEUE: watchCalls(env.JOB_QUEUE, queued),
     OUTBOX_QUEUE: watchCalls(env.OUTBOX_QUEUE, queued),
+    WEBHOOK_QUEUE: watchCalls(env.WEBHOOK_QUEUE, queued),
     DOCUMENTS: watchCalls(env.DOCUMENTS, other),
     MAIL: watchCalls(env.MAIL, other),
     ASSETS: watchCalls(env.ASSETS, other),
@@ -201,6 +220,19 @@ async function answerFollowing({ searchParams }: URL, env: Env, context: Executi
 }
 const FOLLOWING_MS = 20_000;
 
+/** Fans out what is new and delivers what is due of an endpoint, as its object does; 500 unless so many were taken and none is due. */
+async function answerDelivering({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
+  const webhookId = searchParams.get("webhook") ?? "";
+  const begun = Date.now();
+  await metered(env, context, null, async (own) => {
+    await deliverFresh(buildDeps(own, own.ISSUER), webhookId);
+    return new Response(null);
+  });
+  const delivered = await countDelivered(env.DB, webhookId, begun);
+  const ended = delivered.taken === Number(searchParams.get("taken")) && delivered.due === 0;
+  return Response.json(delivered, { status: ended ? 200 : 500 });
+}
+
 // ---- The bench's own routes ------------------------------------------------------------------------------------------
 
 type Sql = { sql: string; params?: unknown[] };
@@ -238,6 +270,16 @@ bench.post("/__bench/sql", async (context) => {
   return context.json(results.map(({ results: rows }) => rows));
 });
 
+/** From now on events and deliveries are handed on, or no longer. */
+bench.post("/__bench/hand-on", async (context) => {
+  handsOn = (await context.req.json<{ on: boolean }>()).on;
+  return context.json({});
+});
+bench.post("/__bench/events", async (context) => {
+  const { platformId, count } = await context.req.json<{ platformId: string; count: number }>();
+  return context.json(await commitEvents(buildDeps(context.env, context.env.ISSUER), platformId, count));
+});
+
 /**
  * One object for every request of the isolate, as `env` itself is, because the service keeps what it builds from it. The limiters answer
  * at once: on Cloudflare they add no latency, and here they would be a call to another service.
@@ -257,6 +299,7 @@ export default {
   fetch(request, env, context) {
     const url = new URL(request.url);
     if (url.pathname === "/__bench/job") return answerRun(url, env, context);
+    if (url.pathname === "/__bench/deliver") return answerDelivering(url, env, context);
     if (url.pathname === "/__bench/follow") return answerFollowing(url, env, context);
     if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
     if (!request.headers.has(METER)) return service.fetch(request, envOf(env), context);
@@ -265,13 +308,14 @@ export default {
     return metered(held, context, request.headers.get(HOP_MS), (own, waiting) => service.fetch(request, own, waiting));
   },
   /**
-   * Where costs are counted only the job delivers events, and only the bench has the chains followed: a message would do so while another cost
-   * is counted.
+   * Where costs are counted only the job delivers events, only the bench wakes an endpoint and has the chains followed: a message would do so
+   * while another cost is counted.
    */
   queue: async (batch, env) => {
     const messages = batch.messages.filter(({ body }) => body.kind !== "follow_chain");
-    if (env.BENCH_OUTBOX === "on") await service.queue(batch, env);
-    else if (!batch.queue.endsWith("-outbox")) await service.queue({ ...batch, queue: batch.queue, messages }, env);
+    if (isHandingOn(env)) await service.queue(batch, env);
+    else if (!/-(outbox|webhooks)$/.test(batch.queue))
+      await service.queue({ ...batch, queue: batch.queue, messages }, env);
   },
   scheduled: service.scheduled,
-} satisfies ExportedHandler<Env & { readonly BENCH_OUTBOX: string }, Message>;
+} satisfies ExportedHandler<BenchEnv, Message>;

@@ -40,7 +40,7 @@ export async function drain(play: Play, job: string): Promise<void> {
     "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";
   await change(stage, ended, Date.now());
   await change(stage, "update escrows set chain_threshold = threshold where chain_threshold <> threshold");
-  for (const mark of ["all", "listed"])
+  for (const mark of ["all", "listed", "webhooks"])
     await change(stage, "insert or replace into outbox (name, seq) select ?, max(seq) from events", mark);
   // Announcements of the cases before have many accounts to reach.
   await change(stage, "update announcements set finished_at = created_at where finished_at is null");

@@ -11,6 +11,7 @@ import { change, drain, runOf } from "./drain.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
+import { WEBHOOK_SWEEPS } from "./webhooks.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -257,6 +258,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "tend_arbiters", always: 2 },
   { job: "sign_activity_heads", arrange: leaveHead },
   ...DIRECTORY_SWEEPS,
+  ...WEBHOOK_SWEEPS,
   { job: "remove_unverified_accounts", arrange: leaveUnverified },
   { job: "prune_account_credentials", arrange: endSession },
   { job: "announce", arrange: leaveUnreached },

@@ -521,11 +521,11 @@ export const FIELDS: Readonly<Record<string, string>> = {
   lag_seconds: "For how long the oldest found row had been due.",
   "JobList.networks": "How far each network is read.",
   "JobList.events": "How far behind the events are.",
-  "EventLag.waiting": "Events that the service itself or the fan-out has not followed up yet; 1,000 or more are 1,000.",
+  "EventLag.waiting": "Events that the service itself or the fan-out has not followed up yet.",
   "EventLag.oldest_waiting_at": "When the oldest of them was written; null where none waits.",
   "EventLag.lag_seconds": "How long that is ago; 0 where none waits.",
   "EventLag.oldest_undelivered_at":
-    "Since when the longest due delivery to an enabled endpoint waits for its attempt; null where none is due.",
+    "Since when the longest due delivery to an enabled endpoint waited as the minute's job last looked; null where none was due.",
   "FollowedNetwork.lag_seconds": "How far behind real time it is read; null where it never was.",
   head_block: "The head that was read last; null before the first one.",
   booked_block: "The last block whose movements are booked; null before the first one.",

@@ -5,18 +5,17 @@ import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-sto
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
-import { findEventLag, findLongestDue } from "./event-lag-store.ts";
+import { findEventLag } from "./event-lag-store.ts";
 import type { FollowedView, JobListView, JobView } from "./schema.ts";
 import { listJobs } from "./store.ts";
 
 export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobListView> {
   const names = deps.config.networks.map(({ network }) => network);
-  const { rows, standings, places, lag, longestDue } = await read({
+  const { rows, standings, places, lag } = await read({
     rows: listJobs(db),
     standings: findStandings(db, names),
     places: findPlaces(db, names),
     lag: findEventLag(db),
-    longestDue: findLongestDue(db, deps.clock.now()),
   });
   return {
     data: rows.map(toView),
@@ -25,10 +24,13 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
       waiting: lag.waiting,
       oldest_waiting_at: toIsoOrNull(lag.oldestAt),
       lag_seconds: secondsSince(lag.oldestAt, deps.clock.now()),
-      oldest_undelivered_at: toIsoOrNull(longestDue),
+      oldest_undelivered_at: toIsoOrNull(rows.find(({ name }) => name === DELIVERING)?.oldestDueAt ?? null),
     },
   };
 }
+
+/** The job that looks each minute at what waits for an endpoint. */
+const DELIVERING = "deliver_webhooks";
 
 const secondsSince = (at: number | null, now: number): number =>
   at === null ? 0 : Math.max(0, Math.floor((now - at) / SECOND_MS));

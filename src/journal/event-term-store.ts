@@ -38,8 +38,8 @@ export const listEvents = (db: Database, from: number, each: readonly EventRow[]
 /** Notes the number of the last event, unless one is noted since an instant. */
 export const noteAge = (db: Database, now: number, since: number): Statement =>
   db.insert(eventMarks).select(
-    sql`select ${now}, last.seq from (select seq from events order by seq desc limit 1) last
-      where not exists (select 1 from event_marks where at > ${since})`,
+    sql`select ${now}, (select max(seq) from events)
+      where not exists (select 1 from event_marks where at > ${since}) and (select max(seq) from events) is not null`,
   );
 
 /** The number up to which events are older than an instant, as an expression. */

@@ -21,8 +21,17 @@ export function addressFaults({ deps }: ManagementCall, url: string | undefined)
 }
 
 /** Reported with the faults of the other fields. */
-export const precheckAddress = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
-  precheck({}, () => addressFaults(call, url));
+export const precheckNew = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
+  precheck({ count: countEndpoints(call.db, call.tenant) }, ({ count }) => [
+    ...addressFaults(call, url),
+    ...limitFaults(count),
+  ]);
+
+function limitFaults(count: number): FieldError[] {
+  if (count < WEBHOOKS_MAX) return [];
+  const message = `An account has at most ${WEBHOOKS_MAX} endpoints in an environment.`;
+  return [fieldError("url", "invalid_value", message)];
+}
 
 /** Each name once. */
 export const selectionOf = (names: readonly string[]): string[] => [...new Set(names)];
@@ -31,12 +40,8 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
   const { db, deps, tenant, environment } = call;
   const now = realTime(call);
   const { caller, count } = await call.read({ count: countEndpoints(db, tenant) });
-  const faults = addressFaults(call, input.url);
+  const faults = [...addressFaults(call, input.url), ...limitFaults(count)];
   if (faults.length > 0) throw validationError(faults);
-  if (count >= WEBHOOKS_MAX) {
-    const message = `An account has at most ${WEBHOOKS_MAX} endpoints in an environment.`;
-    throw validationError([fieldError("url", "invalid_value", message)]);
-  }
   const webhookId = newId("whe", now);
   const secret = drawWebhookSecret();
   const row = {

@@ -131,4 +131,7 @@ export const pruneLogged = (db: Database, webhookId: string, before: string, lim
 
 /** Endpoints behind an id whose first delivery is older than an id. */
 export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<Looked> =>
-  readLooked(db, skipOver(sql`webhook_deliveries`, sql`min(delivery_id) < ${before}`, after, limit));
+  readLooked(
+    db,
+    skipOver(sql`webhook_deliveries`, sql`case when min(delivery_id) < ${before} then 1 end`, after, limit),
+  );

@@ -169,7 +169,8 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
     db,
     skipOver(
       sql`webhook_queue`,
-      sql`min(next_at) <= ${now} and coalesce((select status = 'enabled' from webhook_endpoints e where e.webhook_id = id), 1)`,
+      sql`case when min(next_at) <= ${now} and coalesce((select status = 'enabled' from webhook_endpoints e where e.webhook_id = id), 1)
+        then min(next_at) end`,
       after,
       limit,
     ),
@@ -196,4 +197,4 @@ export const pruneQueued = (db: Database, webhookId: string, before: number, lim
 
 /** Endpoints behind an id whose first place is older than an instant. */
 export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<Looked> =>
-  readLooked(db, skipOver(sql`webhook_queue`, sql`min(next_at) < ${before}`, after, limit));
+  readLooked(db, skipOver(sql`webhook_queue`, sql`case when min(next_at) < ${before} then 1 end`, after, limit));

@@ -1,11 +1,11 @@
 // Queues the events since a place once more for one endpoint (EVT-31). The call writes one row: a job queues the events slice by slice, each with the
 // replay's own mark, so that a crash in the middle neither leaves one out nor queues one twice.
-import type { ManagementCall } from "../call.ts";
+import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { instantOfId } from "../core/ids.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, present, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { findNumber, findNumberAt } from "../journal/event-log-store.ts";
@@ -27,28 +27,55 @@ import {
 import type { ReplayInput, ReplayView } from "./schema.ts";
 import { findById } from "./store.ts";
 
+type Since = ReplayInput["since"];
+
+/** The number behind which it begins; null where there is no such event. */
+const placeOf = ({ db, tenant }: ManagementCall, since: Since, first: number) =>
+  "id" in since ? findNumber(db, tenant, since.id, first) : findNumberAt(db, tenant, since.at, first);
+
+/** What is wrong with a place that was looked up. */
+function faultOf(call: ManagementCall, since: Since, after: number | null): FieldError | null {
+  if ("at" in since && since.at > call.now) return fieldError("since", "invalid_value", "Must not be in the future.");
+  return after === null && !isOld(call, since) ? fieldError("since", "not_found") : null;
+}
+
+/** An event that is shown no more; an instant of then begins with the first that is shown. */
+function isOld(call: ManagementCall, since: Since): boolean {
+  const first = firstListed(realTime(call));
+  return "id" in since && (instantOfId("evt", since.id) ?? first) < first;
+}
+
+/** Before the faults of a request: is there such an endpoint? The place is judged with the other fields. */
+export const precheckReplay = (call: ManagementCall, webhookId: string, { since }: Partial<ReplayInput>): Precheck =>
+  precheck(
+    {
+      ...ownEndpoint(call, webhookId),
+      ...present({ after: since === undefined ? null : placeOf(call, since, firstListed(realTime(call))) }),
+    },
+    ({ endpoint, after = null }) => {
+      known(endpoint);
+      const fault = since === undefined ? null : faultOf(call, since, after);
+      return fault === null ? [] : [fault];
+    },
+  );
+
 export async function replayEvents(
   call: ManagementCall,
   webhookId: string,
   { since }: ReplayInput,
 ): Promise<ReplayView> {
-  const { db, deps, tenant } = call;
+  const { db, deps } = call;
   const now = realTime(call);
-  const first = firstListed(now);
   const { endpoint, after, last } = await call.read({
     ...ownEndpoint(call, webhookId),
-    after: "id" in since ? findNumber(db, tenant, since.id, first) : findNumberAt(db, tenant, since.at, first),
+    after: placeOf(call, since, firstListed(now)),
     last: findLastNumber(db),
   });
   const own = known(endpoint);
+  const fault = faultOf(call, since, after);
+  if (fault !== null) throw validationError([fault]);
+  if (after === null) throw new ServiceError("cursor_expired");
   requireEnabled(own);
-  if ("at" in since && since.at > call.now)
-    throw validationError([fieldError("since", "invalid_value", "Must not be in the future.")]);
-  if (after === null) {
-    const isOld = "id" in since && (instantOfId("evt", since.id) ?? first) < first;
-    if (isOld) throw new ServiceError("cursor_expired");
-    throw validationError([fieldError("since", "not_found")]);
-  }
   const view = { webhook_id: webhookId, since: "id" in since ? since.id : toIso(since.at), asked_at: toIso(now) };
   await call.commit([beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })], view);
   call.background(startReplay(deps, webhookId));

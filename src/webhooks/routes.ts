@@ -2,12 +2,12 @@
 import * as z from "zod";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
-import { createWebhook, precheckAddress } from "./create.ts";
+import { createWebhook, precheckNew } from "./create.ts";
 import { deleteWebhook } from "./delete.ts";
 import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
 import { patchWebhook, precheckPatch } from "./patch.ts";
 import { getWebhook, getWebhooks, precheckWebhook } from "./read.ts";
-import { replayEvents } from "./replay.ts";
+import { precheckReplay, replayEvents } from "./replay.ts";
 import { rotateSecret } from "./rotate.ts";
 import {
   deliveryList,
@@ -42,7 +42,7 @@ export const webhookRoutes = [
       "See `docs/webhooks.md` for what arrives and how it is verified.",
     surfaces: ["management"],
     body: webhookInput,
-    precheck: (call, { body }) => precheckAddress(call, validFields(webhookInput, body)),
+    precheck: (call, { body }) => precheckNew(call, validFields(webhookInput, body)),
     status: 201,
     response: { schema: newWebhookView, description: "The endpoint, with its secret, once." },
     errors: [],
@@ -197,6 +197,6 @@ export const webhookRoutes = [
     errors: ["not_found", "invalid_status", "cursor_expired"],
     idempotency: "plain",
     handle: (call, { params, body }) => replayEvents(call, params.webhook_id, body),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+    precheck: (call, { params, body }) => precheckReplay(call, params.webhook_id, validFields(replayInput, body)),
   }),
 ];

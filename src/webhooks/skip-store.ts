@@ -2,10 +2,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read } from "../db/batch.ts";
 
-/** `looked`: the last that was looked at; null behind the last of all. */
-export type Looked = { readonly ids: string[]; readonly looked: string | null };
+/** `oldest`: the least of what holds of them. `looked`: the last that was looked at; null behind the last of all. */
+export type Looked = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
 
-/** At most `limit` endpoints behind `after`, each with whether an aggregate of its rows holds. */
+/** At most `limit` endpoints behind `after`, each with an aggregate of its rows, which holds where it is not null. */
 export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) => ({
   limit,
   from: sql`(with recursive ids (id, n) as (
@@ -16,7 +16,11 @@ export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) =
 });
 
 export const readLooked = (db: Database, { from, limit }: ReturnType<typeof skipOver>): Read<Looked> =>
-  read(db.select({ id: sql<string>`id`, holds: sql<number>`holds` }).from(from), (rows) => ({
-    ids: rows.flatMap(({ id, holds }) => (holds === 1 ? [id] : [])),
+  read(db.select({ id: sql<string>`id`, holds: sql<number | null>`holds` }).from(from), (rows) => ({
+    ids: rows.flatMap(({ id, holds }) => (holds === null ? [] : [id])),
+    oldest: rows.reduce<number | null>(
+      (least, { holds }) => (holds === null ? least : Math.min(least ?? holds, holds)),
+      null,
+    ),
     looked: rows.length < limit ? null : (rows.at(-1)?.id ?? null),
   }));

@@ -59,10 +59,10 @@ export const wakeEndpoints: BulkJob = {
   find: async ({ db, clock, env }, after) => {
     const now = clock.now();
     const { found } = await readBatch(db, { found: findWaiting(db, now, after.id, LOOKED_AT) });
-    const { ids, looked } = found;
+    const { ids, oldest, looked } = found;
     if (ids.length === 0 && looked === null) return null;
     return {
-      oldestDueAt: null,
+      oldestDueAt: oldest,
       run: async () => {
         await eachAtOnce(ids, (webhookId) => wake(env, webhookId));
         return { done: ids.length, failed: [], next: looked === null ? null : { at: FIRST.at, id: looked } };

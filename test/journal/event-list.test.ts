@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
 import { listEventsJob, listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
+import { fanOutJob } from "../../src/webhooks/sweep.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -188,6 +189,7 @@ describe("after 30 days", () => {
     await world.run(pruneEventsJob);
     await world.run(listEventsJob);
     await world.run(handOnJob([]));
+    await world.run(fanOutJob);
     world.advance(31 * DAY);
     for (const pruned of [false, true]) {
       if (pruned) {

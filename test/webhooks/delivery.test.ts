@@ -1,6 +1,7 @@
 // From a change to a receiver, through the real queue and the object of the endpoint (EVT-24, EVT-25).
 import { expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
+import { deliver } from "../support/queue.ts";
 import { createWorld } from "../support/world.ts";
 import { anEvent, deliveriesOf, endpoint, receiver } from "./support.ts";
 
@@ -25,4 +26,32 @@ it("an event reaches its endpoint, signed, as the list shows it", async () => {
     attempts: [{ status_code: 204, error: null }],
     next_attempt_at: null,
   });
+});
+
+it("every message twice, and at once, sends an event once", async () => {
+  const there = await receiver({ waitMs: 50 });
+  const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
+  for (let n = 0; n < 5; n++) await anEvent(world);
+  const nudge = { kind: "deliver", webhookId: made.webhook_id };
+  const handOn = { kind: "hand_on_events" };
+  const twice = (queue: string, body: unknown) => deliver(world, `agent-accountability-${queue}`, [body, body]);
+  const taken = await Promise.all([
+    twice("outbox", handOn),
+    twice("webhooks", nudge),
+    twice("outbox", handOn),
+    twice("webhooks", nudge),
+  ]);
+  expect(taken.flatMap(({ retried }) => retried)).toEqual([]);
+  await twice("webhooks", nudge);
+  await expect.poll(there.received, { timeout: 15_000 }).toHaveLength(5);
+  await expect
+    .poll(async () => (await deliveriesOf(world, made, "?status=delivered")).length, { timeout: 15_000 })
+    .toBe(5);
+  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
+  expect([ids.length, new Set(ids).size]).toEqual([5, 5]);
+});
+
+it("a message for an endpoint that is no more is worked", async () => {
+  const gone = { kind: "deliver", webhookId: "whe_gone" };
+  expect(await deliver(world, "agent-accountability-webhooks", [gone])).toEqual({ acknowledged: [0], retried: [] });
 });

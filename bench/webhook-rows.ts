@@ -1,0 +1,142 @@
+// The endpoint of the cases, with an account of its own, and the history of webhooks.
+import { firstId } from "../src/core/ids.ts";
+import { DAY_MS } from "../src/core/limits.ts";
+import type { Copies } from "./copies.ts";
+import { json, manageAs, must, type Play } from "./play.ts";
+import { accredit, type Platform, type Sql, type Stage } from "./stage.ts";
+
+export type Hook = { readonly platform: Platform; readonly webhookId: string; readonly path: string };
+
+const hooks = new WeakMap<Stage, Promise<Hook>>();
+
+/** The one endpoint of its account, which gets every event. It has been there for long: something was delivered, something waits. */
+export function hookOf({ stage }: Play): Promise<Hook> {
+  const known = hooks.get(stage) ?? makeHook(stage);
+  hooks.set(stage, known);
+  return known;
+}
+
+const MEASURED = "measured";
+const LATER = 4_000_000_000_000;
+
+async function makeHook(stage: Stage): Promise<Hook> {
+  const platform = await accredit(stage.origin, "Webhooks");
+  const body = { url: stage.receiver.urlOf("ok", MEASURED), event_types: ["*"], description: MEASURED };
+  const made = json(await must(stage, manageAs(platform, "POST", "/v1/webhooks", body), 201));
+  const hook = { platform, webhookId: String(made["webhook_id"]), path: `/v1/webhooks/${made["webhook_id"]}` };
+  await stage.sql([
+    logged(hook, deliveryId(0), "delivered", null),
+    logged(hook, deliveryId(1), "pending", LATER),
+    queued(hook, deliveryId(1), LATER, true),
+    listed(hook),
+  ]);
+  return hook;
+}
+
+// ---- Rows of deliveries --------------------------------------------------------------------------------------------------
+
+/** A delivery of now, or of an earlier instant. */
+export const deliveryId = (n: number, at = Date.now()): string =>
+  firstId("dlv", at).slice(0, -6) + String(n).padStart(6, "0");
+
+const EVENT = ["evt_0", "agent.status_changed"];
+
+export const logged = ({ webhookId }: Hook, id: string, status: string, nextAt: number | null): Sql => ({
+  sql: `insert into webhook_deliveries (webhook_id, delivery_id, event_id, event_type, status, next_at, attempts, body)
+    values (?, ?, ?, ?, ?, ?, '[]', '{}')`,
+  params: [webhookId, id, ...EVENT, status, nextAt],
+});
+
+export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: boolean): Sql => ({
+  sql: `insert into webhook_queue (webhook_id, next_at, delivery_id, event_id, event_type, body, tries, logged, lease_until)
+    values (?, ?, ?, ?, ?, '{}', ?, ?, 0)`,
+  params: [webhookId, nextAt, id, ...EVENT, tried ? 1 : 0, tried ? 1 : 0],
+});
+
+/** A term of an event that is there no longer. */
+const listed = ({ platform }: Hook): Sql => ({
+  sql: "insert into event_terms (platform_id, environment, term, seq, type) values (?, 'sandbox', '', 0, 'agent.status_changed')",
+  params: [platform.platformId],
+});
+
+/** Nothing is due, the endpoint is the only one of its account, and it answers. */
+export async function settleHook(play: Play): Promise<Hook> {
+  const hook = await hookOf(play);
+  const { sql, receiver } = play.stage;
+  await sql([
+    { sql: "delete from webhook_queue where next_at <= ?", params: [Date.now() + DAY_MS] },
+    { sql: "delete from webhook_replays" },
+    {
+      sql: "delete from webhook_endpoints where platform_id = ? and webhook_id <> ?",
+      params: [hook.platform.platformId, hook.webhookId],
+    },
+    {
+      sql: "update webhook_endpoints set url = ?, status = 'enabled', failing_since = null where webhook_id = ?",
+      params: [receiver.urlOf("ok", MEASURED), hook.webhookId],
+    },
+    { sql: "insert or replace into outbox (name, seq) select 'webhooks', max(seq) from events" },
+  ]);
+  return hook;
+}
+
+/** Events of the endpoint's account, or of another one. */
+export const leaveEvents = ({ stage }: Play, { platformId }: Platform, count: number) =>
+  must(stage, { method: "POST", path: "/__bench/events", body: JSON.stringify({ platformId, count }) }, 200);
+
+/** So many endpoints of the platform whose calls are measured, and no others. */
+export async function leaveEndpoints(play: Play, count: number): Promise<void> {
+  const { webhookId } = await hookOf(play);
+  const own = play.stage.platform.platformId;
+  await play.stage.sql([
+    { sql: "delete from webhook_endpoints where platform_id = ?", params: [own] },
+    {
+      sql: `insert into webhook_endpoints with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?)
+        select 'whe_own_' || printf('%03d', n), ?, environment, url, event_types, description || ' ' || n, status, disabled_cause, secret, seal_key,
+          previous_secret, previous_until, failing_since, events_after, created_at, updated_at
+        from numbers, webhook_endpoints where webhook_id = ?`,
+      params: [count, own, webhookId],
+    },
+  ]);
+}
+
+// ---- History -------------------------------------------------------------------------------------------------------------
+
+const OF_HOOK = `webhook_id = (select webhook_id from webhook_endpoints where description = '${MEASURED}')`;
+/** Two endpoints, on either side of every real one. */
+const OTHER = "case n % 2 when 0 then 'whe_0' else 'whe_z' end";
+/** Of the instant of the copied one, and as valid. */
+const SAME_TIME = "substr(delivery_id, 1, 14) || printf('%016d', n)";
+
+export const WEBHOOK_COPIES: readonly Copies[] = [
+  {
+    table: "webhook_endpoints",
+    where: OF_HOOK,
+    vary: {
+      webhook_id: `${OTHER} || printf('%025d', n)`,
+      platform_id: "case n % 2 when 0 then 'plt_0' else 'plt_z' end || printf('%025d', n)",
+      description: "'old'",
+    },
+  },
+  // The endpoint itself has a long history, and much that waits; so have two others.
+  { table: "webhook_deliveries", where: `${OF_HOOK} and status = 'delivered'`, vary: { delivery_id: SAME_TIME } },
+  {
+    table: "webhook_deliveries",
+    where: `${OF_HOOK} and status = 'delivered'`,
+    vary: { webhook_id: OTHER, delivery_id: SAME_TIME },
+  },
+  {
+    table: "webhook_queue",
+    where: `${OF_HOOK} and next_at = ${LATER}`,
+    vary: { next_at: "next_at + n", delivery_id: SAME_TIME },
+  },
+  {
+    table: "webhook_queue",
+    where: `${OF_HOOK} and next_at = ${LATER}`,
+    vary: { webhook_id: OTHER, next_at: "next_at + n", delivery_id: SAME_TIME },
+  },
+  {
+    table: "event_terms",
+    where: `seq = 0 and platform_id = (select platform_id from webhook_endpoints where description = '${MEASURED}')`,
+    vary: { seq: "-n" },
+  },
+];
