@@ -4,7 +4,7 @@ import { buildDeps, type Env } from "../context.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { WebhookObject } from "../objects/webhook-object.ts";
 import { deliverDue } from "./deliver.ts";
-import { restMs } from "./schedule.ts";
+import { CLAIMS_AT_ONCE, restMs } from "./schedule.ts";
 
 const ID = "webhookId";
 
@@ -19,6 +19,8 @@ export class WebhookCourier extends WebhookObject<Env> {
     this.again = true;
     this.running ??= this.work(webhookId).finally(() => {
       this.running = null;
+      // Woken while it was at its end.
+      if (this.again) this.ctx.waitUntil(this.wake(webhookId));
     });
     this.ctx.waitUntil(this.running);
   }
@@ -33,27 +35,34 @@ export class WebhookCourier extends WebhookObject<Env> {
 
   private async work(webhookId: string): Promise<void> {
     let nextAt: number | null = null;
+    let claims = 0;
+    /** Whether it goes on after a claim. */
+    const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
+      claims += 1;
+      this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
+      this.restsUntil = Date.now() + restMs(this.failuresInARow);
+      return this.restsUntil <= Date.now() && claims < CLAIMS_AT_ONCE;
+    };
     try {
-      while (this.again) {
+      while (this.again && claims < CLAIMS_AT_ONCE) {
         this.again = false;
-        nextAt = this.restsUntil > Date.now() ? this.restsUntil : await this.deliver(webhookId);
+        const next = this.restsUntil > Date.now() ? this.restsUntil : await this.deliver(webhookId, goesOn);
+        nextAt = next === null ? null : Math.max(next, this.restsUntil);
       }
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : "unknown";
       console.error(JSON.stringify({ event: "webhook_failed", webhook: webhookId, message }));
       nextAt = Date.now() + MINUTE_MS;
     }
+    // What has come meanwhile is another invocation's.
+    if (this.again) nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, Math.max(Date.now(), this.restsUntil));
+    this.again = false;
     if (nextAt !== null) await this.callAt(webhookId, nextAt);
   }
 
   /** Returns when it goes on; null where nothing waits. */
-  private async deliver(webhookId: string): Promise<number | null> {
-    const nextAt = await deliverDue(buildDeps(this.env, this.env.ISSUER), webhookId, ({ taken, tried }) => {
-      this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
-      this.restsUntil = Date.now() + restMs(this.failuresInARow);
-      return this.restsUntil <= Date.now();
-    });
-    return nextAt === null ? null : Math.max(nextAt, this.restsUntil);
+  private deliver(webhookId: string, goesOn: Parameters<typeof deliverDue>[2]): Promise<number | null> {
+    return deliverDue(buildDeps(this.env, this.env.ISSUER), webhookId, goesOn);
   }
 
   private async callAt(webhookId: string, at: number): Promise<void> {

@@ -112,11 +112,7 @@ function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Ou
   const { webhookId, failingSince } = endpoint;
   const statements = [
     ...logOutcomes(db, outcomes),
-    ...endQueued(
-      db,
-      outcomes.filter(({ nextAt }) => nextAt === null).map(({ claimed }) => claimed),
-    ),
-    ...outcomes.flatMap(({ claimed, nextAt }) => (nextAt === null ? [] : [putOff(db, claimed, nextAt)])),
+    ...outcomes.map(({ claimed, nextAt }) => (nextAt === null ? endQueued(db, claimed) : putOff(db, claimed, nextAt))),
   ];
   if (outcomes.some(({ attempt }) => attempt.status === GONE)) return { statements, disable: "gone" as const };
   if (taken > 0) {

@@ -1,6 +1,7 @@
 // What a fan-out reads: the events behind its mark, and the endpoints of their owners.
 import { asc, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { inParts } from "../db/parts.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
 import { markOf } from "../journal/outbox-store.ts";
@@ -14,14 +15,18 @@ export const findFresh = (db: Database, limit: number) => ({
   ) as Read<EventRow[]>,
 });
 
-/** Enabled endpoints of the owners of those events. */
-export const findReceivers = (db: Database, limit: number): Read<EndpointRow[]> =>
-  readAll(
+/** Enabled endpoints of the owners of events. */
+export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {
+  const owners = new Set(fresh.map(({ platformId, environment }) => JSON.stringify([platformId, environment])));
+  const [part] = inParts([...owners].map((owner) => JSON.parse(owner)));
+  return readAll(
     db
       .select()
       .from(endpoints)
       .where(
-        sql`(platform_id, environment) in (select platform_id, environment from ${events} where seq > ${MARK} order by seq limit ${limit})
-          and status = 'enabled'`,
+        part === undefined
+          ? sql`false`
+          : sql`(platform_id, environment) in (select value ->> 0, value ->> 1 from ${part.rows}) and status = 'enabled'`,
       ),
   );
+}

@@ -26,10 +26,9 @@ export async function fanOutEvents(deps: Deps): Promise<void> {
 export async function fanOutSlice(deps: Deps): Promise<boolean> {
   const { db } = deps;
   const made = await retryConflicts(async () => {
-    const { mark, fresh, receivers } = await readBatch(db, {
-      ...findFresh(db, FANNED_OUT),
-      receivers: findReceivers(db, FANNED_OUT),
-    });
+    const { mark, fresh } = await readBatch(db, findFresh(db, FANNED_OUT));
+    if (fresh.length === 0) return null;
+    const { receivers } = await readBatch(db, { receivers: findReceivers(db, fresh) });
     const { deliveries, last } = deliveriesOf(fresh, receivers, deps.clock.now());
     if (last === null) return null;
     await commit(db, [...moveMark(db, mark, last.seq, "webhooks"), ...queueDeliveries(db, deliveries)]);
@@ -43,7 +42,7 @@ export async function fanOutSlice(deps: Deps): Promise<boolean> {
   return made.more;
 }
 
-/** Those of the first events that one commit holds, and the last of these events. */
+/** Of the first events: as many as one commit holds, and the last of these events. */
 function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRow[], now: number) {
   const byOwner = Map.groupBy(receivers, ({ platformId, environment }) => `${platformId} ${environment}`);
   const deliveries: NewDelivery[] = [];

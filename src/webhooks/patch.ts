@@ -27,14 +27,15 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   const before = known(endpoint);
   const faults = addressFaults(call, patch.url);
   if (faults.length > 0) throw validationError(faults);
-  const after = patched(before, patch, now);
+  const changed = changesOf(before, patch, now);
+  const after = { ...before, ...changed };
   const entries = entriesOf(before, after);
   if (entries.length === 0) throw new ServiceError("no_changes_requested");
   const view = toWebhookView(after, now);
   const subject = { type: "webhook_endpoint", id: webhookId };
   await call.commit(
     [
-      ...updateEndpoint(db, before, after),
+      ...updateEndpoint(db, before, changed),
       ...entries.map(({ action, changes }) =>
         recordActivity(db, before, call.now, { action, actor: caller.actor, subject, changes }),
       ),
@@ -45,19 +46,19 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   return view;
 }
 
-function patched(before: EndpointRow, patch: WebhookPatch, now: number): EndpointRow {
+/** The columns that it writes: since when the endpoint fails is written by its deliveries too, and left alone unless it begins afresh. */
+function changesOf(before: EndpointRow, patch: WebhookPatch, now: number): Partial<EndpointRow> {
   const { url = before.url, event_types, description = before.description, status = before.status } = patch;
   const afresh = url !== before.url || status !== before.status;
   const cause = status === "enabled" ? null : "owner";
   return {
-    ...before,
     url,
     eventTypes: event_types === undefined ? before.eventTypes : selectionOf(event_types),
     description,
     status,
     disabledCause: status === before.status ? before.disabledCause : cause,
     // Another address, or another chance.
-    failingSince: afresh ? null : before.failingSince,
+    ...(afresh && { failingSince: null }),
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
 }

@@ -63,14 +63,9 @@ export const findNextAt = (db: Database, webhookId: string): Read<number | null>
 /** A place as it was claimed. Where another has claimed it since, nothing of it is changed. */
 export type Held = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
 
-export const endQueued = (db: Database, each: readonly Held[]): Statement[] =>
-  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil])).map(({ rows }) =>
-    db
-      .delete(queue)
-      .where(
-        sql`(webhook_id, next_at, delivery_id, lease_until) in (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from ${rows})`,
-      ),
-  );
+/** Behind its last attempt. One statement each: a list of places would be read twice. */
+export const endQueued = (db: Database, held: Held): Statement =>
+  db.delete(queue).where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
 /** Behind a failed attempt. */
 export const putOff = (db: Database, held: Held, nextAt: number): Statement =>

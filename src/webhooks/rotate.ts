@@ -19,20 +19,19 @@ export async function rotateSecret(
   const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
   const before = known(endpoint);
   const secret = drawWebhookSecret();
-  const after = {
-    ...before,
+  const changed = {
     secret: await sealSecret(deps.env, webhookId, secret),
     sealKey: await newestSealKey(deps.env),
     previousSecret: grace_hours === 0 ? null : before.secret,
     previousUntil: grace_hours === 0 ? null : now + grace_hours * HOUR_MS,
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
-  const view = toNewWebhookView(after, now, secret);
+  const view = toNewWebhookView({ ...before, ...changed }, now, secret);
   const rotated = {
     action: "webhook.secret_rotated",
     actor: caller.actor,
     subject: { type: "webhook_endpoint", id: webhookId },
   } as const;
-  await call.commit([...updateEndpoint(db, before, after), recordActivity(db, before, call.now, rotated)], view);
+  await call.commit([...updateEndpoint(db, before, changed), recordActivity(db, before, call.now, rotated)], view);
   return view;
 }

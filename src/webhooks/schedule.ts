@@ -26,6 +26,9 @@ export const AT_ONCE = 6;
 export const CLAIMED_AT_ONCE = 18;
 export const CLAIMED_WHILE_FAILING = 2;
 
+/** The claims of one invocation, which may send a bounded number of requests and queries: the object's alarm goes on in another one. */
+export const CLAIMS_AT_ONCE = 25;
+
 /** Failures in a row, after which an endpoint rests between its attempts. */
 const RESTS_AFTER = 20;
 const REST_MIN_MS = 5 * SECOND_MS;

@@ -49,7 +49,7 @@ const shell = (text: string) => play("bash", ["--norc", "-euo", "pipefail", "-c"
 describe("the code blocks", () => {
   it("are those that a test here compares, beside the drawing of the flow", () => {
     const languages = [...README.matchAll(/^```(\w*)\n[\s\S]*?^```$/gm)].map(([, language]) => language);
-    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "sh", "mermaid"]);
+    expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "sh", "sh", "mermaid"]);
   });
 
   it("of a shell name commands that there are, with nothing but a comment behind them", () => {
@@ -97,6 +97,22 @@ describe("the directory", () => {
       expect(code, output).toBe(0);
       expect(JSON.parse(output)).toMatchObject({ data: expect.any(Array), has_more: expect.any(Boolean) });
     }
+  }, 30_000);
+});
+
+describe("webhooks", () => {
+  it("are made, tested and listed by what README sends, in the shell of the first call", async () => {
+    const [named = ""] = blockWith("sh", "/v1/principals").split(/^curl/m);
+    const [making = "", testing = "", listing = ""] = blockWith("sh", "/v1/webhooks").split(/^(?=curl)/m);
+    const made = await shell(named + making);
+    expect(made.code, made.output).toBe(0);
+    const { webhook_id, secret } = JSON.parse(made.output);
+    expect(secret).toMatch(/^whsec_/);
+    const sent = await shell(`${named}\nWEBHOOK=${webhook_id}\n${testing}`);
+    expect(JSON.parse(sent.output)).toMatchObject({ webhook_id, event_type: "webhook.test" });
+    const listed = await shell(`${named}\nWEBHOOK=${webhook_id}\n${listing}`);
+    expect(JSON.parse(listed.output).data).toMatchObject([{ webhook_id, event_type: "webhook.test" }]);
+    await shell(`${named}\ncurl -s -X DELETE "$BASE/v1/webhooks/${webhook_id}" -H "Service-Api-Key: $KEY"`);
   }, 30_000);
 });
 

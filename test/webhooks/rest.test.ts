@@ -1,6 +1,10 @@
 // An endpoint that fails rests, its object is called again by its alarm, and no other endpoint notices (EVT-25, EVT-27).
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, it } from "vitest";
+import { newId } from "../../src/core/ids.ts";
+import { commit } from "../../src/db/batch.ts";
+import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
+import { CLAIMED_AT_ONCE, CLAIMS_AT_ONCE } from "../../src/webhooks/schedule.ts";
 import { createWorld, env, expectStatus } from "../support/world.ts";
 import { anEvent, deliveriesOf, endpoint, receiver } from "./support.ts";
 
@@ -58,4 +62,21 @@ it("behind many failures in a row it rests, until its owner asks for a test", { 
   await expect
     .poll(async () => (await there.received()).some(({ body }) => body.includes("webhook.test")), { timeout: 4_000 })
     .toBe(true);
+});
+
+it("more than one invocation may send is delivered by several", { timeout: 60_000 }, async () => {
+  const there = await receiver();
+  const made = await endpoint(world, there.url, { event_types: ["task.opened"] });
+  const { db } = world.deps;
+  const now = Date.now();
+  const count = 3 * CLAIMS_AT_ONCE * CLAIMED_AT_ONCE;
+  const each = Array.from({ length: count }, (_, n) => ({
+    ...{ webhookId: made.webhook_id, nextAt: now, deliveryId: newId("dlv", now), eventId: newId("evt", now) },
+    ...{ eventType: "task.opened", body: JSON.stringify({ n }) },
+  }));
+  await commit(db, queueDeliveries(db, each));
+  expectStatus(await world.call("POST", `/v1/webhooks/${made.webhook_id}/test`), 200);
+  await expect.poll(async () => (await there.received()).length, { timeout: 50_000, interval: 500 }).toBe(count + 1);
+  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
+  expect(new Set(ids).size).toBe(count + 1);
 });
