@@ -52,3 +52,5 @@ CREATE TABLE `webhook_replays` (
 	`to_seq` integer NOT NULL,
 	`asked_at` integer NOT NULL
 ) WITHOUT ROWID;
+--> statement-breakpoint
+INSERT INTO `outbox` (`name`, `seq`) SELECT 'webhooks', seq FROM (SELECT max(`seq`) AS seq FROM `events`) WHERE seq IS NOT NULL;

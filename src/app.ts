@@ -62,6 +62,7 @@ import { customerStandingRoutes, principalStandingRoutes } from "./standing/rout
 import { taskRoutes } from "./tasks/routes.ts";
 import { vaultRoutes } from "./vaults/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
+import { checkResolver } from "./webhooks/resolve.ts";
 import { webhookRoutes } from "./webhooks/routes.ts";
 import { checkSealKeys } from "./webhooks/secrets.ts";
 
@@ -127,6 +128,7 @@ export const checkConfiguration = memoizeBy((env: Env): true => {
     replicaConfiguration,
     retentionMs,
     checkSealKeys,
+    checkResolver,
   ])
     parse(env);
   return true;

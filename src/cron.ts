@@ -101,11 +101,5 @@ export async function runCron({ cron }: ScheduledController, env: Env): Promise<
   const deps = workingDeps(env);
   const jobs = SCHEDULE[cron] ?? [];
   await startJobs(deps, jobs);
-  if (jobs !== MINUTELY) return;
-  try {
-    await sweepWebhooks(deps);
-  } catch (thrown) {
-    // The jobs try again, and say so where they fail.
-    console.error(JSON.stringify({ event: "webhook_sweep_failed", message: String(thrown) }));
-  }
+  if (jobs === MINUTELY) await sweepWebhooks(deps);
 }

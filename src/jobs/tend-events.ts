@@ -13,9 +13,9 @@ import type { BulkJob } from "./job.ts";
 const SLICE = 100;
 const PRUNED = 500;
 
-/** Lists all new events; what another run is faster with, that lists. */
-export async function listNewEvents(deps: Deps): Promise<void> {
-  while ((await listSlice(deps)) === SLICE);
+/** Lists all new events, or so many slices of them; what another run is faster with, that lists. */
+export async function listNewEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
+  for (let slice = 0; slice < slices && (await listSlice(deps)) === SLICE; slice++);
 }
 
 const listSlice = ({ db }: Deps): Promise<number> =>

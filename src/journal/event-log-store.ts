@@ -16,7 +16,10 @@ export type EventFilter = {
   readonly since?: { readonly id: string } | { readonly at: number } | undefined;
 };
 
-/** How many of the newest events of everybody are looked through for those that are not listed yet. */
+/**
+ * How many of the events of everybody that are not listed yet are looked through, the oldest of them: where a job is further behind, the newest come
+ * later, and none is passed over by who reads on from the last that was shown.
+ */
 const UNLISTED = 1_000;
 /** Of one instant and its neighbours, ids and numbers may stand in different orders. */
 const NEIGHBOURS = 20;
@@ -26,7 +29,7 @@ const of = ({ platformId, environment }: Tenant): SQL =>
 
 const unlisted = (tenant: Tenant): SQL =>
   // By number: an index of agents would begin with all events of the platform.
-  sql`events not indexed where seq > max(${LISTED_TO}, (select max(seq) from events) - ${UNLISTED}) and ${of(tenant)}`;
+  sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED} and ${of(tenant)}`;
 
 const OWN_IDS = sql.join(
   Object.entries(OWN_ID).map(([noun, member]) => sql.raw(`when '${noun}' then '$.${member}'`)),

@@ -7,6 +7,8 @@ import { deliverDue } from "./deliver.ts";
 import { CLAIMS_AT_ONCE, restMs } from "./schedule.ts";
 
 const ID = "webhookId";
+/** How long one invocation works, which an alarm may for fifteen minutes. */
+const WORKS_MS = 5 * MINUTE_MS;
 
 export class WebhookCourier extends WebhookObject<Env> {
   private running: Promise<void> | null = null;
@@ -15,7 +17,7 @@ export class WebhookCourier extends WebhookObject<Env> {
   private restsUntil = 0;
 
   override async wake(webhookId: string, afresh = false): Promise<void> {
-    if (afresh) this.restsUntil = 0;
+    if (afresh) [this.restsUntil, this.failuresInARow] = [0, 0];
     this.again = true;
     this.running ??= this.work(webhookId).finally(() => {
       this.running = null;
@@ -36,12 +38,14 @@ export class WebhookCourier extends WebhookObject<Env> {
   private async work(webhookId: string): Promise<void> {
     let nextAt: number | null = null;
     let claims = 0;
+    const until = Date.now() + WORKS_MS;
     /** Whether it goes on after a claim. */
     const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
       claims += 1;
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
       this.restsUntil = Date.now() + restMs(this.failuresInARow);
-      return this.restsUntil <= Date.now() && claims < CLAIMS_AT_ONCE;
+      const now = Date.now();
+      return this.restsUntil <= now && claims < CLAIMS_AT_ONCE && now < until;
     };
     try {
       while (this.again && claims < CLAIMS_AT_ONCE) {

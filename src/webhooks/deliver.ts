@@ -7,7 +7,7 @@ import { commit, readBatch, type Statement, written } from "../db/batch.ts";
 import type { EndpointRow, QueuedRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
-import { isTaken, post, unsent } from "./post.ts";
+import { type AttemptError, isTaken, post, unsent } from "./post.ts";
 import { claimDue, dropQueued, endQueued, findNextAt, putOff } from "./queue-store.ts";
 import { dropReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
@@ -53,6 +53,8 @@ export async function deliverDue(
       await dropLeft(deps, webhookId);
       return null;
     }
+    // What waits of a disabled one waits for its owner, who wakes it.
+    if (endpoint.status !== "enabled") return null;
     if (claimed.length === 0) break;
     const outcomes = await attemptAll(deps, endpoint, claimed);
     const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
@@ -60,14 +62,21 @@ export async function deliverDue(
     failing = taken < outcomes.length;
     if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
       await commit(deps.db, statements);
-      if (disable !== null) await disableFailing(deps, endpoint, disable);
-      break;
+      if (disable === null) break;
+      await disableFailing(deps, endpoint, disable);
+      return (await claimable(deps, webhookId)) ? await nextAt(deps, webhookId) : null;
     }
     left = statements;
   }
-  const { at } = await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) });
-  return at;
+  return nextAt(deps, webhookId);
 }
+
+const nextAt = async ({ db }: Deps, webhookId: string): Promise<number | null> =>
+  (await readBatch(db, { at: findNextAt(db, webhookId) })).at;
+
+/** False where it is disabled: its owner may have changed it beside the failure that was to disable it. */
+const claimable = async ({ db }: Deps, webhookId: string): Promise<boolean> =>
+  (await readBatch(db, { endpoint: findById(db, webhookId) })).endpoint?.status === "enabled";
 
 /** Of an endpoint that was deleted with deliveries waiting. */
 async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
@@ -82,21 +91,40 @@ async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
 
 async function attemptAll(deps: Deps, endpoint: EndpointRow, claimed: readonly QueuedRow[]): Promise<Outcome[]> {
   const { env, clock } = deps;
-  const [secrets, refusal] = await Promise.all([
-    openSecrets(env, endpoint, clock.now()),
-    judgeReceiver(env, endpoint.url),
-  ]);
+  const secrets = await openSecrets(env, endpoint, clock.now());
+  const judged = judgeFor(env, endpoint.url);
   const outcomes: Outcome[] = [];
+  let unjudged: unknown = null;
   await eachAtOnce(
     claimed,
     async (one) => {
       const { eventId, body } = one;
+      let refusal: AttemptError | null;
+      try {
+        refusal = await judged();
+      } catch (thrown) {
+        // Not the receiver's failure: it is tried again behind the lease, and no attempt is counted.
+        unjudged = thrown;
+        return;
+      }
       const attempt = refusal === null ? await post({ url: endpoint.url, secrets, eventId, body }) : unsent(refusal);
       outcomes.push(outcomeOf(one, attempt, clock.now()));
     },
     AT_ONCE,
   );
+  if (outcomes.length === 0) throw unjudged;
   return outcomes;
+}
+
+/** How long a judgement of an address counts: names change, and a resolver is not asked for each of many. */
+const JUDGED_MS = 5 * SECOND_MS;
+
+function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeReceiver> {
+  let [at, judgement] = [0, null as ReturnType<typeof judgeReceiver> | null];
+  return () => {
+    if (judgement === null || Date.now() > at + JUDGED_MS) [at, judgement] = [Date.now(), judgeReceiver(env, url)];
+    return judgement;
+  };
 }
 
 function outcomeOf(claimed: QueuedRow, attempt: StoredAttempt, now: number): Outcome {

@@ -17,9 +17,9 @@ export const FANNED_OUT = 100;
 const CHARS_MAX = 1_000_000;
 const DELIVERIES_MAX = 2_000;
 
-/** Fans out all new events; what another run is faster with, that fans out. */
-export async function fanOutEvents(deps: Deps): Promise<void> {
-  while (await fanOutSlice(deps));
+/** Fans out all new events, or so many slices of them; what another run is faster with, that fans out. */
+export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
+  for (let slice = 0; slice < slices && (await fanOutSlice(deps)); slice++);
 }
 
 /** False where nothing is left. */

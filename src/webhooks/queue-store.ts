@@ -1,7 +1,7 @@
 // Store of the queue: what waits for its next attempt. Of a healthy delivery four rows are written: its place, its lease, its end, and its row in
 // the log (docs/performance.md).
 import { and, eq, sql } from "drizzle-orm";
-import { instantOfId } from "../core/ids.ts";
+import { firstId, instantOfId } from "../core/ids.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { BEYOND, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
 import { inParts } from "../db/parts.ts";
@@ -125,14 +125,28 @@ export function listUntried(
         eventType: sql<string>`event_type`,
         status: sql<"pending">`'pending'`.as("status"),
         nextAt: sql<number>`next_at`,
+        logged: sql<number>`logged`,
         attempts: sql<ListedDelivery["attempts"]>`'[]'`.mapWith(JSON.parse).as("attempts"),
         beyond: BEYOND,
       })
       .from(source)
       .where(whereFits(and(sql`logged = 0`, fitsFilter(filter)) ?? sql`true`))
       .limit(limit + 1),
-    foundOf<ListedDelivery & { beyond: number }>,
+    (rows: Untried[]) => {
+      const { rows: shown, end } = foundOf(rows);
+      return { rows: shown, end: end && { ...end, deliveryId: placeOf(end, after) } };
+    },
   );
+}
+
+type Untried = ListedDelivery & { readonly beyond: number; readonly logged: number; readonly nextAt: number };
+
+/** Where the list goes on behind a row that a scan ended with: the id of one that was tried is of another instant than its place. */
+function placeOf({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
+  if (logged === 0) return deliveryId;
+  const place = firstId("dlv", nextAt + 1);
+  // Never where this page began.
+  return after !== null && place >= after ? firstId("dlv", nextAt) : place;
 }
 
 /** The place of one that was tried, and waits again. */
@@ -165,7 +179,7 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
     skipOver(
       sql`webhook_queue`,
       sql`case when min(next_at) <= ${now} and coalesce((select status = 'enabled' from webhook_endpoints e where e.webhook_id = id), 1)
-        then min(next_at) end`,
+        then case when (select failing_since from webhook_endpoints f where f.webhook_id = id) is null then min(next_at) else ${now} end end`,
       after,
       limit,
     ),

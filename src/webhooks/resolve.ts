@@ -9,7 +9,7 @@ const WAIT_MS = 5 * SECOND_MS;
 const A = 1;
 const AAAA = 28;
 
-/** Null where the address is accepted. */
+/** Null where the address is accepted. @throws Error where the resolver does not answer */
 export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
   const local = isLocal(env);
   if (judgeAddress(url, { local, own: ownHost(env) }) !== null) return "address_refused";
@@ -28,14 +28,11 @@ export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): bo
 export const ownHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
   URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
 
-/** Of both families; empty where it has none, and where the resolver does not answer. */
-async function addressesOf(resolver: string, name: string): Promise<string[]> {
-  const found = await Promise.all(["A", "AAAA"].map((type) => ask(resolver, name, type)));
-  return found.includes(null) ? [] : found.flatMap((addresses) => addresses ?? []);
-}
+/** Of both families; empty where it has none. */
+const addressesOf = async (resolver: string, name: string): Promise<string[]> =>
+  (await Promise.all(["A", "AAAA"].map((type) => ask(resolver, name, type)))).flat();
 
-/** Null where there is no answer. */
-async function ask(resolver: string, name: string, type: string): Promise<string[] | null> {
+async function ask(resolver: string, name: string, type: string): Promise<string[]> {
   const url = new URL(resolver);
   url.searchParams.set("name", name);
   url.searchParams.set("type", type);
@@ -45,10 +42,27 @@ async function ask(resolver: string, name: string, type: string): Promise<string
       redirect: "manual",
       signal: AbortSignal.timeout(WAIT_MS),
     });
-    const { Answer = [] } = (await response.json()) as { Answer?: readonly { type: number; data: string }[] };
-    if (!response.ok) return null;
-    return Answer.filter((one) => one.type === A || one.type === AAAA).map(({ data }) => data);
-  } catch {
-    return null;
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    const { Status, Answer = [] } = (await response.json()) as Answered;
+    if (typeof Status !== "number") throw new Error("it answered without a status");
+    return Answer.filter((one) => one.type === A || one.type === AAAA).map((one) => one.data);
+  } catch (thrown) {
+    const cause = thrown instanceof Error ? thrown.message : "unknown";
+    throw new Error(`the resolver of WEBHOOK_RESOLVER fails: ${cause}`);
   }
+}
+
+type Answered = {
+  readonly Status?: number;
+  readonly Answer?: readonly { readonly type: number; readonly data: string }[];
+};
+
+/** @throws Error where WEBHOOK_RESOLVER is neither empty nor a URL, or WEBHOOK_LOOPBACK is neither on nor off */
+export function checkResolver({ WEBHOOK_RESOLVER, WEBHOOK_LOOPBACK }: Env): unknown {
+  if (WEBHOOK_LOOPBACK !== "on" && WEBHOOK_LOOPBACK !== "off")
+    throw new Error("WEBHOOK_LOOPBACK is neither on nor off");
+  if (WEBHOOK_RESOLVER === "") return null;
+  const url = URL.canParse(WEBHOOK_RESOLVER) ? new URL(WEBHOOK_RESOLVER) : null;
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && url.hostname === "127.0.0.1")) return url;
+  throw new Error("WEBHOOK_RESOLVER is neither empty nor an https URL");
 }

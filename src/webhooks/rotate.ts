@@ -5,7 +5,7 @@ import { recordActivity } from "../journal/activity.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
 import { known, ownEndpoint, realTime } from "./read.ts";
 import type { NewWebhookView, SecretRotation } from "./schema.ts";
-import { newestSealKey, sealSecret } from "./secrets.ts";
+import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { updateEndpoint } from "./store.ts";
 import { toNewWebhookView } from "./views.ts";
 
@@ -22,7 +22,11 @@ export async function rotateSecret(
   const changed = {
     secret: await sealSecret(deps.env, webhookId, secret),
     sealKey: await newestSealKey(deps.env),
-    previousSecret: grace_hours === 0 ? null : before.secret,
+    // Under the newest key too: the older one may be taken away meanwhile.
+    previousSecret:
+      grace_hours === 0
+        ? null
+        : await sealSecret(deps.env, webhookId, await openSecret(deps.env, webhookId, before.secret)),
     previousUntil: grace_hours === 0 ? null : now + grace_hours * HOUR_MS,
     updatedAt: Math.max(now, before.updatedAt + 1),
   };

@@ -1,13 +1,15 @@
 // What the jobs do for webhooks: fan out what a lost notification left, wake the endpoints whose deliveries are due, and delete what is older than 30
 // days (EVT-24, EVT-25, EVT-32).
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { type Due, FIRST } from "../core/due.ts";
 import { firstId, instantOfId } from "../core/ids.ts";
 import { eachAtOnce } from "../core/parallel.ts";
+import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob, EachJob } from "../jobs/job.ts";
+import { listNewEvents } from "../jobs/tend-events.ts";
 import { firstShown } from "./deliveries.ts";
-import { fanOutSlice } from "./fan-out.ts";
+import { fanOutEvents, fanOutSlice } from "./fan-out.ts";
 import { findFresh } from "./fan-out-store.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
 import { wake } from "./nudge.ts";
@@ -16,19 +18,38 @@ import { replayJob } from "./replay.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { findById, findSealedOtherwise, updateEndpoint } from "./store.ts";
 
-/** What a minute's trigger does itself, without a queue: so many slices of events, replays, and endpoints of the first slice. */
-const SLICES = 5;
-const REPLAYS = 3;
+/** What a minute's trigger does itself: so many slices of events, replays, and slices of endpoints. */
+const EVENT_SLICES = 20;
+const REPLAYS = 5;
+const ENDPOINT_SLICES = 10;
 
 /**
- * Delivers all the same where every message of every queue is lost: the trigger fans out, goes on with replays and wakes endpoints by itself. What
- * is more than this, the jobs hand to the queue.
+ * Delivers all the same where every message of every queue is lost: the trigger lists and fans out new events, goes on with replays and wakes
+ * endpoints by itself. What is more than this, the jobs hand to the queue. One part that fails stops no other.
  */
 export async function sweepWebhooks(deps: Deps): Promise<void> {
-  for (let slice = 0; slice < SLICES && (await fanOutSlice(deps)); slice++);
-  const running = await replayJob.find(deps, null, REPLAYS);
-  for (const { id } of running) await replayJob.record(deps, id);
-  await (await wakeEndpoints.find(deps, FIRST))?.run();
+  await apart("list", () => listNewEvents(deps, EVENT_SLICES));
+  await apart("fan out", () => fanOutEvents(deps, EVENT_SLICES));
+  await apart("replay", async () => {
+    const running = await replayJob.find(deps, null, REPLAYS);
+    for (const { id } of running) await apart("replay", () => replayJob.record(deps, id));
+  });
+  await apart("wake", async () => {
+    let after: Due | null = FIRST;
+    for (let slice = 0; after !== null && slice < ENDPOINT_SLICES; slice++)
+      after = (await (await wakeEndpoints.find(deps, after))?.run())?.next ?? null;
+  });
+}
+
+async function apart(part: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    // Another run was faster.
+    if (thrown instanceof Conflict) return;
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "webhook_sweep_failed", part, message }));
+  }
 }
 
 export const fanOutJob: BulkJob = {
@@ -62,7 +83,8 @@ export const wakeEndpoints: BulkJob = {
     const { ids, oldest, looked } = found;
     if (ids.length === 0 && looked === null) return null;
     return {
-      oldestDueAt: oldest,
+      // That an endpoint fails is its owner's to mend: what waits for it is not late.
+      oldestDueAt: oldest === now ? null : oldest,
       run: async () => {
         await eachAtOnce(ids, (webhookId) => wake(env, webhookId));
         return { done: ids.length, failed: [], next: looked === null ? null : { at: FIRST.at, id: looked } };
@@ -72,7 +94,7 @@ export const wakeEndpoints: BulkJob = {
 };
 
 /** Endpoints of one slice, and rows of each that it deletes. */
-const PRUNED_OF = 100;
+const PRUNED_OF = 50;
 const PRUNED = 200;
 
 export const pruneDeliveries: BulkJob = {
@@ -114,15 +136,17 @@ export const resealSecrets: EachJob = {
     const { found } = await readBatch(db, { found: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
     return found.map(({ webhookId, createdAt }) => ({ at: createdAt, id: webhookId }));
   },
-  record: async ({ db, env }, webhookId) => {
+  record: async ({ db, env, clock }, webhookId) => {
     const { endpoint } = await readBatch(db, { endpoint: findById(db, webhookId) });
     const newest = await newestSealKey(env);
     if (endpoint === null || endpoint.sealKey === newest) return false;
     const again = async (sealed: string) => sealSecret(env, webhookId, await openSecret(env, webhookId, sealed));
-    const { secret, previousSecret, updatedAt } = endpoint;
+    const { secret, previousSecret, previousUntil, updatedAt } = endpoint;
     const sealed = {
       secret: await again(secret),
-      previousSecret: previousSecret === null ? null : await again(previousSecret),
+      // One that has ended may be sealed under a key that is no more.
+      previousSecret:
+        previousSecret === null || (previousUntil ?? 0) <= clock.now() ? null : await again(previousSecret),
     };
     // Nobody's view of it changes, but a call that has read it must not write the old text back.
     await commit(db, updateEndpoint(db, endpoint, { ...sealed, sealKey: newest, updatedAt: updatedAt + 1 }));

@@ -1,10 +1,10 @@
 // From events to deliveries (EVT-24): who gets what, once each, with one stable body, whatever is lost.
 import { describe, expect, it } from "vitest";
+import { runCron } from "../../src/cron.ts";
 import { commit } from "../../src/db/batch.ts";
 import { webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { fanOutEvents, fanOutSlice } from "../../src/webhooks/fan-out.ts";
-import { fanOutJob, wakeEndpoints } from "../../src/webhooks/sweep.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { createWorld, env, expectStatus, type Json } from "../support/world.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
@@ -71,17 +71,24 @@ describe("an event is queued", () => {
     expect(rows).toHaveLength(5);
   });
 
-  it("by the minute's job alone, where every message of a queue was lost", async () => {
+  it("by the minute's trigger alone, where every message of every queue is lost, with a replay", async () => {
     const lost = { send: async () => undefined, sendBatch: async () => undefined } as never;
     const alone = await createWorld({ OUTBOX_QUEUE: lost, WEBHOOK_QUEUE: lost, JOB_QUEUE: lost });
     const there = await receiver();
     const made = await endpoint(alone, there.url, { event_types: ["agent.registered"] });
     await anEvent(alone);
-    await alone.run(fanOutJob);
+    const minute = () =>
+      alone.serve(() =>
+        runCron({ cron: "* * * * *" } as ScheduledController, { ...alone.deps.env, DB: alone.meter.d1 }),
+      );
     expect(await there.received()).toEqual([]);
-    await alone.run(wakeEndpoints);
+    await minute();
     await expect.poll(there.received, { timeout: 10_000 }).toHaveLength(1);
     await expect.poll(async () => (await deliveriesOf(alone, made))[0]?.status).toBe("delivered");
+    const since = new Date(alone.now() - 60_000).toISOString();
+    expectStatus(await alone.call("POST", `/v1/webhooks/${made.webhook_id}/replay`, { body: { since } }), 200);
+    await minute();
+    await expect.poll(there.received, { timeout: 10_000 }).toHaveLength(2);
   });
 
   it("in slices, where an account has many endpoints and events", async () => {

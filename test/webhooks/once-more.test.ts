@@ -242,4 +242,13 @@ describe("POST …/replay", () => {
     expect(await of(firstId("evt", world.now() - 31 * DAY_MS))).toEqual([410, "cursor_expired", undefined]);
     expectStatus(await replay(made, new Date(world.now() - 90 * DAY_MS).toISOString()), 200);
   });
+
+  it("ends where its endpoint is disabled meanwhile, and queues nothing", async () => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    expectStatus(await replay(made, new Date(world.now() - 60_000).toISOString()), 200);
+    expectStatus(await world.call("PATCH", pathOf(made), { body: { status: "disabled" } }), 200);
+    await world.run(replayJob);
+    expect(await deliveriesOf(world, made)).toEqual([]);
+    expect(await world.run(replayJob)).toBe(0);
+  });
 });

@@ -1,7 +1,7 @@
 // What a name's addresses are is judged before each delivery, where a resolver is configured (EVT-21). The resolver is a real HTTP server on
 // loopback that answers as DNS-over-HTTPS does; no delivery leaves the machine, because each of these is refused.
 import { describe, expect, it } from "vitest";
-import { judgeReceiver } from "../../src/webhooks/resolve.ts";
+import { checkResolver, judgeReceiver } from "../../src/webhooks/resolve.ts";
 import { withVars } from "../support/variants.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
 
@@ -38,17 +38,30 @@ describe("a name", () => {
 
   it.each([
     ["no JSON", "<html>"],
-    ["an answer without addresses", "{}"],
+    ["an answer without a status", "{}"],
     ["an array", "[]"],
     ["null", "null"],
-  ])("of which the resolver says %s is not resolved", async (_what, body) => {
-    expect(await judgeReceiver(await resolving(body), "https://hooks.example.com/in")).toBe("name_not_resolved");
+  ])("of which the resolver says %s is not judged", async (_what, body) => {
+    const judged = judgeReceiver(await resolving(body), "https://hooks.example.com/in");
+    await expect(judged).rejects.toThrow("the resolver of WEBHOOK_RESOLVER fails");
   });
+});
 
-  it("of which no resolver answers is not resolved", async () => {
-    const env = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: "http://127.0.0.1:1/" }).deps.env;
-    expect(await judgeReceiver(env, "https://hooks.example.com/in")).toBe("name_not_resolved");
-  });
+it("a resolver that does not answer is no failure of the receiver: nothing is sent, counted or lost", async () => {
+  const deaf = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: "http://127.0.0.1:1/" });
+  const made = await endpoint(deaf, "https://hooks.example.com/in", { event_types: ["agent.registered"] });
+  await anEvent(world);
+  await expect(settle(deaf, made)).rejects.toThrow("the resolver of WEBHOOK_RESOLVER fails");
+  expect((await deliveriesOf(world, made))[0]).toMatchObject({ status: "pending", attempts: [] });
+  expect((await world.call("GET", `/v1/webhooks/${made.webhook_id}`)).body.failing_since).toBe(null);
+});
+
+it.each([
+  [{ WEBHOOK_RESOLVER: "dns" }, "WEBHOOK_RESOLVER is neither"],
+  [{ WEBHOOK_RESOLVER: "http://resolver.example.com/" }, "WEBHOOK_RESOLVER is neither"],
+  [{ WEBHOOK_LOOPBACK: "yes" }, "WEBHOOK_LOOPBACK is neither"],
+])("a configuration of %j is refused", (vars, message) => {
+  expect(() => checkResolver({ ...world.deps.env, ...vars })).toThrow(message);
 });
 
 it("whose answer has changed since its creation gets nothing", async () => {

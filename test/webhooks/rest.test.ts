@@ -1,5 +1,5 @@
 // An endpoint that fails rests, its object is called again by its alarm, and no other endpoint notices (EVT-25, EVT-27).
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -79,4 +79,19 @@ it("more than one invocation may send is delivered by several", { timeout: 60_00
   await expect.poll(async () => (await there.received()).length, { timeout: 50_000, interval: 500 }).toBe(count + 1);
   const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
   expect(new Set(ids).size).toBe(count + 1);
+});
+
+it("a disabled endpoint's object sleeps, and goes on when it is enabled", { timeout: 60_000 }, async () => {
+  const there = await receiver({ status: 410 }, { status: 200 });
+  const made = await endpoint(world, there.url, registered);
+  await anEvent(world);
+  const path = `/v1/webhooks/${made.webhook_id}`;
+  const status = async () => expectStatus(await world.call("GET", path), 200).status;
+  await expect.poll(status, { timeout: 15_000 }).toBe("disabled");
+  // Behind the instant of its next attempt.
+  await scheduler.wait(7_000);
+  const stub = env.WEBHOOKS.get(env.WEBHOOKS.idFromName(made.webhook_id));
+  expect(await runInDurableObject(stub, (_object, state) => state.storage.getAlarm())).toBe(null);
+  expectStatus(await world.call("PATCH", path, { body: { status: "enabled" } }), 200);
+  await expect.poll(there.received, { timeout: 15_000 }).toHaveLength(2);
 });
