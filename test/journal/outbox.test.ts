@@ -92,11 +92,12 @@ describe("messages of one batch", () => {
   it.each([
     ["the delivery of events", 1, { acknowledged: [], retried: [0, 1, 2] }],
     ["the list of events", 2, { acknowledged: [], retried: [0, 1, 2] }],
-    ["the hashing of one log", 3, { acknowledged: [1, 2], retried: [0] }],
+    ["the fan-out to webhooks", 3, { acknowledged: [], retried: [0, 1, 2] }],
+    ["the hashing of one log", 4, { acknowledged: [1, 2], retried: [0] }],
   ])("are tried again where %s fails that they ask for, and no others", async (_what, trip, outcome) => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const [broken, sound] = [await createWorld(), await createWorld()];
-    // The first trips are begun in this order: of the events, of their list, and of each log.
+    // The first trips are begun in this order: of the events, of their list, of the fan-out, and of each log.
     world.meter.beforeBatch(trip, () => Promise.reject(new Error("the database is not reachable")));
     const messages = [asking(broken.platformId), asking(sound.platformId), { kind: "hand_on_events" }];
     expect(await deliver(world, queue, messages)).toEqual(outcome);
