@@ -30,7 +30,7 @@ const ROWS = {
 };
 /**
  * Cases that are played elsewhere: in test/markets/waiting-consequences.test.ts, test/markets/delayed-wallets.test.ts and
- * test/follower/wallets.test.ts, which have chains of their own, in event-list.test.ts, in test/webhooks/fan-out.test.ts and once-more.test.ts, and below.
+ * test/follower/wallets.test.ts, which have chains of their own, in event-list.test.ts, in test/webhooks/fan-out.test.ts, and below.
  */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "authorizeMarkets: the registrar has no gas",
@@ -48,8 +48,6 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   "hand_on_events: there are new events",
   "prune_events: events are older than 30 days",
   "fan_out_events: an endpoint selects a new event",
-  "replay_events: events are behind its place",
-  "prune_deliveries: deliveries are older than 30 days",
 ]);
 
 const CASES = Object.entries(ROWS).flatMap(([name, rows]) =>

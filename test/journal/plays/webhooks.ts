@@ -1,12 +1,13 @@
 // Plays of webhook endpoints. They select test events alone, which are queued as they are made, so that the cases of others queue nothing for them;
 // their objects sleep, and what these would do is done by the play.
 import { eq } from "drizzle-orm";
-import { webhookEndpoints } from "../../../src/db/tables/webhooks.ts";
+import { webhookDeliveries, webhookEndpoints } from "../../../src/db/tables/webhooks.ts";
 import { deliverDue } from "../../../src/webhooks/deliver.ts";
-import { fanOutJob, resealSecrets, wakeEndpoints } from "../../../src/webhooks/sweep.ts";
+import { replayJob } from "../../../src/webhooks/replay.ts";
+import { fanOutJob, pruneDeliveries, resealSecrets, wakeEndpoints } from "../../../src/webhooks/sweep.ts";
 import type { Behaviour } from "../../support/receiver.ts";
 import { withVars } from "../../support/variants.ts";
-import type { Json, World } from "../../support/world.ts";
+import { createWorld, type Json, type World } from "../../support/world.ts";
 import { receiver } from "../../webhooks/support.ts";
 import { DAY, MINUTE, must, type Play, type Plays, store } from "./stage.ts";
 
@@ -125,6 +126,33 @@ export const WEBHOOK_PLAYS: Plays = {
     "deliveries are due: it wakes their endpoints": ofAccount(
       async (world) => test(world, await endpoint(world)),
       (world) => world.run(wakeEndpoints),
+    ),
+  },
+  replay_events: {
+    // Of an account of its own: the endpoint gets the events of cases that follow.
+    "events are behind its place": async ({ world }) => {
+      const own = await createWorld();
+      await own.draft("CONSUMER");
+      const path = await endpoint(own, undefined, ["agent.registered"]);
+      const body = { since: new Date(own.now() - DAY).toISOString() };
+      await must(200, quiet(own).call("POST", `${path}/replay`, { body }));
+      return async () => {
+        await quiet(world).run(replayJob);
+        return { account: [own.platformId] };
+      };
+    },
+  },
+  prune_deliveries: {
+    "deliveries are older than 30 days": ofAccount(
+      async (world) => {
+        // The world's clock has gone on since the cases before.
+        await world.run(pruneDeliveries);
+        const path = await waiting(world, {});
+        await deliver(world, path);
+        const own = eq(webhookDeliveries.webhookId, idOf(path));
+        await store(world, (db) => db.update(webhookDeliveries).set({ deliveryId: "dlv_000" }).where(own));
+      },
+      (world) => world.run(pruneDeliveries),
     ),
   },
   reseal_webhook_secrets: {
