@@ -66,6 +66,8 @@ export const ANSWER_READ_MAX_BYTES = 64 * 1024;
 export const ANSWER_KEPT_MAX_BYTES = 1_024;
 /** An endpoint that has failed for so long is disabled. */
 export const WEBHOOK_FAILING_DAYS_MAX = 5;
+/** Replays of one endpoint that may be asked for in 24 hours. */
+export const REPLAYS_A_DAY = 10;
 /** Attempts that the log of one delivery keeps. */
 export const ATTEMPTS_KEPT = 20;
 export const DELIVERY_RETENTION_DAYS = 30;

@@ -10,7 +10,7 @@ export type EventLag = { readonly waiting: number; readonly oldestAt: number | n
 const FOLLOWED = sql`min(${markOf("all")}, ${markOf("webhooks")})`;
 
 /** By numbers, which a batch that is refused leaves none of. */
-export const findEventLag = (db: Database): Read<EventLag> =>
+export const findEventLag = (db: Database, now: number): Read<EventLag> =>
   read(
     db
       .select({
@@ -22,7 +22,7 @@ export const findEventLag = (db: Database): Read<EventLag> =>
       .from(sql`(select 1)`),
     ([row]) => ({
       waiting: Math.max(0, row?.waiting ?? 0),
-      // Its own instant may be of a sandbox's clock.
-      oldestAt: row?.oldest == null ? null : instantOfId("evt", row.oldest),
+      // By the clock that ruled its change: of a sandbox that runs ahead it counts as written just now.
+      oldestAt: row?.oldest == null ? null : Math.min(instantOfId("evt", row.oldest) ?? now, now),
     }),
   );

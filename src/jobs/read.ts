@@ -15,7 +15,7 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
     rows: listJobs(db),
     standings: findStandings(db, names),
     places: findPlaces(db, names),
-    lag: findEventLag(db),
+    lag: findEventLag(db, deps.clock.now()),
   });
   return {
     data: rows.map(toView),

@@ -22,8 +22,6 @@ const DROPPED_AT_ONCE = 500;
 /** The endpoint and what is claimed, read in the trip that records the outcomes of the claim before. */
 export type Claim = { readonly endpoint: EndpointRow | null; readonly claimed: QueuedRow[] };
 
-const isFailing = (endpoint: EndpointRow | null): boolean => endpoint !== null && endpoint.failingSince !== null;
-
 export async function claim(deps: Deps, webhookId: string, failing: boolean, before: readonly Statement[] = []) {
   const { db } = deps;
   const now = deps.clock.now();
@@ -59,12 +57,12 @@ export async function deliverDue(
     const outcomes = await attemptAll(deps, endpoint, claimed);
     const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
     const { statements, disable } = judge(deps, endpoint, outcomes, taken);
-    failing = taken < outcomes.length;
+    failing = taken === 0;
     if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
       await commit(deps.db, statements);
       if (disable === null) break;
-      await disableFailing(deps, endpoint, disable);
-      return (await claimable(deps, webhookId)) ? await nextAt(deps, webhookId) : null;
+      if (await disableFailing(deps, endpoint, disable)) return null;
+      break;
     }
     left = statements;
   }
@@ -73,10 +71,6 @@ export async function deliverDue(
 
 const nextAt = async ({ db }: Deps, webhookId: string): Promise<number | null> =>
   (await readBatch(db, { at: findNextAt(db, webhookId) })).at;
-
-/** False where it is disabled: its owner may have changed it beside the failure that was to disable it. */
-const claimable = async ({ db }: Deps, webhookId: string): Promise<boolean> =>
-  (await readBatch(db, { endpoint: findById(db, webhookId) })).endpoint?.status === "enabled";
 
 /** Of an endpoint that was deleted with deliveries waiting. */
 async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
@@ -144,7 +138,7 @@ function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Ou
   ];
   if (outcomes.some(({ attempt }) => attempt.status === GONE)) return { statements, disable: "gone" as const };
   if (taken > 0) {
-    const over = isFailing(endpoint) ? [noteFailing(db, webhookId, null)] : [];
+    const over = failingSince === null ? [] : [noteFailing(db, webhookId, null)];
     return { statements: [...statements, ...over], disable: null };
   }
   if (failingSince === null)

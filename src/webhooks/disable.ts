@@ -9,12 +9,17 @@ import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { findAddressee, updateEndpoint } from "./store.ts";
 
-export async function disableFailing(deps: Deps, endpoint: EndpointRow, cause: Exclude<DisabledCause, "owner">) {
+/** False where its owner has changed it meanwhile: the next failure decides again. */
+export async function disableFailing(
+  deps: Deps,
+  endpoint: EndpointRow,
+  cause: Exclude<DisabledCause, "owner">,
+): Promise<boolean> {
   const { db, clock } = deps;
   const { webhookId, environment, platformId, updatedAt } = endpoint;
   const now = clock.now();
   const { platform } = await readBatch(db, { platform: findAddressee(db, platformId) });
-  if (platform === null) return;
+  if (platform === null) return false;
   try {
     await commitAll(deps, [
       ...updateEndpoint(db, endpoint, {
@@ -34,8 +39,9 @@ export async function disableFailing(deps: Deps, endpoint: EndpointRow, cause: E
         data: { environment, webhookId, host: new URL(endpoint.url).host, cause },
       }),
     ]);
+    return true;
   } catch (thrown) {
-    // Its owner has changed it meanwhile: the next failure decides again.
-    if (!(thrown instanceof Conflict)) throw thrown;
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
   }
 }

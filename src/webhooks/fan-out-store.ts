@@ -10,9 +10,7 @@ const MARK = markOf("webhooks");
 
 export const findFresh = (db: Database, limit: number) => ({
   mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
-  fresh: readAll(
-    db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit),
-  ) as Read<EventRow[]>,
+  fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
 });
 
 /** Enabled endpoints of the owners of events. */

@@ -3,8 +3,10 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
+import { withFurther } from "../core/daily.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { instantOfId } from "../core/ids.ts";
+import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { commit, present, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
@@ -25,7 +27,12 @@ import {
   moveReplay,
 } from "./replay-store.ts";
 import type { ReplayInput, ReplayView } from "./schema.ts";
-import { findById } from "./store.ts";
+import { findById, noteReplay } from "./store.ts";
+
+const BOUND = {
+  most: REPLAYS_A_DAY,
+  message: `An endpoint's events are replayed ${REPLAYS_A_DAY} times in 24 hours.`,
+};
 
 type Since = ReplayInput["since"];
 
@@ -76,8 +83,12 @@ export async function replayEvents(
   if (fault !== null) throw validationError([fault]);
   if (after === null) throw new ServiceError("cursor_expired");
   requireEnabled(own);
+  const asked = withFurther(own.replays, 1, now, BOUND);
   const view = { webhook_id: webhookId, since: "id" in since ? since.id : toIso(since.at), asked_at: toIso(now) };
-  await call.commit([beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })], view);
+  await call.commit(
+    [...noteReplay(db, own, asked), beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })],
+    view,
+  );
   call.background(startReplay(deps, webhookId));
   return view;
 }

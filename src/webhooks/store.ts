@@ -43,13 +43,13 @@ export const countEndpoints = (db: Database, tenant: Tenant): Read<number> =>
   read(db.select({ count: countOf(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
 
 /** Fails (Conflict) where the account has as many as it may. It gets the events that are written from here on. */
-export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter">): Statement[] =>
+export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter" | "replays">): Statement[] =>
   mustChange(
     db,
     db.insert(endpoints).select(
       sql`select ${row.webhookId}, ${row.platformId}, ${row.environment}, ${row.url}, ${JSON.stringify(row.eventTypes)}, ${row.description},
         ${row.status}, ${row.disabledCause}, ${row.secret}, ${row.sealKey}, ${row.previousSecret}, ${row.previousUntil}, ${row.failingSince},
-        coalesce((select max(seq) from ${events}), 0), ${row.createdAt}, ${row.updatedAt}
+        coalesce((select max(seq) from ${events}), 0), null, ${row.createdAt}, ${row.updatedAt}
         where ${countOf(row)} < ${WEBHOOKS_MAX}`,
     ),
   );
@@ -79,6 +79,21 @@ export const deleteEndpointsOf = (db: Database, platformId: string): Statement =
 /** When its failures began, or that they are over. */
 export const noteFailing = (db: Database, webhookId: string, failingSince: number | null): Statement =>
   db.update(endpoints).set({ failingSince }).where(eq(endpoints.webhookId, webhookId));
+
+/** Fails (Conflict) where another replay was asked for meanwhile. */
+export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, asked: readonly number[]): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(endpoints)
+      .set({ replays: asked })
+      .where(
+        and(
+          eq(endpoints.webhookId, webhookId),
+          sql`${endpoints.replays} is ${replays === null ? null : JSON.stringify(replays)}`,
+        ),
+      ),
+  );
 
 /** As a condition of a write. */
 export const isEnabled = (webhookId: string): SQL =>

@@ -5,7 +5,7 @@ import type { EndpointRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import type { ListedDelivery } from "./log-store.ts";
 import type { DeliveryView, NewWebhookView, WebhookView } from "./schema.ts";
 
-type Shown = Omit<EndpointRow, "eventsAfter">;
+type Shown = Omit<EndpointRow, "eventsAfter" | "replays">;
 
 /** `now`: real time, by which a previous secret ends. */
 export const toWebhookView = (row: Shown, now: number): WebhookView => ({

@@ -251,4 +251,18 @@ describe("POST …/replay", () => {
     expect(await deliveriesOf(world, made)).toEqual([]);
     expect(await world.run(replayJob)).toBe(0);
   });
+
+  it("is asked for ten times in 24 hours, of many at once too", async () => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    const since = new Date(world.now() - 1_000).toISOString();
+    const answers = [];
+    for (let n = 0; n < 4; n++)
+      answers.push(...(await Promise.all([1, 2, 3].map(() => replay(made, since)))).map(({ status }) => status));
+    expect(answers.filter((status) => status === 200)).toHaveLength(10);
+    expect(answers.filter((status) => status === 429)).toHaveLength(2);
+    const refused = await replay(made, since);
+    expect([refused.body.code, Number(refused.headers.get("retry-after")) > 86_000]).toEqual(["rate_limited", true]);
+    world.advance(DAY_MS + 1_000);
+    expectStatus(await replay(made, since), 200);
+  });
 });

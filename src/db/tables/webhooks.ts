@@ -24,6 +24,8 @@ export const webhookEndpoints = sqliteTable(
     failingSince: integer(),
     /** The number of the last event before it was made: it gets those behind. */
     eventsAfter: integer().notNull(),
+    /** When replays were asked for in the last 24 hours; null before the first. */
+    replays: text({ mode: "json" }).$type<readonly number[]>(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
   },

@@ -79,7 +79,7 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "always",
       states: [],
-      tables: ["webhook_replays"],
+      tables: ["webhook_endpoints", "webhook_replays"],
       activity: { none: "the same events go to the same endpoint" },
       ...UNSEEN,
     },
@@ -127,6 +127,14 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
   ],
 };
 
+const DISABLED = {
+  ...UNSEEN,
+  states: ["webhook enabled → disabled"],
+  tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
+  activity: ["webhook.disabled"],
+  mails: ["customer.webhook_disabled"],
+} as const;
+
 /** What the object of an endpoint does when it is woken. */
 export const WEBHOOK_MESSAGES = {
   deliver: [
@@ -144,30 +152,8 @@ export const WEBHOOK_MESSAGES = {
       activity: BY_ITSELF,
       ...UNSEEN,
     },
-    {
-      when: "the receiver is gone",
-      states: ["webhook enabled → disabled"],
-      tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
-      activity: ["webhook.disabled"],
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      alerts: [],
-      mails: ["customer.webhook_disabled"],
-    },
-    {
-      when: "the receiver has failed for five days",
-      states: ["webhook enabled → disabled"],
-      tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
-      activity: ["webhook.disabled"],
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      alerts: [],
-      mails: ["customer.webhook_disabled"],
-    },
+    { when: "the receiver is gone", ...DISABLED },
+    { when: "the receiver has failed for five days", ...DISABLED },
     {
       when: "its endpoint was deleted",
       states: [],

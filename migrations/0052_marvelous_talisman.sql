@@ -25,6 +25,7 @@ CREATE TABLE `webhook_endpoints` (
 	`previous_until` integer,
 	`failing_since` integer,
 	`events_after` integer NOT NULL,
+	`replays` text,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL
 ) WITHOUT ROWID;
@@ -52,5 +53,6 @@ CREATE TABLE `webhook_replays` (
 	`to_seq` integer NOT NULL,
 	`asked_at` integer NOT NULL
 ) WITHOUT ROWID;
+
 --> statement-breakpoint
 INSERT INTO `outbox` (`name`, `seq`) SELECT 'webhooks', seq FROM (SELECT max(`seq`) AS seq FROM `events`) WHERE seq IS NOT NULL;
