@@ -123,13 +123,16 @@ describe("a database of the first version", () => {
     ]);
   });
 
-  it("numbers its events in their order, and delivers those that were not", async () => {
+  it("numbers its events in their order, and delivers those that were not, to receivers of before webhooks", async () => {
     expect(await rows("select seq, id from events order by seq")).toEqual([
       { seq: 1, id: "evt_1" },
       { seq: 2, id: "evt_2" },
       { seq: 3, id: "evt_3" },
     ]);
-    expect(await rows("select * from outbox")).toEqual([{ name: "all", seq: 1 }]);
+    expect(await rows("select * from outbox order by name")).toEqual([
+      { name: "all", seq: 1 },
+      { name: "webhooks", seq: 3 },
+    ]);
   });
 
   it("numbers the activity of each platform in its order, and has it hashed within a day", async () => {

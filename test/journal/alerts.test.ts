@@ -193,4 +193,10 @@ describe("messages whose last attempt failed", () => {
       ["dead_letter", "agent-accountability-chain provision_market", 2],
     ]);
   });
+
+  it("of webhooks too: the minute's trigger delivers what they told of", async () => {
+    const message = { kind: "deliver", webhookId: "whe_1" };
+    await deliver(world, "agent-accountability-webhooks-dead", [message, message]);
+    expect(await list()).toMatchObject([{ subject: "agent-accountability-webhooks deliver", seen: 2 }]);
+  });
 });

@@ -25,7 +25,10 @@ export type KillableWorker = {
   readonly freeze: () => Promise<void>;
   readonly thaw: () => void;
   readonly kill: () => Promise<void>;
-  /** On the state that is there. */
+  /**
+   * On the state that is there. The queue of a local runtime dies with it, and a job whose parts are lost begins anew after five minutes
+   * (JOB-5), which pass at once here.
+   */
   readonly start: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** A call of the platform; throws where it is answered otherwise. */
@@ -37,6 +40,7 @@ export type KillableWorker = {
 
 /** A signal arrives a little later than it is sent. */
 const SIGNAL_MS = 4;
+const STALLED_MS = 300_000;
 
 export async function startKillable(): Promise<KillableWorker> {
   const dir = mkdtempSync(join(tmpdir(), "killable-"));
@@ -53,6 +57,8 @@ export async function startKillable(): Promise<KillableWorker> {
   let worker: Group;
   let runtime = 0;
   const start = async () => {
+    using database = databaseWith(dir, "d1", "jobs");
+    database.prepare("update jobs set progressed_at = progressed_at - ? where pending > 0").run(STALLED_MS);
     worker = await startWorker({ ...space, port, networks, echo: () => undefined });
     runtime = runtimeBelow(worker.pid, port);
   };

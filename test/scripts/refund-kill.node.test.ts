@@ -29,7 +29,6 @@ import { isWritten, type KillableWorker, slowDown, startKillable } from "./killa
 
 const START_MS = 240_000;
 const ENDS_WITHIN_MS = 120_000;
-const FIVE_MINUTES_MS = 300_000;
 /** So long the queues take to work what a trigger has found. */
 const WORKED_MS = 3_000;
 /** When the jobs are asked again: a network rests for a while that has not answered in time. */
@@ -137,12 +136,6 @@ async function kill(one: Purchase, freeze: Freeze, act: () => Promise<unknown>):
   return left;
 }
 
-/** The queue of a local runtime dies with it: a job whose parts are lost begins anew after five minutes (JOB-5), which pass at once here. */
-async function restart(): Promise<void> {
-  rows(worker, "update jobs set progressed_at = progressed_at - ? where pending > 0", FIVE_MINUTES_MS);
-  await worker.start();
-}
-
 // ---- An award ---------------------------------------------------------------------------------------------------------
 
 type Killed = {
@@ -226,7 +219,7 @@ describe("an award, when the runtime is killed", { timeout: START_MS + ENDS_WITH
       await toArbiter(worker, one);
       await before?.();
       expect(await kill(one, freeze, () => award(worker, one))).toMatchObject(left);
-      await restart();
+      await worker.start();
       await after?.();
       await expectPaid(one, [AWARD], ["dispute.updated paid 5.00"]);
     });
@@ -249,7 +242,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
       await minute(worker);
     });
     expect(left).toMatchObject({ ...first, paid: [FIRST], waiting: [], received: FIRST });
-    await restart();
+    await worker.start();
     await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
   });
 
@@ -260,7 +253,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
     const owed = { ...UNPAID, owed: FIRST + SECOND, ...partOf(FIRST) };
     expect(left).toMatchObject({ ...owed, paid: [FIRST], received: FIRST });
     await deposit(worker, one, BigInt(DEPOSIT));
-    await restart();
+    await worker.start();
     await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
   });
 });
@@ -289,7 +282,7 @@ describe("a refund of the provider's own, when the runtime is killed", { timeout
         await fireCron(worker.baseUrl);
       };
       expect(await kill(one, freeze, act)).toMatchObject(left);
-      await restart();
+      await worker.start();
       await expectEnd(one, {
         ...{ ...AT_REST, refund: "done", refunds: 1, paid_out: 0, paid: [], received: DISPUTED, payouts: [] },
         ...{ held: one.held, sum: one.held, told: [FILED, RESOLVED, "dispute.updated paid 0.00"] },

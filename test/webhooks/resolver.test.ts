@@ -1,8 +1,15 @@
 // What a name's addresses are is judged before each delivery, where a resolver is configured (EVT-21). The resolver is a real HTTP server on
 // loopback that answers as DNS-over-HTTPS does; no delivery leaves the machine, because each of these is refused.
+
+import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import { newId } from "../../src/core/ids.ts";
+import { commit } from "../../src/db/batch.ts";
+import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
+import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { checkResolver, judgeReceiver } from "../../src/webhooks/resolve.ts";
 import { withVars } from "../support/variants.ts";
+import { HOSTILE } from "./hostile.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
 
 const world = await asleep();
@@ -45,6 +52,33 @@ describe("a name", () => {
     const judged = judgeReceiver(await resolving(body), "https://hooks.example.com/in");
     await expect(judged).rejects.toThrow("the resolver of WEBHOOK_RESOLVER fails");
   });
+});
+
+it("an address of an earlier version's rules is refused before a delivery, whatever its name answers", async () => {
+  const there = await receiver();
+  await there.answerGet(answer("93.184.216.34").body);
+  const deployed = withVars(world, {
+    WEBHOOK_LOOPBACK: "off",
+    WEBHOOK_RESOLVER: there.url,
+    ISSUER: "https://issuer.example",
+  });
+  const made = await endpoint(deployed, "https://hooks.example.com/in", { event_types: ["agent.registered"] });
+  const { db } = world.deps;
+  for (const [n, url] of HOSTILE.entries()) {
+    await db.update(webhookEndpoints).set({ url }).where(eq(webhookEndpoints.webhookId, made.webhook_id));
+    const now = Date.now();
+    const one = {
+      deliveryId: newId("dlv", now),
+      eventId: newId("evt", now),
+      eventType: "agent.registered",
+      body: "{}",
+    };
+    await commit(db, queueDeliveries(db, [{ ...one, webhookId: made.webhook_id, nextAt: now }]));
+    await settle(deployed, made);
+    const [last] = await deliveriesOf(world, made, "?limit=1");
+    const [attempt] = last.attempts;
+    expect([n, url, attempt?.error, attempt?.status_code]).toEqual([n, url, "address_refused", null]);
+  }
 });
 
 it("a resolver that does not answer is no failure of the receiver: nothing is sent, counted or lost", async () => {
