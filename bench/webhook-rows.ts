@@ -92,7 +92,7 @@ export async function leaveEndpoints(play: Play, count: number): Promise<void> {
     {
       sql: `insert into webhook_endpoints with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?)
         select 'whe_own_' || printf('%03d', n), ?, environment, url, event_types, description || ' ' || n, status, disabled_cause, secret, seal_key,
-          previous_secret, previous_until, failing_since, events_after, created_at, updated_at
+          previous_secret, previous_until, failing_since, events_after, replays, created_at, updated_at
         from numbers, webhook_endpoints where webhook_id = ?`,
       params: [count, own, webhookId],
     },

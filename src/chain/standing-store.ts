@@ -1,36 +1,44 @@
 // Store of what closes networks to new intents (PAY-24).
 import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
-import { type FollowerRow, followers, networkStandings } from "../db/tables/chain.ts";
+import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { followers, networkStandings } from "../db/tables/chain.ts";
 import type { NetworkStanding } from "./standing.ts";
 
 /** Of each network, also of one that nobody has read or looked at. */
-export function findStandings(db: Database, networks: readonly string[]): Read<NetworkStanding[]> {
-  const named = sql`(select value as network from json_each(${JSON.stringify(networks)})) as named`;
-  const column = <T>(value: SQL, name: string): SQL.Aliased<T> => sql<T>`${value}`.as(name);
-  const query = db
-    .select({
-      network: column<string>(sql`named.network`, "network"),
-      readThrough: column<number>(sql`coalesce(${followers.readThrough}, 0)`, "read_through"),
-      paused: column<number>(sql`coalesce(${followers.paused}, 0)`, "paused"),
-      sentAt: column<number>(sql`coalesce(${networkStandings.sentAt}, 0)`, "sent_at"),
-      behindSince: column<number | null>(sql`${networkStandings.behindSince}`, "behind_since"),
-      lowGasUntil: column<number>(sql`coalesce(${networkStandings.lowGasUntil}, 0)`, "low_gas_until"),
-    })
-    .from(named)
-    .leftJoin(followers, sql`${followers.network} = named.network`)
-    .leftJoin(networkStandings, sql`${networkStandings.network} = named.network`);
-  return read(query, (rows) => rows.map((row) => ({ ...row, paused: row.paused !== 0 })));
-}
+export const findStandings = (db: Database, networks: readonly string[]): Read<NetworkStanding[]> =>
+  read(db.select(STANDING).from(ofNetworks(networks)), (rows) => rows.map(toStanding));
 
-export type PlaceRead = Pick<FollowerRow, "network" | "headBlock" | "bookedBlock">;
+/** `headBlock`, `bookedBlock`: how far its follower is; null where it was never read. */
+export type Followed = NetworkStanding & { readonly headBlock: number | null; readonly bookedBlock: number | null };
 
-/** How far the followers of networks are. */
-export const findPlaces = (db: Database, networks: readonly string[]): Read<PlaceRead[]> => {
-  const { network, headBlock, bookedBlock } = followers;
-  const query = db.select({ network, headBlock, bookedBlock }).from(followers);
-  return readAll(query.where(sql`${network} in (select value from json_each(${JSON.stringify(networks)}))`));
+/** Likewise, with the place of the follower. */
+export const findFollowed = (db: Database, networks: readonly string[]): Read<Followed[]> =>
+  read(db.select({ ...STANDING, ...PLACE }).from(ofNetworks(networks)), (rows) => rows.map(toStanding));
+
+const column = <T>(value: SQL, name: string): SQL.Aliased<T> => sql<T>`${value}`.as(name);
+const STANDING = {
+  network: column<string>(sql`named.network`, "network"),
+  readThrough: column<number>(sql`coalesce(${followers.readThrough}, 0)`, "read_through"),
+  paused: column<number>(sql`coalesce(${followers.paused}, 0)`, "paused"),
+  sentAt: column<number>(sql`coalesce(${networkStandings.sentAt}, 0)`, "sent_at"),
+  behindSince: column<number | null>(sql`${networkStandings.behindSince}`, "behind_since"),
+  lowGasUntil: column<number>(sql`coalesce(${networkStandings.lowGasUntil}, 0)`, "low_gas_until"),
 };
+const PLACE = {
+  headBlock: column<number | null>(sql`${followers.headBlock}`, "head_block"),
+  bookedBlock: column<number | null>(sql`${followers.bookedBlock}`, "booked_block"),
+};
+
+/** By `values`, whose rows count as none read. */
+const ofNetworks = (networks: readonly string[]): SQL => {
+  const rows = networks.map((network) => sql`(${network})`);
+  const named = rows.length === 0 ? sql`select null as column1 where false` : sql`values ${sql.join(rows, sql`, `)}`;
+  return sql`(select column1 as network from (${named})) as named
+    left join ${followers} on ${followers.network} = named.network
+    left join ${networkStandings} on ${networkStandings.network} = named.network`;
+};
+
+const toStanding = <R extends { readonly paused: number }>(row: R) => ({ ...row, paused: row.paused !== 0 });
 
 /** The follower was found behind, and is sent off. */
 export const noteSent = (db: Database, network: string, now: number): Statement =>

@@ -1,7 +1,7 @@
 // Lists the latest run of each job, for operators (JOB-6).
 import type { OperatorCall } from "../call.ts";
-import { closureOf, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
-import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-store.ts";
+import { closureOf, lagSeconds } from "../chain/standing.ts";
+import { type Followed, findFollowed } from "../chain/standing-store.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
@@ -11,15 +11,14 @@ import { listJobs } from "./store.ts";
 
 export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobListView> {
   const names = deps.config.networks.map(({ network }) => network);
-  const { rows, standings, places, lag } = await read({
+  const { rows, followed, lag } = await read({
     rows: listJobs(db),
-    standings: findStandings(db, names),
-    places: findPlaces(db, names),
+    followed: findFollowed(db, names),
     lag: findEventLag(db, deps.clock.now()),
   });
   return {
     data: rows.map(toView),
-    networks: standings.map((one) => followedView(one, places, Date.now())),
+    networks: followed.map((one) => followedView(one, Date.now())),
     events: {
       waiting: lag.waiting,
       oldest_waiting_at: toIsoOrNull(lag.oldestAt),
@@ -35,17 +34,13 @@ const DELIVERING = "deliver_webhooks";
 const secondsSince = (at: number | null, now: number): number =>
   at === null ? 0 : Math.max(0, Math.floor((now - at) / SECOND_MS));
 
-function followedView(standing: NetworkStanding, places: readonly PlaceRead[], now: number): FollowedView {
-  const { network } = standing;
-  const place = places.find((one) => one.network === network);
-  return {
-    network,
-    lag_seconds: lagSeconds(standing, now),
-    head_block: place?.headBlock || null,
-    booked_block: place?.bookedBlock ?? null,
-    closed: closureOf(standing, now),
-  };
-}
+const followedView = (followed: Followed, now: number): FollowedView => ({
+  network: followed.network,
+  lag_seconds: lagSeconds(followed, now),
+  head_block: followed.headBlock || null,
+  booked_block: followed.bookedBlock,
+  closed: closureOf(followed, now),
+});
 
 const toView = (row: JobRow): JobView => ({
   name: row.name,

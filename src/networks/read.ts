@@ -11,8 +11,8 @@ import {
 } from "../chain/network-facts.ts";
 import { amountOn, caip2Of, leastGasOf, type Network } from "../chain/networks.ts";
 import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/roles.ts";
-import { closureOf, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
-import { findPlaces, findStandings, type PlaceRead } from "../chain/standing-store.ts";
+import { closureOf, lagSeconds } from "../chain/standing.ts";
+import { type Followed, findFollowed } from "../chain/standing-store.ts";
 import { toIso } from "../core/clock.ts";
 import { formatAmount } from "../core/money.ts";
 import { listingOf, toPage } from "../core/page.ts";
@@ -33,7 +33,7 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
   );
   const names = networks.map(({ network }) => network);
   // The caller is known before a node is asked.
-  const { standings, places } = await read({ standings: findStandings(db, names), places: findPlaces(db, names) });
+  const { followed } = await read({ followed: findFollowed(db, names) });
   const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
   const now = Date.now();
   const data = facts.map(({ network, ...seen }) => ({
@@ -41,7 +41,7 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
     caip2: caip2Of(network),
     configured: configuredOf(network),
     ...chainView(network, seen),
-    follower: followerView(network, standings, places, now),
+    follower: followerView(network, followed, now),
     faults: liveFaultsOf(network, seen, now),
   }));
   return { data, ...place, configuration_fault: deps.config.networksFault };
@@ -131,19 +131,13 @@ const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["e
   grant_delay_seconds: grantDelay,
 });
 
-function followerView(
-  { network }: Network,
-  standings: readonly NetworkStanding[],
-  places: readonly PlaceRead[],
-  now: number,
-): NetworkState["follower"] {
-  const standing = standings.find((one) => one.network === network);
-  const place = places.find((one) => one.network === network);
+function followerView({ network }: Network, followed: readonly Followed[], now: number): NetworkState["follower"] {
+  const one = followed.find((each) => each.network === network);
   return {
-    read_through: standing && standing.readThrough > 0 ? toIso(standing.readThrough) : null,
-    lag_seconds: standing ? lagSeconds(standing, now) : null,
-    head_block: place?.headBlock || null,
-    booked_block: place?.bookedBlock ?? null,
-    closed: standing ? closureOf(standing, now) : null,
+    read_through: one && one.readThrough > 0 ? toIso(one.readThrough) : null,
+    lag_seconds: one ? lagSeconds(one, now) : null,
+    head_block: one?.headBlock || null,
+    booked_block: one?.bookedBlock ?? null,
+    closed: one ? closureOf(one, now) : null,
   };
 }

@@ -3,12 +3,12 @@
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
 import { eachAtOnce } from "../core/parallel.ts";
-import { commit, readBatch, type Statement, written } from "../db/batch.ts";
+import { commit, type Read, type Reads, readBatch, type Statement, written } from "../db/batch.ts";
 import type { EndpointRow, QueuedRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
 import { type AttemptError, isTaken, post, unsent } from "./post.ts";
-import { claimDue, dropQueued, endQueued, findNextAt, putOff } from "./queue-store.ts";
+import { claimDue, claimFound, dropQueued, endQueued, findFree, findNextAt, putBack, putOff } from "./queue-store.ts";
 import { dropReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
 import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "./schedule.ts";
@@ -19,22 +19,47 @@ import { findById, noteFailing } from "./store.ts";
 export const LEASE_MS = 60 * SECOND_MS;
 const DROPPED_AT_ONCE = 500;
 
-/** The endpoint and what is claimed, read in the trip that records the outcomes of the claim before. */
-export type Claim = { readonly endpoint: EndpointRow | null; readonly claimed: QueuedRow[] };
+/** The endpoint, what is claimed, and what may be claimed next. */
+export type Claim = {
+  readonly endpoint: EndpointRow | null;
+  readonly claimed: readonly QueuedRow[];
+  readonly found: readonly QueuedRow[];
+};
 
-export async function claim(deps: Deps, webhookId: string, failing: boolean, before: readonly Statement[] = []) {
+type Before = {
+  /** The outcomes of the claim before, recorded in the same trip. */
+  readonly statements?: readonly Statement[];
+  /** What it found. Empty: what is due is found and claimed by one statement. */
+  readonly found?: readonly QueuedRow[];
+};
+
+export async function claim(deps: Deps, webhookId: string, failing: boolean, before: Before = {}): Promise<Claim> {
   const { db } = deps;
+  const { statements = [], found: candidates = [] } = before;
   const now = deps.clock.now();
+  const until = now + LEASE_MS;
   const limit = failing ? CLAIMED_WHILE_FAILING : CLAIMED_AT_ONCE;
-  const { endpoint, claimed } = await readBatch(db, {
-    ...Object.fromEntries(before.map((statement, n) => [`before ${n}`, written(statement)])),
+  const wanted = candidates.slice(0, limit);
+  const { endpoint, due, found, ...rest } = await readBatch(db, {
+    ...named("before", statements.map(written)),
     endpoint: findById(db, webhookId),
-    claimed: claimDue(db, webhookId, { now, until: now + LEASE_MS, limit }),
+    ...named(
+      "claim",
+      wanted.map((one) => claimFound(db, one, now, until)),
+    ),
+    ...(wanted.length === 0 && { due: claimDue(db, webhookId, { now, until, limit }) }),
+    found: findFree(db, webhookId, { now, limit: CLAIMED_AT_ONCE, after: wanted.at(-1) }),
   });
-  // SQLite returns them in no order.
-  const inOrder = claimed.sort((a, b) => a.nextAt - b.nextAt || (a.deliveryId < b.deliveryId ? -1 : 1));
-  return { endpoint, claimed: inOrder } satisfies Claim;
+  const own = wanted.filter((_, n) => (rest as Record<string, unknown>)[`claim ${n}`] === true);
+  // SQLite returns what it has changed in no order.
+  const claimed = [...(due ?? []), ...own.map((one) => ({ ...one, leaseUntil: until }))].sort(
+    (a, b) => a.nextAt - b.nextAt || (a.deliveryId < b.deliveryId ? -1 : 1),
+  );
+  return { endpoint, claimed, found };
 }
+
+const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
+  Object.fromEntries(reads.map((one, n) => [`${name} ${n}`, one]));
 
 /** Delivers in rounds until nothing is due, or `goesOn` says that the endpoint rests. */
 export async function deliverDue(
@@ -43,17 +68,28 @@ export async function deliverDue(
   goesOn: (round: { readonly taken: number; readonly tried: number }) => boolean,
 ): Promise<number | null> {
   let failing = true;
-  let left: readonly Statement[] = [];
+  let before: Before = {};
   for (;;) {
-    const { endpoint, claimed }: Claim = await claim(deps, webhookId, failing, left);
-    left = [];
+    const { endpoint, claimed, found }: Claim = await claim(deps, webhookId, failing, before);
+    const guessed = before.found !== undefined;
+    before = {};
     if (endpoint === null) {
       await dropLeft(deps, webhookId);
       return null;
     }
     // What waits of a disabled one waits for its owner, who wakes it.
-    if (endpoint.status !== "enabled") return null;
-    if (claimed.length === 0) break;
+    if (endpoint.status !== "enabled") {
+      await commit(
+        deps.db,
+        claimed.map((held) => putBack(deps.db, held)),
+      );
+      return null;
+    }
+    if (claimed.length === 0) {
+      if (!guessed) break;
+      // Others were faster: what is left is found anew.
+      continue;
+    }
     const outcomes = await attemptAll(deps, endpoint, claimed);
     const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
     const { statements, disable } = judge(deps, endpoint, outcomes, taken);
@@ -64,7 +100,7 @@ export async function deliverDue(
       if (await disableFailing(deps, endpoint, disable)) return null;
       break;
     }
-    left = statements;
+    before = found.length === 0 ? { statements } : { statements, found };
   }
   return nextAt(deps, webhookId);
 }

@@ -27,36 +27,82 @@ export const queueDeliveries = (db: Database, each: readonly NewDelivery[]): Sta
 
 // ---- Claiming ------------------------------------------------------------------------------------------------------------
 
-/** What is due and in nobody's hands, the longest due first, into the caller's hands until `until`. Of two callers each row goes to one. */
+/**
+ * What is due and in nobody's hands, the longest due first, into the caller's hands until `until`. Of two callers each row goes to one. The last of
+ * them is found first, and then all up to there: a list of places would be read once more.
+ */
 export const claimDue = (
   db: Database,
   webhookId: string,
   { now, until, limit }: { readonly now: number; readonly until: number; readonly limit: number },
-): Read<QueuedRow[]> =>
-  readAll(
+): Read<QueuedRow[]> => {
+  const free = sql`webhook_id = ${webhookId} and lease_until <= ${now}`;
+  const last = sql`select * from (select next_at, delivery_id from webhook_queue where ${free} and next_at <= ${now}
+    order by next_at, delivery_id limit 1 offset ${limit - 1}) union all select ${now}, '~' limit 1`;
+  return readAll(
     db
       .update(queue)
       .set({ leaseUntil: until })
-      .where(
-        sql`${isEnabled(webhookId)} and (webhook_id, next_at, delivery_id) in (select webhook_id, next_at, delivery_id from webhook_queue
-          where webhook_id = ${webhookId} and next_at <= ${now} and lease_until <= ${now} order by next_at, delivery_id limit ${limit})`,
-      )
+      .where(sql`${free} and (next_at, delivery_id) <= (${last}) and ${isEnabled(webhookId)}`)
       .returning(),
   );
+};
+
+/** What nobody has in hand, in the order in which it is claimed, behind a place where one is named. */
+export const findFree = (
+  db: Database,
+  webhookId: string,
+  { now, limit, after }: { readonly now: number; readonly limit: number; readonly after: Place | undefined },
+): Read<QueuedRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(queue)
+      .where(
+        and(
+          sql`webhook_id = ${webhookId} and lease_until <= ${now} and next_at <= ${now}`,
+          after && sql`(next_at, delivery_id) > (${after.nextAt}, ${after.deliveryId})`,
+        ),
+      )
+      .orderBy(sql`next_at, delivery_id`)
+      .limit(limit),
+  );
+
+/** One that was found, into the caller's hands: at a third of what `claimDue` reads. False where another has it, or it has moved on. */
+export const claimFound = (db: Database, found: Place, now: number, until: number): Read<boolean> => ({
+  statement: db
+    .update(queue)
+    .set({ leaseUntil: until })
+    .where(and(atPlace(found), sql`lease_until <= ${now}`)),
+  map: ({ meta }: D1Result) => meta.changes > 0,
+});
+
+/** Back out of the caller's hands, untried. */
+export const putBack = (db: Database, held: Held): Statement =>
+  db
+    .update(queue)
+    .set({ leaseUntil: 0 })
+    .where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
 /** How many of the next places are looked at for the one that is free first. */
 const LOOKED_AT = 20;
 
-/** When the next of an endpoint's deliveries may be claimed; null where none waits. */
-export const findNextAt = (db: Database, webhookId: string): Read<number | null> =>
-  read(
+/** When the next of an endpoint's deliveries may be claimed; null where none waits. Those behind the first are read where it is in somebody's hands. */
+export const findNextAt = (db: Database, webhookId: string): Read<number | null> => {
+  const own = sql`from webhook_queue where webhook_id = ${webhookId}`;
+  const first = sql`(select max(next_at, lease_until) ${own} order by next_at limit 1)`;
+  const earlier = sql`select next_at, lease_until ${own} and next_at < ${first} order by next_at limit ${LOOKED_AT}`;
+  return read(
     db
-      .select({ at: sql<number | null>`min(max(next_at, lease_until))`.as("at") })
-      .from(
-        sql`(select next_at, lease_until from webhook_queue where webhook_id = ${webhookId} order by next_at limit ${LOOKED_AT})`,
-      ),
+      .select({
+        at: sql<
+          number | null
+        >`min(${first}, coalesce((select min(max(next_at, lease_until)) from (${earlier})), ${first}))`.as("at"),
+      })
+      .from(sql`(select 1)`),
     ([row]) => row?.at ?? null,
   );
+};
 
 // ---- After an attempt ----------------------------------------------------------------------------------------------------
 

@@ -26,8 +26,11 @@ export const AT_ONCE = 6;
 export const CLAIMED_AT_ONCE = 18;
 export const CLAIMED_WHILE_FAILING = 2;
 
-/** The claims of one invocation, which may send a bounded number of requests and queries: the object's alarm goes on in another one. */
-export const CLAIMS_AT_ONCE = 25;
+/**
+ * The claims of one invocation, which may send a bounded number of requests and queries (1,000; a full claim and its outcomes are forty): the object's
+ * alarm goes on in another one.
+ */
+export const CLAIMS_AT_ONCE = 20;
 
 /** Failures in a row, after which an endpoint rests between its attempts. */
 const RESTS_AFTER = 20;

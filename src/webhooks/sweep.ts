@@ -131,10 +131,11 @@ export const pruneDeliveries: BulkJob = {
 export const resealSecrets: EachJob = {
   kind: "each",
   name: "reseal_webhook_secrets",
-  find: async ({ db, env }, after, limit) => {
+  find: async ({ db, env, clock }, after, limit) => {
     const newest = await newestSealKey(env);
     const { found } = await readBatch(db, { found: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
-    return found.map(({ webhookId, createdAt }) => ({ at: createdAt, id: webhookId }));
+    // Due since its key is not the newest, which nothing dates.
+    return found.map(({ webhookId }) => ({ at: clock.now(), id: webhookId }));
   },
   record: async ({ db, env, clock }, webhookId) => {
     const { endpoint } = await readBatch(db, { endpoint: findById(db, webhookId) });

@@ -27,6 +27,22 @@ describe("of fifty claims at once", () => {
     expect((await claim(world.deps, made.webhook_id, false)).claimed).toHaveLength(10);
   });
 
+  it("nor of those that all have found before", async () => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    for (let n = 0; n < 12; n++) await anEvent(world);
+    await fanOut();
+    const { claimed, found } = await world.serve(() => claim(world.deps, made.webhook_id, true));
+    expect([claimed.length, found.length]).toEqual([2, 10]);
+    const claims = await world.serve(() =>
+      Promise.all(Array.from({ length: 50 }, () => claim(world.deps, made.webhook_id, false, { found }))),
+    );
+    const ids = claims.flatMap((one) => one.claimed.map(({ deliveryId }) => deliveryId));
+    expect(ids.toSorted()).toEqual(found.map(({ deliveryId }) => deliveryId).toSorted());
+    expect(claims.flatMap((one) => one.found)).toEqual([]);
+    world.advance(LEASE_MS + 1_000);
+    expect((await claim(world.deps, made.webhook_id, false, { found })).claimed).toHaveLength(10);
+  });
+
   it("and of twenty objects at work nobody sends one twice", async () => {
     const there = await receiver({ waitMs: 20 });
     const made = await endpoint(world, there.url, registered);
@@ -45,7 +61,7 @@ it("one whose lease has ended is recorded by whoever holds it since, and by nobo
   await anEvent(world);
   await fanOut();
   const first = work(world, made);
-  await expect.poll(there.received).toHaveLength(1);
+  await expect.poll(there.received, { timeout: 10_000 }).toHaveLength(1);
   world.advance(LEASE_MS + 1_000);
   await work(world, made);
   await first;
@@ -98,7 +114,7 @@ it("a disabling beside deliveries: what was not sent by then waits", async () =>
   for (let n = 0; n < 60; n++) await anEvent(world);
   await fanOut();
   const working = work(world, made);
-  await expect.poll(there.received, { interval: 20 }).not.toHaveLength(0);
+  await expect.poll(there.received, { interval: 20, timeout: 10_000 }).not.toHaveLength(0);
   expectStatus(await world.call("PATCH", pathOf(made), { body: { status: "disabled" } }), 200);
   await working;
   const sent = (await there.received()).length;
@@ -118,7 +134,7 @@ it("a deletion beside deliveries: nothing more is sent, and nothing is left", as
   for (let n = 0; n < 60; n++) await anEvent(world);
   await fanOut();
   const working = work(world, made);
-  await expect.poll(there.received, { interval: 20 }).not.toHaveLength(0);
+  await expect.poll(there.received, { interval: 20, timeout: 10_000 }).not.toHaveLength(0);
   expectStatus(await world.call("DELETE", pathOf(made)), 204);
   await working;
   const sent = (await there.received()).length;

@@ -56,6 +56,10 @@ describe("a rotation of the keys", () => {
     const both = withVars(world, { WEBHOOK_SEAL_KEYS: `${newer},${older}` });
     await anEvent(world);
     await settle(both, made);
+    // However old it is, it has been due since its key is not the newest.
+    world.advance(900_000);
+    const found = await resealSecrets.find(both.deps, null, 100);
+    expect(Math.min(...found.map(({ at }) => at))).toBeGreaterThan(world.now() - 60_000);
     expect(await both.run(resealSecrets)).toBeGreaterThan(0);
     expect(await both.run(resealSecrets)).toBe(0);
     const row = await rowOf(made);
