@@ -16,7 +16,7 @@ export const WEBHOOK_BUDGETS: Readonly<Record<string, Budget>> = {
   // An entry of the activity log for each of the four.
   "PATCH /v1/webhooks/{webhook_id} (all at once)": mutation(11, 17, KIB),
   "DELETE /v1/webhooks/{webhook_id}": mutation(8, 5, 0, WAKES),
-  "POST /v1/webhooks/{webhook_id}/rotate-secret": mutation(8, 6, KIB),
+  "POST /v1/webhooks/{webhook_id}/rotate-secret": mutation(8, 6, KIB, WAKES),
   "POST /v1/webhooks/{webhook_id}/test": mutation(6, 3, KIB, WAKES),
   [DELIVERIES]: read(27, 8 * KIB),
   [`${DELIVERIES} (status=delivered)`]: read(28, 8 * KIB),

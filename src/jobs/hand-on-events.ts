@@ -11,7 +11,7 @@ export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
     const slice = await findSlice(deps);
     if (slice === null) return null;
     return {
-      oldestDueAt: slice.oldest.occurredAt,
+      oldestDueAt: slice.oldestAt,
       run: async () => {
         const done = await deliverSlice(deps, subscribers, slice);
         // Events are delivered in their order: one that fails is not passed over.

@@ -1,5 +1,5 @@
 // Store of each job's latest run. A run is over when every part is reported done.
-import { asc, eq, sql } from "drizzle-orm";
+import { asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type JobRow, jobs } from "../db/tables/journal.ts";
 
@@ -33,6 +33,16 @@ export const beginRun = (db: Database, name: string, { startedAt, found, pending
     .onConflictDoUpdate({ target: jobs.name, set });
 };
 
+/** The earlier of what is known and an instant. */
+const earlier = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
+
+/** What has been due for longest, found beside the job's own run. */
+export const noteOldest = (db: Database, name: string, at: number): Statement =>
+  db
+    .update(jobs)
+    .set({ oldestDueAt: earlier(at) })
+    .where(eq(jobs.name, name));
+
 export type Progress = {
   readonly at: number;
   readonly done: number;
@@ -56,7 +66,7 @@ export const recordProgress = (db: Database, name: string, progress: Progress): 
       found: sql`${jobs.found} + ${found}`,
       done: sql`${jobs.done} + ${done}`,
       failed: sql`${jobs.failed} + ${failed}`,
-      ...(oldestDueAt !== null && { oldestDueAt: sql`coalesce(${jobs.oldestDueAt}, ${oldestDueAt})` }),
+      ...(oldestDueAt !== null && { oldestDueAt: earlier(oldestDueAt) }),
       ...(lastError !== null && { lastError, lastErrorAt: at }),
     })
     .where(eq(jobs.name, name));

@@ -7,15 +7,17 @@ import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-term-store.ts";
 import { firstListed } from "../journal/event-views.ts";
+import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { findMark } from "../journal/outbox-store.ts";
 import type { BulkJob } from "./job.ts";
 
 const SLICE = 100;
 const PRUNED = 500;
 
-/** Lists all new events, or so many slices of them; what another run is faster with, that lists. */
-export async function listNewEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
-  for (let slice = 0; slice < slices && (await listSlice(deps)) === SLICE; slice++);
+/** Lists all new events, or so many slices of them; what another run is faster with, that lists. Returns false where more may be left. */
+export async function listNewEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<boolean> {
+  for (let slice = 0; slice < slices; slice++) if ((await listSlice(deps)) < SLICE) return true;
+  return false;
 }
 
 const listSlice = ({ db }: Deps): Promise<number> =>
@@ -30,11 +32,10 @@ export const listEventsJob: BulkJob = {
   name: "list_events",
   slices: 5,
   find: async (deps) => {
-    const { oldest } = await readBatch(deps.db, { oldest: findUnlisted(deps.db, 1) });
-    const [first] = oldest;
-    if (!first) return null;
+    const { first } = await readBatch(deps.db, { first: findUnlisted(deps.db, LAG_SEEN_IN) });
+    if (first.length === 0) return null;
     return {
-      oldestDueAt: first.occurredAt,
+      oldestDueAt: Math.min(...first.map(({ occurredAt }) => occurredAt)),
       run: async () => {
         const done = await listSlice(deps);
         return { done, failed: [], next: done === SLICE ? FIRST : null };

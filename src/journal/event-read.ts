@@ -1,11 +1,10 @@
 // Reads a platform's events (EVT-18).
 import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { instantOfId } from "../core/ids.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { type EventFilter, findEvent, findNumber, listEvents } from "./event-log-store.ts";
 import type { EventQuery, EventView } from "./event-schema.ts";
-import { firstListed, toEventView } from "./event-views.ts";
+import { firstListed, mayBeOlder, toEventView } from "./event-views.ts";
 
 export async function getEvents(call: ManagementCall, query: EventQuery): Promise<Page<EventView>> {
   const { db, tenant, environment, deps } = call;
@@ -21,7 +20,8 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
     ...(place !== null && { at: findNumber(db, tenant, place, first) }),
   });
   if (place !== null && at === null) {
-    if (after !== null || (instantOfId("evt", place) ?? first) < first) throw new ServiceError("cursor_expired");
+    if (after !== null || mayBeOlder(place, first, call.now - deps.clock.now()))
+      throw new ServiceError("cursor_expired");
     throw validationError([fieldError("since", "not_found")]);
   }
   return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);

@@ -13,6 +13,8 @@ import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
 export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<readonly Statement[]>;
 
 export const SLICE = 100;
+/** Of so many waiting events the oldest tells how late they are: the clock of a sandbox may have dated the first of them ahead. */
+export const LAG_SEEN_IN = 20;
 
 /** Delivers all new events. */
 export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
@@ -33,7 +35,8 @@ export async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]
 /** New events in their order, and the mark after which they come. */
 export type EventSlice = {
   readonly from: number;
-  readonly oldest: EventRow;
+  /** When the oldest of them was written. */
+  readonly oldestAt: number;
   readonly last: EventRow;
   readonly events: readonly EventRow[];
 };
@@ -42,8 +45,9 @@ export async function findSlice({ db }: Deps): Promise<EventSlice | null> {
   const { mark } = await readBatch(db, { mark: findMark(db) });
   const from = mark?.seq ?? 0;
   const { events } = await readBatch(db, { events: findEventsAfter(db, from, SLICE) });
-  const [oldest, last] = [events[0], events.at(-1)];
-  return oldest && last ? { from, oldest, last, events } : null;
+  const last = events.at(-1);
+  const oldestAt = Math.min(...events.slice(0, LAG_SEEN_IN).map(({ occurredAt }) => occurredAt));
+  return last ? { from, oldestAt, last, events } : null;
 }
 
 /** Delivers a slice and returns its size. */

@@ -21,8 +21,10 @@ export class WebhookCourier extends WebhookObject<Env> {
     this.again = true;
     this.running ??= this.work(webhookId).finally(() => {
       this.running = null;
-      // Woken while it was at its end.
-      if (this.again) this.ctx.waitUntil(this.wake(webhookId));
+      // Woken while it was at its end: another invocation's.
+      if (!this.again) return;
+      this.again = false;
+      this.ctx.waitUntil(this.callAt(webhookId, this.restsUntil));
     });
     this.ctx.waitUntil(this.running);
   }

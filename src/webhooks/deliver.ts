@@ -15,8 +15,8 @@ import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "
 import { openSecrets } from "./secrets.ts";
 import { findById, noteFailing } from "./store.ts";
 
-/** Longer than the slowest claim takes: three times six at once, each for fifteen seconds. */
-export const LEASE_MS = 60 * SECOND_MS;
+/** Longer than the slowest claim takes: three times six at once, each for fifteen seconds behind five of the resolver. */
+export const LEASE_MS = 75 * SECOND_MS;
 const DROPPED_AT_ONCE = 500;
 
 /** The endpoint, what is claimed, and what may be claimed next. */
@@ -70,7 +70,7 @@ export async function deliverDue(
   let failing = true;
   let before: Before = {};
   for (;;) {
-    const { endpoint, claimed, found }: Claim = await claim(deps, webhookId, failing, before);
+    const { endpoint, claimed, found }: Claim = await onceMore(() => claim(deps, webhookId, failing, before));
     const guessed = before.found !== undefined;
     before = {};
     if (endpoint === null) {
@@ -95,7 +95,7 @@ export async function deliverDue(
     const { statements, disable } = judge(deps, endpoint, outcomes, taken);
     failing = taken === 0;
     if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
-      await commit(deps.db, statements);
+      await onceMore(() => commit(deps.db, statements));
       if (disable === null) break;
       if (await disableFailing(deps, endpoint, disable)) return null;
       break;
@@ -104,6 +104,9 @@ export async function deliverDue(
   }
   return nextAt(deps, webhookId);
 }
+
+/** A batch whose answer was lost may be sent again: what it records counts where the lease is still held. Nothing is sent twice for it. */
+const onceMore = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
 
 const nextAt = async ({ db }: Deps, webhookId: string): Promise<number | null> =>
   (await readBatch(db, { at: findNextAt(db, webhookId) })).at;

@@ -1,5 +1,5 @@
 // Store of replays that run, and of the events that they queue once more.
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
@@ -48,27 +48,20 @@ export const findReplayed = (
       .orderBy(events.seq),
   );
 
-/** Moves a replay on as it was read: of two runs one counts. */
-export const moveReplay = (db: Database, { webhookId, afterSeq, toSeq }: ReplayRow, to: number): Statement[] =>
-  mustChange(
-    db,
-    db
-      .update(replays)
-      .set({ afterSeq: to })
-      .where(
-        sql`${replays.webhookId} = ${webhookId} and ${replays.afterSeq} = ${afterSeq} and ${replays.toSeq} = ${toSeq}`,
-      ),
+/** As it was read: of two runs one counts, and none of a replay that was asked for since. */
+const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
+  and(
+    eq(replays.webhookId, webhookId),
+    eq(replays.afterSeq, afterSeq),
+    eq(replays.toSeq, toSeq),
+    eq(replays.askedAt, askedAt),
   );
 
-export const endReplay = (db: Database, { webhookId, afterSeq, toSeq }: ReplayRow): Statement[] =>
-  mustChange(
-    db,
-    db
-      .delete(replays)
-      .where(
-        sql`${replays.webhookId} = ${webhookId} and ${replays.afterSeq} = ${afterSeq} and ${replays.toSeq} = ${toSeq}`,
-      ),
-  );
+export const moveReplay = (db: Database, replay: ReplayRow, to: number): Statement[] =>
+  mustChange(db, db.update(replays).set({ afterSeq: to }).where(asRead(replay)));
+
+export const endReplay = (db: Database, replay: ReplayRow): Statement[] =>
+  mustChange(db, db.delete(replays).where(asRead(replay)));
 
 /** Of an endpoint that is no more. */
 export const dropReplay = (db: Database, webhookId: string): Statement =>

@@ -5,13 +5,12 @@ import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { withFurther } from "../core/daily.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { instantOfId } from "../core/ids.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { commit, present, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { findNumber, findNumberAt } from "../journal/event-log-store.ts";
-import { firstListed } from "../journal/event-views.ts";
+import { firstListed, mayBeOlder } from "../journal/event-views.ts";
 import { inOrder, newDelivery, selects } from "./fan-out.ts";
 import { nudge } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
@@ -48,8 +47,7 @@ function faultOf(call: ManagementCall, since: Since, after: number | null): Fiel
 
 /** An event that is shown no more; an instant of then begins with the first that is shown. */
 function isOld(call: ManagementCall, since: Since): boolean {
-  const first = firstListed(realTime(call));
-  return "id" in since && (instantOfId("evt", since.id) ?? first) < first;
+  return "id" in since && mayBeOlder(since.id, firstListed(realTime(call)), call.now - realTime(call));
 }
 
 /** Before the faults of a request: is there such an endpoint? The place is judged with the other fields. */
@@ -116,7 +114,7 @@ export const replayJob: EachJob = {
 };
 
 async function recordReplay(deps: Deps, webhookId: string): Promise<Recorded> {
-  await listNewEvents(deps);
+  if (!(await listNewEvents(deps, SLICES))) return "more";
   for (let slice = 0; slice < SLICES; slice++) if (await replaySlice(deps, webhookId)) return true;
   return "more";
 }
@@ -131,7 +129,7 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
   if (replay === null) return true;
   // Disabled meanwhile: it gets nothing new.
   if (endpoint?.status !== "enabled") {
-    await commit(db, [dropReplay(db, webhookId)]);
+    await commit(db, endpoint === null ? [dropReplay(db, webhookId)] : endReplay(db, replay));
     return true;
   }
   const { events } = await readBatch(db, { events: findReplayed(db, replay, SLICE) });

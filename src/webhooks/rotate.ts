@@ -3,6 +3,7 @@ import type { ManagementCall } from "../call.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
+import { wake } from "./nudge.ts";
 import { known, ownEndpoint, realTime } from "./read.ts";
 import type { NewWebhookView, SecretRotation } from "./schema.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
@@ -37,5 +38,7 @@ export async function rotateSecret(
     subject: { type: "webhook_endpoint", id: webhookId },
   } as const;
   await call.commit([...updateEndpoint(db, before, changed), recordActivity(db, before, call.now, rotated)], view);
+  // It may have rested for a receiver that had another secret.
+  if (before.status === "enabled") call.background(wake(deps.env, webhookId, true));
   return view;
 }

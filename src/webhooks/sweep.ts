@@ -7,7 +7,9 @@ import { eachAtOnce } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob, EachJob } from "../jobs/job.ts";
+import { noteOldest } from "../jobs/store.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
+import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { firstShown } from "./deliveries.ts";
 import { fanOutEvents, fanOutSlice } from "./fan-out.ts";
 import { findFresh } from "./fan-out-store.ts";
@@ -36,8 +38,14 @@ export async function sweepWebhooks(deps: Deps): Promise<void> {
   });
   await apart("wake", async () => {
     let after: Due | null = FIRST;
-    for (let slice = 0; after !== null && slice < ENDPOINT_SLICES; slice++)
-      after = (await (await wakeEndpoints.find(deps, after))?.run())?.next ?? null;
+    const due: number[] = [];
+    for (let slice = 0; after !== null && slice < ENDPOINT_SLICES; slice++) {
+      const found = await wakeEndpoints.find(deps, after);
+      if (found !== null && found.oldestDueAt !== null) due.push(found.oldestDueAt);
+      after = (await found?.run())?.next ?? null;
+    }
+    // The job's own run tells it as soon as its message arrives, which may be never.
+    if (due.length > 0) await commit(deps.db, [noteOldest(deps.db, wakeEndpoints.name, Math.min(...due))]);
   });
 }
 
@@ -57,11 +65,10 @@ export const fanOutJob: BulkJob = {
   name: "fan_out_events",
   slices: 5,
   find: async (deps) => {
-    const { fresh } = await readBatch(deps.db, findFresh(deps.db, 1));
-    const [first] = fresh;
-    if (!first) return null;
+    const { fresh } = await readBatch(deps.db, findFresh(deps.db, LAG_SEEN_IN));
+    if (fresh.length === 0) return null;
     return {
-      oldestDueAt: instantOfId("evt", first.id) ?? first.occurredAt,
+      oldestDueAt: Math.min(...fresh.map(({ id, occurredAt }) => instantOfId("evt", id) ?? occurredAt)),
       run: async () => {
         const more = await fanOutSlice(deps);
         return { done: 1, failed: [], next: more ? FIRST : null };

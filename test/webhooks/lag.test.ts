@@ -1,9 +1,12 @@
 // What the operator sees of events that nobody has followed up, and of deliveries that are due (GET /v1/operator/jobs).
 import { expect, it } from "vitest";
+import { FIRST } from "../../src/core/due.ts";
+import { newId } from "../../src/core/ids.ts";
+import { jobs } from "../../src/db/tables/journal.ts";
 import { runMessage, startJob } from "../../src/jobs/run.ts";
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
-import { wakeEndpoints } from "../../src/webhooks/sweep.ts";
+import { fanOutJob, sweepWebhooks, wakeEndpoints } from "../../src/webhooks/sweep.ts";
 import { operator } from "../standing/account-support.ts";
 import { createWorld, expectStatus, type Json } from "../support/world.ts";
 import { anEvent, endpoint, receiver, work } from "./support.ts";
@@ -44,11 +47,35 @@ it("tells of the oldest event that waits, and of the longest due delivery", asyn
   expect(due).toMatchObject({ waiting: 0, lag_seconds: 0 });
   expect(Date.parse(due.oldest_undelivered_at)).toBeGreaterThan(before);
   await work(world, made);
-  // The other one waits still; of a disabled one nothing is due.
+  // The other one waits still: the minute's trigger tells it, also where the job's message never comes.
+  await startJob(world.deps, wakeEndpoints);
+  expect((await events()).oldest_undelivered_at).toBe(null);
+  await world.serve(() => sweepWebhooks(world.deps));
+  expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
+  await world.deps.db.update(jobs).set({ pending: 0 });
   await look();
-  expect((await events()).oldest_undelivered_at).not.toBe(null);
+  expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
+  // Of a disabled one nothing is due.
   const path = `/v1/webhooks/${stopped.webhook_id}`;
   expectStatus(await world.call("PATCH", path, { body: { status: "disabled" } }), 200);
   await look();
   expect(await events()).toEqual(NOTHING);
+});
+
+it("goes by the oldest of those that wait, where the first is of a sandbox that is ahead", async () => {
+  await world.serve(() => handOnEvents(world.deps, []));
+  await world.serve(() => fanOutEvents(world.deps));
+  const { d1 } = world.meter;
+  await anEvent(world);
+  await d1
+    .prepare("update events set id = ? where seq = (select max(seq) from events)")
+    .bind(newId("evt", world.now() + 90 * 86_400_000))
+    .run();
+  expect((await events()).lag_seconds).toBe(0);
+  await anEvent(world);
+  world.advance(700_000);
+  const found = await events();
+  expect([found.waiting, found.lag_seconds >= 700]).toEqual([2, true]);
+  const slice = await fanOutJob.find(world.deps, FIRST);
+  expect(world.now() - (slice?.oldestDueAt ?? 0)).toBeGreaterThanOrEqual(700_000);
 });

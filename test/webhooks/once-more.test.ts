@@ -1,10 +1,12 @@
 // Lists of deliveries, redelivery, replay and test events (EVT-29 to EVT-32).
 import { describe, expect, it } from "vitest";
 import { firstId } from "../../src/core/ids.ts";
-import { commit } from "../../src/db/batch.ts";
+import { Conflict } from "../../src/core/retry.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
 import { webhookDeliveries, webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
+import { endReplay, findReplay, moveReplay } from "../../src/webhooks/replay-store.ts";
 import { pruneDeliveries } from "../../src/webhooks/sweep.ts";
 import { expectStatus, type Json } from "../support/world.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, work } from "./support.ts";
@@ -250,6 +252,35 @@ describe("POST …/replay", () => {
     await world.run(replayJob);
     expect(await deliveriesOf(world, made)).toEqual([]);
     expect(await world.run(replayJob)).toBe(0);
+  });
+
+  it("is not ended by a job that has read an earlier one", async () => {
+    const made = await endpoint(world, "https://hooks.example.com/", registered);
+    const since = new Date(world.now() - 60_000).toISOString();
+    expectStatus(await replay(made, since), 200);
+    const { db } = world.deps;
+    const { read } = await readBatch(db, { read: findReplay(db, made.webhook_id) });
+    if (read === null) throw new Error("no replay");
+    world.advance(1_000);
+    expectStatus(await replay(made, since), 200);
+    for (const stale of [endReplay(db, read), moveReplay(db, read, read.toSeq)])
+      await expect(commit(db, stale)).rejects.toThrow(Conflict);
+    await world.run(replayJob);
+    expect((await readBatch(db, { read: findReplay(db, made.webhook_id) })).read).toBe(null);
+  });
+
+  it("knows what is too old in a sandbox whose clock was moved", async () => {
+    const moved = await asleep();
+    const made = await endpoint(moved, "https://hooks.example.com/", registered);
+    const day = DAY_MS / 1_000;
+    for (const seconds of [30 * day, 10 * day])
+      expectStatus(await moved.call("POST", "/v1/sandbox/clock/advance", { body: { seconds } }), 200);
+    const old = firstId("evt", moved.now() + 5 * DAY_MS);
+    const answers = [
+      await moved.call("POST", `${pathOf(made)}/replay`, { body: { since: old } }),
+      await moved.call("GET", `/v1/events?since=${old}`),
+    ];
+    expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([410, "cursor_expired"]));
   });
 
   it("is asked for ten times in 24 hours, of many at once too", async () => {

@@ -182,7 +182,12 @@ it("an isolate that dies behind the POST sends the same once more, behind the le
   const made = await endpoint(own, there.url, registered);
   await anEvent(own);
   await own.serve(() => fanOutEvents(own.deps));
-  own.meter.beforeBatch(2, () => Promise.reject(new Error("the isolate died")));
+  // A batch that fails is tried once more.
+  const dies = () => Promise.reject(new Error("the isolate died"));
+  own.meter.beforeBatch(2, () => {
+    own.meter.beforeBatch(1, dies);
+    return dies();
+  });
   await expect(work(own, made)).rejects.toThrow("died");
   expect(await there.received()).toHaveLength(1);
   expect(await work(own, made)).toBeGreaterThan(own.now());
@@ -192,6 +197,19 @@ it("an isolate that dies behind the POST sends the same once more, behind the le
   const [first, second] = await there.received();
   expect([second?.headers["webhook-id"], second?.body]).toEqual([first?.headers["webhook-id"], first?.body]);
   expect((await deliveriesOf(own, made))[0].status).toBe("delivered");
+});
+
+it("where the database fails once behind a POST, what came of it is recorded all the same", async () => {
+  const own = await asleep();
+  const there = await receiver();
+  const made = await endpoint(own, there.url, registered);
+  for (let n = 0; n < 3; n++) await anEvent(own);
+  await own.serve(() => fanOutEvents(own.deps));
+  own.meter.beforeBatch(2, () => Promise.reject(new Error("connection lost")));
+  await work(own, made);
+  const statuses = async () => (await deliveriesOf(own, made)).map(({ status }) => status);
+  await expect.poll(statuses, { timeout: 10_000 }).toEqual(Array(3).fill("delivered"));
+  expect(await there.received()).toHaveLength(3);
 });
 
 it("a moved sandbox clock moves no retry, no secret's end and no retention", { timeout: 60_000 }, async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
+import { LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { openSecret } from "../../src/webhooks/secrets.ts";
 import { resealSecrets } from "../../src/webhooks/sweep.ts";
 import { withVars } from "../support/variants.ts";
@@ -40,7 +41,7 @@ describe("a sealed secret", () => {
     await expect(settle(without, made)).rejects.toThrow("does not open");
     expect(await there.received()).toEqual([]);
     expect((await deliveriesOf(world, made))[0]).toMatchObject({ status: "pending", attempts: [] });
-    world.advance(61_000);
+    world.advance(LEASE_MS + 1_000);
     await work(world, made);
     expect(await accepts(made.secret, (await there.received())[0])).toBe(true);
   });
