@@ -2,9 +2,8 @@
 import { sql } from "drizzle-orm";
 import { instantOfId } from "../core/ids.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { LAG_SEEN_IN } from "../journal/outbox.ts";
 
-/** `oldestAt`: when the oldest of the first of those events was written. */
+/** `oldestAt`: when the first of those events was written, by the clock that ruled its change. */
 export type EventLag = { readonly waiting: number; readonly oldestAt: number | null };
 
 /** Up to where all have followed: 0 where one of them never did. */
@@ -16,16 +15,13 @@ export const findEventLag = (db: Database, now: number): Read<EventLag> =>
     db
       .select({
         waiting: sql<number>`coalesce((select max(seq) from events), 0) - followed`.as("waiting"),
-        oldest: sql<
-          string | null
-        >`(select min(id) from (select id from events not indexed where seq > followed order by seq limit ${LAG_SEEN_IN}))`.as(
+        oldest: sql<string | null>`(select id from events not indexed where seq > followed order by seq limit 1)`.as(
           "oldest",
         ),
       })
       .from(FOLLOWED),
     ([row]) => ({
       waiting: Math.max(0, row?.waiting ?? 0),
-      // By the clock that ruled its change, and never later than now.
       oldestAt: row?.oldest == null ? null : Math.min(instantOfId("evt", row.oldest) ?? now, now),
     }),
   );

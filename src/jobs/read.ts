@@ -16,13 +16,14 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
     followed: findFollowed(db, names),
     lag: findEventLag(db, deps.clock.now()),
   });
+  const oldestAt = lag.oldestAt === null ? null : Math.min(lag.oldestAt, ...foundBy(rows));
   return {
     data: rows.map(toView),
     networks: followed.map((one) => followedView(one, Date.now())),
     events: {
       waiting: lag.waiting,
-      oldest_waiting_at: toIsoOrNull(lag.oldestAt),
-      lag_seconds: secondsSince(lag.oldestAt, deps.clock.now()),
+      oldest_waiting_at: toIsoOrNull(oldestAt),
+      lag_seconds: secondsSince(oldestAt, deps.clock.now()),
       oldest_undelivered_at: toIsoOrNull(rows.find(({ name }) => name === DELIVERING)?.oldestDueAt ?? null),
     },
   };
@@ -30,6 +31,15 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
 
 /** The job that looks each minute at what waits for an endpoint. */
 const DELIVERING = "deliver_webhooks";
+
+/** The jobs that follow events. */
+const FOLLOWING: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
+
+/** What was found waiting by those that are under way, or have failed: they look at more than the first event, which a sandbox may date ahead. */
+const foundBy = (rows: readonly JobRow[]): number[] =>
+  rows
+    .filter(({ name, finishedAt, failed }) => FOLLOWING.has(name) && (finishedAt === null || failed > 0))
+    .flatMap(({ oldestDueAt }) => oldestDueAt ?? []);
 
 const secondsSince = (at: number | null, now: number): number =>
   at === null ? 0 : Math.max(0, Math.floor((now - at) / SECOND_MS));
