@@ -19,11 +19,12 @@ import { findById, noteFailing } from "./store.ts";
 export const LEASE_MS = 75 * SECOND_MS;
 const DROPPED_AT_ONCE = 500;
 
-/** The endpoint, what is claimed, and what may be claimed next. */
+/** The endpoint, what is claimed, and what may be claimed next: now, or later. */
 export type Claim = {
   readonly endpoint: EndpointRow | null;
   readonly claimed: readonly QueuedRow[];
   readonly found: readonly QueuedRow[];
+  readonly nextAt: number | null;
 };
 
 type Before = {
@@ -40,14 +41,23 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
   const until = now + LEASE_MS;
   const limit = failing ? CLAIMED_WHILE_FAILING : CLAIMED_AT_ONCE;
   const wanted = candidates.slice(0, limit);
-  const { endpoint, due, found, ...rest } = await readBatch(db, {
+  const {
+    endpoint,
+    due,
+    nextAt = null,
+    found,
+    ...rest
+  } = await readBatch(db, {
     ...named("before", statements.map(written)),
     endpoint: findById(db, webhookId),
     ...named(
       "claim",
       wanted.map((one) => claimFound(db, one, now, until)),
     ),
-    ...(wanted.length === 0 && { due: claimDue(db, webhookId, { now, until, limit }) }),
+    ...(wanted.length === 0 && {
+      due: claimDue(db, webhookId, { now, until, limit }),
+      nextAt: findNextAt(db, webhookId),
+    }),
     found: findFree(db, webhookId, { now, limit: CLAIMED_AT_ONCE, after: wanted.at(-1) }),
   });
   const own = wanted.filter((_, n) => (rest as Record<string, unknown>)[`claim ${n}`] === true);
@@ -55,7 +65,7 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
   const claimed = [...(due ?? []), ...own.map((one) => ({ ...one, leaseUntil: until }))].sort(
     (a, b) => a.nextAt - b.nextAt || (a.deliveryId < b.deliveryId ? -1 : 1),
   );
-  return { endpoint, claimed, found };
+  return { endpoint, claimed, found, nextAt };
 }
 
 const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
@@ -70,7 +80,7 @@ export async function deliverDue(
   let failing = true;
   let before: Before = {};
   for (;;) {
-    const { endpoint, claimed, found }: Claim = await onceMore(() => claim(deps, webhookId, failing, before));
+    const { endpoint, claimed, found, nextAt }: Claim = await onceMore(() => claim(deps, webhookId, failing, before));
     const guessed = before.found !== undefined;
     before = {};
     if (endpoint === null) {
@@ -86,7 +96,7 @@ export async function deliverDue(
       return null;
     }
     if (claimed.length === 0) {
-      if (!guessed) break;
+      if (!guessed) return nextAt;
       // Others were faster: what is left is found anew.
       continue;
     }
@@ -96,20 +106,15 @@ export async function deliverDue(
     failing = taken === 0;
     if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
       await onceMore(() => commit(deps.db, statements));
-      if (disable === null) break;
-      if (await disableFailing(deps, endpoint, disable)) return null;
-      break;
+      if (disable !== null && (await disableFailing(deps, endpoint, disable))) return null;
+      return (await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) })).at;
     }
     before = found.length === 0 ? { statements } : { statements, found };
   }
-  return nextAt(deps, webhookId);
 }
 
 /** A batch whose answer was lost may be sent again: what it records counts where the lease is still held. Nothing is sent twice for it. */
 const onceMore = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
-
-const nextAt = async ({ db }: Deps, webhookId: string): Promise<number | null> =>
-  (await readBatch(db, { at: findNextAt(db, webhookId) })).at;
 
 /** Of an endpoint that was deleted with deliveries waiting. */
 async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {

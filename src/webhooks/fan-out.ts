@@ -22,11 +22,18 @@ export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY
   for (let slice = 0; slice < slices && (await fanOutSlice(deps)); slice++);
 }
 
-/** False where nothing is left. */
-export async function fanOutSlice(deps: Deps): Promise<boolean> {
+type Fresh = { readonly mark: number; readonly fresh: readonly EventRow[] };
+
+/** The next new events, and the mark behind which they come. */
+export const findSlice = ({ db }: Deps): Promise<Fresh> => readBatch(db, findFresh(db, FANNED_OUT));
+
+/** `found`: as it was read; read anew where another run was faster. Returns false where nothing is left. */
+export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
   const { db } = deps;
+  let known = found;
   const made = await retryConflicts(async () => {
-    const { mark, fresh } = await readBatch(db, findFresh(db, FANNED_OUT));
+    const { mark, fresh } = known ?? (await findSlice(deps));
+    known = undefined;
     if (fresh.length === 0) return null;
     const { receivers } = await readBatch(db, { receivers: findReceivers(db, fresh) });
     const { deliveries, last } = deliveriesOf(fresh, receivers, deps.clock.now());

@@ -224,8 +224,10 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
     db,
     skipOver(
       sql`webhook_queue`,
-      sql`case when min(next_at) <= ${now} and coalesce((select status = 'enabled' from webhook_endpoints e where e.webhook_id = id), 1)
-        then case when (select failing_since from webhook_endpoints f where f.webhook_id = id) is null then min(next_at) else ${now} end end`,
+      sql`case when min(next_at) <= ${now} then case (
+        select case when status <> 'enabled' then 'disabled' when failing_since is not null then 'failing' end
+          from webhook_endpoints e where e.webhook_id = id)
+        when 'disabled' then null when 'failing' then ${now} else min(next_at) end end`,
       after,
       limit,
     ),

@@ -11,8 +11,7 @@ import { noteOldest } from "../jobs/store.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { firstShown } from "./deliveries.ts";
-import { fanOutEvents, fanOutSlice } from "./fan-out.ts";
-import { findFresh } from "./fan-out-store.ts";
+import { fanOutEvents, fanOutSlice, findSlice } from "./fan-out.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
 import { wake } from "./nudge.ts";
 import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
@@ -65,12 +64,13 @@ export const fanOutJob: BulkJob = {
   name: "fan_out_events",
   slices: 5,
   find: async (deps) => {
-    const { fresh } = await readBatch(deps.db, findFresh(deps.db, LAG_SEEN_IN));
-    if (fresh.length === 0) return null;
+    const found = await findSlice(deps);
+    if (found.fresh.length === 0) return null;
+    const first = found.fresh.slice(0, LAG_SEEN_IN);
     return {
-      oldestDueAt: Math.min(...fresh.map(({ id, occurredAt }) => instantOfId("evt", id) ?? occurredAt)),
+      oldestDueAt: Math.min(...first.map(({ id, occurredAt }) => instantOfId("evt", id) ?? occurredAt)),
       run: async () => {
-        const more = await fanOutSlice(deps);
+        const more = await fanOutSlice(deps, found);
         return { done: 1, failed: [], next: more ? FIRST : null };
       },
     };
