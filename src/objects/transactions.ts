@@ -37,6 +37,8 @@ const FINAL_AFTER_MS = 15 * MINUTE_MS;
 const TRANSFER_GAS = 21_000n;
 /** How often another nonce is tried when someone else used it first. */
 const NONCE_ATTEMPTS = 5;
+/** What someone else has sent under the nonce may still wait for its block. Longer before each further attempt. */
+const NONCE_PAUSE_MS = 50;
 
 export async function submitTransaction(
   desk: Desk,
@@ -49,6 +51,7 @@ export async function submitTransaction(
     // Another user of the same key was faster.
     if (outcome !== "nonce_taken") return outcome;
     if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
+    await scheduler.wait(attempt * NONCE_PAUSE_MS);
   }
 }
 
@@ -102,8 +105,15 @@ async function sendNew(
   if (!taken.ok) return taken;
   if (taken.value.state === "taken") return submitted(row.hash);
   sent.drop(row.nonce);
-  if (taken.value.reason === "nonce_too_low") return "nonce_taken";
-  return waitingFor(taken.value.reason === "insufficient_funds" ? "insufficient_gas" : "node_refused");
+  switch (taken.value.reason) {
+    case "nonce_too_low":
+    case "underpriced":
+      return "nonce_taken";
+    case "insufficient_funds":
+      return waitingFor("insufficient_gas");
+    case "refused":
+      return waitingFor("node_refused");
+  }
 }
 
 type Sent = ChainResult<Exclude<Submission, { state: "refused" }>>;

@@ -16,6 +16,8 @@ import { type Asked, nextDid, outcome, soon, useSigner } from "./support.ts";
 const LAB = "lab-signer";
 /** A request that failed is made once more. */
 const ATTEMPTS = 2;
+/** After the first attempts, before the last. */
+const SOON_MS = 100;
 const { lab, mine, registration, submit, submitted, tend, count, transaction, isMined } = useSigner(LAB);
 const unheard = { ok: false, error: { kind: "chain_unavailable" } };
 
@@ -143,6 +145,24 @@ describe("the same call", () => {
       result: `0x${((await count("latest")) - 1).toString(16)}`,
     });
     const hash = await submitted(asked);
+    await expect.poll(() => isMined(hash)).toBe(true);
+  });
+
+  it("beside a transaction of the same key that somebody else has sent, and that waits for its block, takes the next nonce", async () => {
+    await lab("evm_setAutomine", false);
+    const before = await count("latest");
+    const fee = `0x${(10n ** 12n).toString(16)}`;
+    const theirs = { from: REGISTRAR, to: account(1), maxFeePerGas: fee, maxPriorityFeePerGas: fee };
+    const other = await lab("eth_sendTransaction", theirs);
+    const sending = submitted(registration());
+    await scheduler.wait(SOON_MS);
+    await mine();
+    const hash = await sending;
+    expect([Number((await transaction(other)).nonce), Number((await transaction(hash)).nonce)]).toEqual([
+      before,
+      before + 1,
+    ]);
+    await mine();
     await expect.poll(() => isMined(hash)).toBe(true);
   });
 
