@@ -13,6 +13,8 @@ const START_MS = 120_000;
 const AT_ONCE = 3;
 /** Each kill comes at another moment after the commit. */
 const ROUNDS = 3;
+/** On a busy machine the answers of all of them may be faster than the kill. */
+const ROUNDS_MAX = 12;
 
 type Json = Record<string, unknown>;
 type Act = "rotation" | "promotion";
@@ -41,7 +43,7 @@ afterAll(async () => {
 describe("rotations and promotions, when the runtime is killed", { timeout: ROUNDS * START_MS }, () => {
   test("are whole or not begun, and a retry makes each once", async () => {
     let between = 0;
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {
       const attempts = await attemptsOf(round);
       const answered = await killAmong(attempts);
       for (const attempt of attempts) {

@@ -13,6 +13,8 @@ const START_MS = 120_000;
 const AT_ONCE = 4;
 /** Each kill comes at another moment after the commit, and may come after the answer. */
 const ROUNDS = 3;
+/** On a busy machine the answers of all of them may be faster than the kill. */
+const ROUNDS_MAX = 12;
 
 type Account = { readonly email: string; readonly session: string; readonly idempotencyKey: string };
 type Answer = { readonly status: number; readonly replayed: boolean; readonly key: string };
@@ -33,7 +35,7 @@ afterAll(async () => {
 describe("a promotion, when the runtime is killed", { timeout: ROUNDS * START_MS }, () => {
   test("issues one production key, which a retry answers also where it was committed and not answered", async () => {
     let between = 0;
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {
       const accounts = await accreditedAccounts(round);
       const fates = await killAmongPromotions(accounts);
       between += fates.filter(({ before, issued }) => before === null && issued.length === 1).length;
