@@ -1,28 +1,29 @@
-// Two projects over one tree: `*.test.ts` runs in workerd with the real bindings, `*.node.test.ts` in Node.
-import { cloudflareTest } from "@cloudflare/vitest-plugin";
-import { defineConfig } from "vitest/config";
+// Two projects over one tree: `*.test.ts` runs in workerd with the real bindings, `*.node.test.ts` in Node. `*.long.*` runs in
+// `npm run test:long` alone.
+import { configDefaults, defineConfig } from "vitest/config";
+import { SLOTS, sharedRuntimes } from "./test/support/runtimes.ts";
 
-/** The size of long tests (test/support/scale.ts). */
-const provide = { scale: process.env["TEST_SCALE"] === "whole" ? 1 : 1 / 20 };
+const whole = process.env["TEST_SCALE"] === "whole";
+/** The size of property tests and matrices (test/support/scale.ts). */
+const provide = { scale: whole ? 1 : 1 / 20 };
+const exclude = [...configDefaults.exclude, ...(whole ? [] : ["test/**/*.long.*"])];
 
 export default defineConfig({
   test: {
-    // By default one core would do nothing.
-    maxWorkers: 2,
+    maxWorkers: SLOTS,
     projects: [
       {
-        plugins: [
-          cloudflareTest(({ inject }) => ({
-            wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: inject("workerBindings") },
-          })),
-        ],
+        plugins: sharedRuntimes("./wrangler.toml"),
         test: {
           name: "workerd",
           provide,
           include: ["test/**/*.test.ts"],
-          exclude: ["test/**/*.node.test.ts"],
+          exclude: [...exclude, "test/**/*.node.test.ts"],
           globalSetup: ["./test/support/global-setup.ts"],
+          setupFiles: ["./test/support/each-file.ts"],
+          isolate: false,
+          // The files of a project follow each other, so that a runtime goes on with the next one.
+          sequence: { groupOrder: 0 },
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -32,6 +33,8 @@ export default defineConfig({
           name: "node",
           provide,
           include: ["test/**/*.node.test.ts"],
+          exclude,
+          sequence: { groupOrder: 1 },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,34 +1,30 @@
 // Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per
 // location; the headers show the counts of this isolate, so `r` is an upper bound.
 
-import type { Deps } from "../context.ts";
+import type { Deps, Env } from "../context.ts";
 import { clientNetwork } from "../core/client-network.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
+import { memoizeBy } from "../core/memo.ts";
 import type { AppContext, RateState } from "./app-env.ts";
 
-const windows = new Map<string, { start: number; used: number }>();
+type Window = { readonly start: number; readonly used: number };
+
+const windowsOf = memoizeBy((_env: Env) => new Map<string, Window>());
 const WINDOWS_KEPT = 10_000;
 
 /** Charges a credential: a well-formed management key's hash, or an agent's DID. */
 export const chargeCredential = (context: AppContext, deps: Deps, credential: string): Promise<void> =>
-  charge(
-    context,
-    "credential",
-    deps.env.RATE_CREDENTIAL,
-    deps.config.rate.credentialQuota,
-    deps.config.rate.windowSeconds,
-    credential,
-  );
+  charge(context, deps, "credential", deps.env.RATE_CREDENTIAL, deps.config.rate.credentialQuota, credential);
 
 /** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
   charge(
     context,
+    deps,
     "address",
     deps.env.RATE_ADDRESS,
     deps.config.rate.addressQuota,
-    deps.config.rate.windowSeconds,
     clientNetwork(clientAddress(context)),
   );
 
@@ -37,13 +33,13 @@ export const clientAddress = (context: AppContext): string => context.req.header
 
 async function charge(
   context: AppContext,
+  deps: Deps,
   policy: string,
   limiter: RateLimit,
   quota: number,
-  windowSeconds: number,
   key: string,
 ): Promise<void> {
-  const state = count(`${policy}:${key}`, policy, quota, windowSeconds);
+  const state = count(deps, `${policy}:${key}`, policy, quota);
   context.set("rate", state);
   const { success } = await limiter.limit({ key });
   if (success && state.remaining >= 0) return;
@@ -51,11 +47,12 @@ async function charge(
   throw new ServiceError("rate_limited", { headers: { "Retry-After": String(state.resetSeconds) } });
 }
 
-function count(key: string, policy: string, quota: number, windowSeconds: number): RateState {
-  // The system's clock: quotas run on real time (ACC-9).
-  const now = Date.now();
+function count({ env, clock, config }: Deps, key: string, policy: string, quota: number): RateState {
+  const { windowSeconds } = config.rate;
+  const now = clock.now();
   const span = windowSeconds * SECOND_MS;
   const start = now - (now % span);
+  const windows = windowsOf(env);
   const window = windows.get(key);
   if (windows.size > WINDOWS_KEPT) windows.clear();
   const used = (window?.start === start ? window.used : 0) + 1;

@@ -1,7 +1,7 @@
 // Reads do not grow with the stored history: the same calls over a thousand and over twenty thousand rows.
 import { beforeAll, describe, expect, it } from "vitest";
-import { checkPlans } from "../support/plans.ts";
-import { createWorld, env, expectStatus, traffic, type World } from "../support/world.ts";
+import { checkPlans, traffic } from "../support/plans.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 const SMALL = 1_000;
 const LARGE = 20_000;

@@ -1,8 +1,8 @@
 // The check of plans finds what it is for: without this, a rule that allows everything would pass.
 import { describe, expect, inject, it } from "vitest";
 import { openMeter } from "../../bench/meter.ts";
-import { checkPlans, type Traffic } from "../support/plans.ts";
-import { createWorld, env, type Reply, traffic } from "../support/world.ts";
+import { checkPlans, type Traffic, traffic } from "../support/plans.ts";
+import { createWorld, env, type Reply } from "../support/world.ts";
 
 const faultOf = async (sql: string): Promise<string> => {
   await createWorld();

@@ -1,7 +1,7 @@
 // A node that is slow or lies refuses no payment for good and credits none twice (FAC-10, CHN-9): the payment is real and counts as soon as the
 // node tells the truth. The node in front of base-sepolia belongs to this file alone.
-import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
-import { chainOf, payOnChain, rpc } from "../support/chain.ts";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { chainOf, lyingNode, payOnChain, rpc } from "../support/chain.ts";
 import type { Spoil } from "../support/spoiling-node.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, mined, PATH, type Paid, paid, pairOf, refused, stateOf } from "./support.ts";
@@ -20,14 +20,14 @@ beforeAll(async () => {
     JSON.stringify(
       (JSON.parse(env.NETWORKS) as Json[])
         .filter(({ network }) => network === NETWORK)
-        .map((network) => ({ ...network, rpc_url: inject("lyingNode"), ...fallback })),
+        .map((network) => ({ ...network, rpc_url: lyingNode(), ...fallback })),
     );
   world = await createWorld({ NETWORKS: networks({}) });
   backed = await createWorld({ NETWORKS: networks({ fallback_rpc_url: chainOf(NETWORK).rpc_url }) });
 });
 
 const lie = (...spoils: readonly Spoil[]) =>
-  fetch(inject("lyingNode"), { method: "PUT", body: JSON.stringify(spoils) });
+  fetch(lyingNode(), { method: "PUT", body: JSON.stringify(spoils) });
 afterEach(() => lie());
 const always = (method: string, result: unknown): Spoil => ({ method, times: 99, how: "answer", result });
 

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { faultsOf } from "../agents/support.ts";
-import { account, chainOf, plannedClone, vaultImplementationOf, vaultOf } from "../support/chain.ts";
+import { account, chainOf, ownContract, plannedClone, vaultImplementationOf, vaultOf } from "../support/chain.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
@@ -161,7 +161,7 @@ describe("a contract that is no vault", () => {
     const clone = plannedClone(chainOf().token);
     await clone.make();
     const { did } = await world.agent("PROVIDER");
-    for (const wallet of [clone.address, inject("ownContract").authority.toLowerCase()]) {
+    for (const wallet of [clone.address, ownContract().authority.toLowerCase()]) {
       const { markets } = expectStatus(await ask(did, wallet), 200);
       expect(markets).toMatchObject([{ status: "ACTIVE", operational_wallet: wallet }]);
     }

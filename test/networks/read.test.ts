@@ -5,7 +5,7 @@ import type { NetworkInput } from "../../src/chain/networks.ts";
 import { workingDeps } from "../../src/context.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account } from "../support/chain.ts";
+import { account, otherHolders } from "../support/chain.ts";
 import { withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
@@ -181,7 +181,7 @@ describe("what is not as it should be is one line", () => {
       ),
     );
     expect(one.signers.map(({ low_gas }: Json) => low_gas)).toEqual([true, true]);
-    const { contract, authority } = inject("otherHolders");
+    const { contract, authority } = otherHolders();
     const [other] = await listed(withNetworks({ ...SANDBOX, settlement_contract: contract, authority }));
     expect(other.faults).toEqual([...roles("registrar", REGISTRAR), ...roles("arbiter", ARBITER)]);
   });

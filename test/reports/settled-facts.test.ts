@@ -1,7 +1,7 @@
 // What is fixed at settlement stays fixed (FAC-12, FAC-13): the window, the document's version, the parties, the wallet, the fee and the parts,
 // in the transaction, its receipt, the lists, the CSV and the events, whatever is changed afterwards.
 import { encodeFunctionData } from "viem/utils";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -9,13 +9,13 @@ import { importJwks } from "../../src/protocol/jwks.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
 import { report } from "../agents/reports-support.ts";
 import { asProvider, confirm, mined, type Paid } from "../facilitation/support.ts";
-import { account, asRole, payOnChain, send } from "../support/chain.ts";
+import { account, asRole, ownContract, payOnChain, send } from "../support/chain.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";
 const [ADMIN, WALLET] = [account(0), account(7)];
 const FEE_BPS = 5n;
-const { contract, authority } = inject("ownContract");
+const { contract, authority } = ownContract();
 
 let world: World;
 beforeAll(async () => {

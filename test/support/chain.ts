@@ -1,15 +1,19 @@
 // The chains of the tests: anvil's accounts are unlocked, so a test sends without signing.
+
+import { env as bindings } from "cloudflare:workers";
 import { encodeFunctionData, getContractAddress } from "viem/utils";
 import { inject } from "vitest";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 
+const env = bindings as unknown as Record<string, string | undefined>;
+
 export const account = (index: number): string => inject("accounts")[index] ?? "0x";
 export type Chain = { network: string; rpc_url: string; settlement_contract: string; authority: string; token: string };
 
 /** Every chain of the run, the labs among them. */
-export const CHAINS: readonly Chain[] = JSON.parse(inject("workerBindings")["NETWORKS"] ?? "[]");
+export const CHAINS: readonly Chain[] = JSON.parse(env["NETWORKS"] ?? "[]");
 
 export function chainOf(network = "base-sepolia"): Chain {
   const found = CHAINS.find((chain) => chain.network === network);
@@ -31,27 +35,23 @@ export async function rpc<Result>(network: string, method: string, params: unkno
 export const headOf = async (network: string): Promise<number> =>
   Number(await rpc<string>(network, "eth_blockNumber", []));
 
+/** Contracts and a node on the first of this runtime's chains, each for one file (global-setup.ts). */
+export const ownContract = (): { contract: string; authority: string } => JSON.parse(env["OWN_CONTRACT"] ?? "");
+export const otherHolders = (): { contract: string; authority: string } => JSON.parse(env["OTHER_HOLDERS"] ?? "");
+export const lyingNode = (): string => env["LYING_NODE"] ?? "";
+
 /** The faults that the node in front of a lab's chain applies to the next calls. */
 export async function spoil(network: string, ...spoils: readonly Spoil[]): Promise<void> {
   await fetch(chainOf(network).rpc_url, { method: "PUT", body: JSON.stringify(spoils) });
 }
 
-/**
- * Names the gas, so that the node makes no dry run and a refused call is mined as reverted. Files that run at once share the accounts: where two of them
- * send at one moment, the node gives both the same nonce and refuses one.
- */
-export async function submit(network: string, from: string, to: string, data: string): Promise<string> {
-  for (let left = 5; ; left--) {
-    try {
-      return await rpc(network, "eth_sendTransaction", [{ from, to, data, gas: "0x2dc6c0" }]);
-    } catch (thrown) {
-      if (left === 0 || !String(thrown).includes("replacement transaction underpriced")) throw thrown;
-    }
-  }
-}
+const GAS = "0x2dc6c0";
+/** Names the gas, so that the node makes no dry run and a refused call is mined as reverted. */
+export const submit = (network: string, from: string, to: string, data: string, gas = GAS): Promise<string> =>
+  rpc(network, "eth_sendTransaction", [{ from, to, data, gas }]);
 
-export async function send(network: string, from: string, to: string, data: string): Promise<string> {
-  const hash = await submit(network, from, to, data);
+export async function send(network: string, from: string, to: string, data: string, gas = GAS): Promise<string> {
+  const hash = await submit(network, from, to, data, gas);
   // The node answers before it mines.
   while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -99,7 +99,7 @@ export async function payOnChain(
     token,
     encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
   );
-  // Several files pay from one account at once, so an exact allowance could be used by another payment.
+  // Several payments of a test may go from one account at once, so an exact allowance could be used by another one.
   const allowance = approved ? 2n ** 256n - 1n : 0n;
   await send(
     network,

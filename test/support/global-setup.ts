@@ -1,22 +1,34 @@
-// Runs once in Node before the workerd tests: two real chains with the contracts on them, and the secrets of a service.
+// Runs once in Node before the workerd tests: real chains with the contracts on them, and the secrets of a service.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import type { Hex } from "viem";
 import type { TestProject } from "vitest/node";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
 import { clientFor } from "../../scripts/chain/client.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
-import { DELAYS } from "../../scripts/chain/roles.ts";
-import { addressesOf, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { DELAYS, type Keys } from "../../scripts/chain/roles.ts";
+import {
+  addressesOf,
+  drawSecrets,
+  type EphemeralChain,
+  roleAccounts,
+  startEphemeralChain,
+} from "../../scripts/ephemeral.ts";
 import { randomText } from "../../scripts/secrets.ts";
 import { createFrom } from "../chain/test-contracts.ts";
 import { startAccessTeams } from "./access-teams.ts";
 import { startReceiver } from "./receiver.ts";
+import { SLOTS } from "./runtimes.ts";
+import { printSchema } from "./schema.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
 const DAY_SECONDS = 86_400;
+/** The chains of each slot, which the files of one runtime share one after the other. */
+const PAIR = [
+  { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
+  { network: "base", chainId: 8453, kind: "mainnet", confirmations: 1 },
+] as const;
 /**
  * The labs each belong to one file, which stops their blocks and spoils their nodes: `lab` to test/facilitation/on-chain.test.ts, which also
  * turns its clock, so that its past begins five days ago, `lab-signer` to test/objects/chain-signer.test.ts, `lab-markets` to
@@ -31,9 +43,7 @@ const DAY_SECONDS = 86_400;
  * test/follower/reversal-races.test.ts, and `lab-split`, `lab-award` and `lab-stalled`, which have the delays of production
  * too, to test/follower/wallets.test.ts, test/disputes/delayed-awards.test.ts and test/disputes/stalled-awards.test.ts.
  */
-const CHAINS = [
-  { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
-  { network: "base", chainId: 8453, kind: "mainnet", confirmations: 1 },
+const LABS = [
   {
     network: "lab",
     chainId: 31337,
@@ -79,99 +89,112 @@ const CHAINS = [
   { network: "lab-vaults", chainId: 31363, kind: "testnet", confirmations: 1 },
 ] as const;
 
-export const ISSUER = "http://service.test";
+const ISSUER = "http://service.test";
+const SALT: Hex = `0x${"07".repeat(32)}`;
 
 export default async function setup(project: TestProject) {
-  const running = await Promise.all(CHAINS.map(startChain));
-  const lab = running.find(({ entry }) => entry.network === "lab");
+  const [labs, pairs, silent, teams, receiver, schema] = await Promise.all([
+    Promise.all(LABS.map(startChain)),
+    Promise.all(Array.from({ length: SLOTS }, startPair)),
+    startSilentNode(),
+    startAccessTeams(),
+    startReceiver(),
+    printSchema(),
+  ]);
+  const lab = labs.find(({ entry }) => entry.network === "lab");
   if (!lab) throw new Error("no lab");
   // Look-alike contracts: the same code at other addresses.
-  const salt = `0x${"07".repeat(32)}` as const;
-  const { feeRecipient, ...holders } = roleAccounts();
-  const deployerKey = holders.admin.privateKey;
-  const { address: otherToken } = await deploy(lab.anvil.rpcUrl, deployerKey, "TestUSDC", [], salt);
-  const other = await deployContracts(lab.anvil.rpcUrl, {
-    deployerKey,
-    keys: addressesOf(holders),
-    feeRecipient: feeRecipient.address,
-    token: lab.entry.token as `0x${string}`,
-    salt,
-  });
-  const [otherContract, otherAuthority] = [other.settlementContract, other.authority];
-  project.provide("lab", { otherToken, otherContract, otherAuthority });
-  const shared = running.find(({ entry }) => entry.network === "base-sepolia");
-  if (!shared) throw new Error("no base-sepolia");
-  // A contract whose fee one file changes, test/reports/settled-facts.test.ts, and a node that one file spoils,
-  // test/facilitation/lying-node.test.ts, both on the chain that all files share.
-  const own = await deployContracts(shared.anvil.rpcUrl, {
-    deployerKey,
-    keys: addressesOf(holders),
-    feeRecipient: feeRecipient.address,
-    token: shared.entry.token as `0x${string}`,
-    salt,
-  });
-  project.provide("ownContract", { contract: own.settlementContract, authority: own.authority });
-  // A contract whose roles others hold, for test/networks/read.test.ts.
-  const strange = await deployContracts(shared.anvil.rpcUrl, {
-    deployerKey,
-    keys: { ...addressesOf(holders), registrar: feeRecipient.address, arbiter: feeRecipient.address },
-    feeRecipient: feeRecipient.address,
-    token: shared.entry.token as `0x${string}`,
-    salt: `0x${"08".repeat(32)}`,
-  });
-  project.provide("otherHolders", { contract: strange.settlementContract, authority: strange.authority });
-  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  project.provide("silentNode", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
-  const lying = await startSpoilingNode(shared.anvil.rpcUrl);
-  project.provide("lyingNode", lying.url);
-  // The chains themselves, behind the nodes that spoil.
-  project.provide("honestNodes", Object.fromEntries(running.map(({ entry, anvil }) => [entry.network, anvil.rpcUrl])));
+  const { address: otherToken } = await deploy(lab.anvil.rpcUrl, roleAccounts().admin.privateKey, "TestUSDC", [], SALT);
+  const look = await deployAlike(lab);
+  project.provide("lab", { otherToken, otherContract: look.contract, otherAuthority: look.authority });
   const operatorKey = randomText(24);
-  project.provide("workerBindings", {
-    ISSUER,
-    NETWORKS: JSON.stringify(running.map(({ entry }) => entry)),
-    ...(await drawSecrets(operatorKey)),
-  });
+  const secrets = await drawSecrets(operatorKey);
+  project.provide(
+    "slots",
+    pairs.map(({ chains, own, strange, lying }) => ({
+      ISSUER,
+      NETWORKS: JSON.stringify([...chains, ...labs].map(({ entry }) => entry)),
+      OWN_CONTRACT: JSON.stringify(own),
+      OTHER_HOLDERS: JSON.stringify(strange),
+      LYING_NODE: lying.url,
+      ...secrets,
+    })),
+  );
+  // The chains of the labs themselves, behind the nodes that spoil.
+  project.provide("honestNodes", Object.fromEntries(labs.map(({ entry, anvil }) => [entry.network, anvil.rpcUrl])));
+  project.provide("silentNode", silent.url);
   project.provide("operatorKey", operatorKey);
-  const teams = await startAccessTeams();
-  const receiver = await startReceiver();
   project.provide("receiver", receiver.url);
   project.provide("accessTeams", teams.origin);
   project.provide(
     "accounts",
     devAccounts().map(({ address }) => address),
   );
-  project.provide("migrations", await readD1Migrations("./migrations"));
+  project.provide("schema", schema);
   return async () => {
-    await Promise.all([teams.stop(), ...running.map(({ anvil }) => anvil.stop())]);
-    for (const { node } of running) node?.stop();
-    lying.stop();
+    const chains = [...labs, ...pairs.flatMap((pair) => pair.chains)];
+    await Promise.all([teams.stop(), ...chains.map(({ anvil }) => anvil.stop())]);
+    for (const { node } of labs) node?.stop();
+    for (const { lying } of pairs) lying.stop();
     receiver.stop();
-    silent.close();
-    silent.closeAllConnections();
+    silent.stop();
   };
 }
 
-async function startChain(plan: (typeof CHAINS)[number]) {
+async function startChain(plan: (typeof LABS)[number]) {
   const { anvil, entry } = await startEphemeralChain(plan);
   const node = plan.network.startsWith("lab-") ? await startSpoilingNode(anvil.rpcUrl) : null;
   return { anvil, node, entry: { ...entry, rpc_url: node?.url ?? anvil.rpcUrl } };
 }
 
+/**
+ * On the first chain of each pair: a contract whose fee one file changes, test/reports/settled-facts.test.ts, one whose roles others hold, for
+ * test/networks/read.test.ts, and a node that one file spoils, test/facilitation/lying-node.test.ts.
+ */
+async function startPair() {
+  const chains = await Promise.all(PAIR.map(startEphemeralChain));
+  const [first] = chains;
+  if (!first) throw new Error("a pair without a chain");
+  const own = await deployAlike(first);
+  const { address } = roleAccounts().feeRecipient;
+  const strange = await deployAlike(first, `0x${"08".repeat(32)}`, { registrar: address, arbiter: address });
+  return { chains, own, strange, lying: await startSpoilingNode(first.anvil.rpcUrl) };
+}
+
+/** Deploys the contracts once more, at other addresses, with the chain's own token. */
+async function deployAlike({ anvil, entry }: EphemeralChain, salt: Hex = SALT, otherKeys: Partial<Keys> = {}) {
+  const { feeRecipient, ...holders } = roleAccounts();
+  const { settlementContract, authority } = await deployContracts(anvil.rpcUrl, {
+    deployerKey: holders.admin.privateKey,
+    keys: { ...addressesOf(holders), ...otherKeys },
+    feeRecipient: feeRecipient.address,
+    token: entry.token as Hex,
+    salt,
+  });
+  return { contract: settlementContract, authority };
+}
+
+/** Takes every call and answers none. */
+async function startSilentNode(): Promise<{ url: string; stop: () => void }> {
+  const server = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+}
+
 declare module "vitest" {
   export interface ProvidedContext {
-    workerBindings: Record<string, string>;
+    slots: Record<string, string>[];
     operatorKey: string;
     accessTeams: string;
     accounts: string[];
     lab: { otherToken: string; otherContract: string; otherAuthority: string };
-    ownContract: { contract: string; authority: string };
-    otherHolders: { contract: string; authority: string };
     silentNode: string;
-    lyingNode: string;
     receiver: string;
     honestNodes: Record<string, string>;
-    migrations: { name: string; queries: string[] }[];
+    schema: string[];
   }
 }

@@ -11,6 +11,9 @@ export type Traffic = {
   callersAnswered: number;
 };
 
+/** Of all worlds of this file. */
+export const traffic: Traffic = { statements: new Set(), callersAnswered: 0 };
+
 /** Throws with the step and the statement of each fault. */
 export async function checkPlans(d1: D1Database, { statements, callersAnswered }: Traffic): Promise<void> {
   if (statements.size === 0 && callersAnswered > 0) {

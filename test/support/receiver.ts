@@ -1,5 +1,7 @@
-// Runs in Node: a receiver of webhooks that does what each of its paths is told, and keeps what came. PUT /of/<name> sets how it answers, GET
-// /of/<name> tells what it got, POST /of/<name> is a delivery. PUT /of/<name>?get sets what a GET answers instead.
+// Runs in Node: a receiver of webhooks. POST /paths returns a new path /of/<name>. POST /of/<name> is a delivery. PUT /of/<name> sets how deliveries are answered, GET /of/<name> returns
+// them, GET /of/<name>?count=<n> does so once n have come, and PUT /of/<name>?release answers those that are held. PUT /of/<name>?get sets what a
+// GET answers instead.
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -9,8 +11,11 @@ export type Behaviour = {
   readonly status?: number;
   /** Before the answer begins. */
   readonly waitMs?: number;
-  /** `endless`: a body that never ends. `drip`: its parts come slowly, and it never ends. `close`: no answer. `cut`: half of one. */
-  readonly how?: "endless" | "drip" | "close" | "cut";
+  /**
+   * `endless`: a body that never ends. `drip`: its parts come slowly, and it never ends. `close`: no answer. `cut`: half of one. `hold`: no
+   * answer before the release.
+   */
+  readonly how?: "endless" | "drip" | "close" | "cut" | "hold";
   readonly headers?: Record<string, string>;
   readonly body?: string;
 };
@@ -27,22 +32,41 @@ export async function startReceiver(): Promise<{ url: string; stop: () => void }
   const behaviours = new Map<string, Behaviour[]>();
   const received = new Map<string, Received[]>();
   const told = new Map<string, string>();
+  let paths = 0;
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const arrivals = new EventEmitter().setMaxListeners(0);
+  const gateOf = (name: string): PromiseWithResolvers<void> => {
+    const gate = gates.get(name) ?? Promise.withResolvers();
+    gates.set(name, gate);
+    return gate;
+  };
+  const receivedBy = (name: string): Received[] => received.get(name) ?? [];
   const server = createServer(async (request, response) => {
-    const { pathname: name, search } = new URL(request.url ?? "", "http://receiver");
+    const { pathname: name, search, searchParams } = new URL(request.url ?? "", "http://receiver");
     const body = await text(request).catch(() => "");
-    if (request.method === "PUT" && search === "?get") {
+    if (name === "/paths") {
+      paths += 1;
+      response.end(`/of/${paths}`);
+    } else if (request.method === "PUT" && search === "?get") {
       told.set(name, body);
+      response.end();
+    } else if (request.method === "PUT" && search === "?release") {
+      gateOf(name).resolve();
       response.end();
     } else if (request.method === "PUT") {
       behaviours.set(name, JSON.parse(body) as Behaviour[]);
       response.end();
     } else if (request.method === "GET") {
-      response.end(told.get(name) ?? JSON.stringify(received.get(name) ?? []));
+      while (receivedBy(name).length < Number(searchParams.get("count"))) await once(arrivals, name);
+      response.end(told.get(name) ?? JSON.stringify(receivedBy(name)));
     } else {
-      const before = received.get(name) ?? [];
+      const before = receivedBy(name);
       received.set(name, [...before, { at: Date.now(), headers: headersOf(request), body }]);
+      arrivals.emit(name);
       const planned = behaviours.get(name) ?? [];
-      await answer(response, planned[Math.min(before.length, planned.length - 1)] ?? {});
+      const behaviour = planned[Math.min(before.length, planned.length - 1)] ?? {};
+      if (behaviour.how === "hold") await gateOf(name).promise;
+      await answer(response, behaviour);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -66,7 +90,7 @@ async function answer(response: ServerResponse, { status = 204, waitMs = 0, how,
     await setTimeout(50);
     return void response.destroy();
   }
-  if (how === undefined) return void response.end(body);
+  if (how === undefined || how === "hold") return void response.end(body);
   const part = how === "endless" ? "x".repeat(16_384) : ".";
   while (!response.destroyed) {
     if (!response.write(part)) await setTimeout(1);

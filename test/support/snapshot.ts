@@ -1,7 +1,8 @@
 // Every row of every table before and after an act, and the differences.
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
-import { env, type Json, type Reply, type World } from "./world.ts";
+import { readDatabase } from "./readings.ts";
+import type { Json, Reply, World } from "./world.ts";
 
 /** A stored row before and after the act; null where there is none. */
 export type Change = { readonly before: Json; readonly after: Json };
@@ -9,31 +10,24 @@ export type Change = { readonly before: Json; readonly after: Json };
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 
-const TABLES =
-  "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'";
-
 /** When a key and a session were last used: written after the answer of any call, and no consequence of it. */
 const USES: Readonly<Record<string, string>> = { management_keys: "last_used_at", sessions: "used_at" };
 
 export async function takeSnapshot(): Promise<Snapshot> {
-  const named = await env.DB.prepare(TABLES).all<{ name: string }>();
-  const tables = named.results.map(({ name }) => name);
-  const keys = await env.DB.batch<{ name: string }>(
-    tables.map((name) => env.DB.prepare(`select name from pragma_table_info('${name}') where pk > 0 order by pk`)),
-  );
-  const rows = await env.DB.batch<Json>(tables.map((name) => env.DB.prepare(`select * from "${name}"`)));
-  tables.forEach((name, i) => {
-    const column = USES[name];
-    for (const row of rows[i]?.results ?? []) if (column !== undefined) delete row[column];
-  });
+  const tables = await readDatabase();
   return new Map(
-    tables.map((name, i) => {
-      const key = (keys[i]?.results ?? []).map((column) => column.name);
-      const kept = (rows[i]?.results ?? []).map((row) => settledPart(name, row));
-      const keyed = kept.map((row) => [key.map((column) => row[column]).join(" "), row] as const);
+    tables.map(({ name, key, rows }) => {
+      const keyed = rows.map(
+        (row) => [key.map((column) => row[column]).join(" "), withoutUse(name, settledPart(name, row))] as const,
+      );
       return [name, new Map(keyed)];
     }),
   );
+}
+
+function withoutUse(table: string, row: Json): Json {
+  const { [USES[table] ?? ""]: _used, ...rest } = row;
+  return rest;
 }
 
 /** Compares all tables before and after the act. All events are delivered first, so that the outbox queue writes nothing meanwhile. */

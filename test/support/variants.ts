@@ -10,7 +10,8 @@ import { createApp } from "../../src/app.ts";
 import { buildDeps, type Config, type Deps, type Env } from "../../src/context.ts";
 import type { Route } from "../../src/http/route.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
-import { env, ISSUER, type Json, type World } from "./world.ts";
+import { readDatabase } from "./readings.ts";
+import { env, ISSUER, type Json, PASSWORD_COST, type World } from "./world.ts";
 
 export function withDeps(world: World, deps: Deps, app: ReturnType<typeof createApp> = createApp(deps)): World {
   return Object.assign(Object.create(world) as object, { deps, app }) as World;
@@ -30,7 +31,7 @@ export const withDatabase = (world: World, d1: D1Database): World => rebuilt(wor
 
 const rebuilt = (world: World, bindings: Env): World => {
   const deps = buildDeps(bindings, ISSUER, { now: () => world.now() });
-  return withDeps(world, { ...deps, sharedCache: world.deps.sharedCache });
+  return withDeps(world, { ...deps, sharedCache: world.deps.sharedCache, passwordCost: PASSWORD_COST });
 };
 
 /** The same world with an empty shared cache, as later or in another data centre. */
@@ -84,15 +85,10 @@ export async function send(world: World, path: string, init: RequestInit): Promi
 
 /** Every row of every table, as text, but for what the queue fills by itself: how far the logs are hashed, the events handed on, the directory's terms. */
 export async function dumpDatabase(): Promise<Record<string, string[]>> {
-  const named = await env.DB.prepare(
-    "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like '_cf_%' and name not like 'd1_%'",
-  ).all<{ name: string }>();
-  const dump: Record<string, string[]> = {};
-  for (const { name } of named.results) {
-    const { results } = await env.DB.prepare(`select * from "${name}"`).all();
-    if (!FOLLOWING.has(name)) dump[name] = results.map((row) => JSON.stringify(settledPart(name, row)));
-  }
-  return dump;
+  const tables = (await readDatabase()).filter(({ name }) => !FOLLOWING.has(name));
+  return Object.fromEntries(
+    tables.map(({ name, rows }) => [name, rows.map((row) => JSON.stringify(settledPart(name, row)))]),
+  );
 }
 
 /** The content of the objects of a namespace, in memory and in storage, as text. */

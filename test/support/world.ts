@@ -1,14 +1,13 @@
 // A world in one call: a fresh platform in the real D1, the app with the world's clock, signing agents, a paying wallet.
 // Every answer is checked against the OpenAPI document before a test sees it.
-import { applyD1Migrations, createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
-import { afterAll, inject } from "vitest";
 import { type Meter, openMeter } from "../../bench/meter.ts";
 import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { newSessionToken } from "../../src/accounts/tokens.ts";
 import { createApp } from "../../src/app.ts";
-import { buildDeps, type Deps, type Env } from "../../src/context.ts";
+import { buildDeps, type Deps, type Env, type PasswordCost } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
 import { DAY_MS, SESSION_DAYS } from "../../src/core/limits.ts";
 import { sessions } from "../../src/db/tables/accounts.ts";
@@ -20,11 +19,15 @@ import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS, type Chain, headOf } from "./chain.ts";
 import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
-import { checkPlans, type Traffic } from "./plans.ts";
+import { traffic } from "./plans.ts";
+import { type Sent, watchQueues } from "./queue.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
 export const BRANDS = ["service"] as const;
+
+/** Hashes of passwords are cheap, but where a test asks for the real ones. */
+export const PASSWORD_COST: PasswordCost = { N: 2, r: 1, p: 1 };
 
 export type Reply = { status: number; body: Json; headers: Headers; text: string; bytes: Uint8Array };
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is checked by the test
@@ -41,16 +44,6 @@ export type Agent = { did: string; privateKey: CryptoKey; pem: string; certifica
 /** The networks of a world by default, without the labs. */
 const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
 
-/** Of all worlds of this file. */
-export const traffic: Traffic = { statements: new Set(), callersAnswered: 0 };
-afterAll(() => checkPlans(env.DB, traffic));
-
-let migrated: Promise<void> | undefined;
-const migrate = () => {
-  migrated ??= applyD1Migrations(env.DB, inject("migrations") as never);
-  return migrated;
-};
-
 export class World {
   /** The service's time: the system's clock plus the offset that a test set. */
   offset = 0;
@@ -63,6 +56,8 @@ export class World {
   readonly liveKey: string;
   /** The mails that this world sent, through the real binding. */
   readonly mails: SentMail[];
+  /** The messages that this world sent and that no test has delivered. */
+  readonly sent: Sent[] = [];
   /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 
@@ -80,8 +75,9 @@ export class World {
     const clock = { now: () => Date.now() + this.offset, ahead: () => this.offset };
     const { sent, MAIL } = watchMails(env.MAIL);
     this.mails = sent;
-    const deps = buildDeps({ ...env, MAIL, NETWORKS: SHARED_NETWORKS, ...vars, DB: this.meter.d1 }, ISSUER, clock);
-    this.deps = { ...deps, sharedCache };
+    const bindings = { ...env, ...watchQueues(env, this.sent), MAIL, NETWORKS: SHARED_NETWORKS };
+    const deps = buildDeps({ ...bindings, ...vars, DB: this.meter.d1 }, ISSUER, clock);
+    this.deps = { ...deps, sharedCache, passwordCost: PASSWORD_COST };
     this.app = createApp(this.deps);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
@@ -233,12 +229,7 @@ export class World {
     const agent = await this.agent("PROVIDER", overrides);
     const markets = [{ market, network, operational_wallet: account(8) }];
     const ask = () => this.call("POST", `/v1/agents/${agent.did}/scope/authorized_markets`, { body: { markets } });
-    let [entry] = expectStatus(await ask(), 200).markets;
-    // Other files send with the same keys, and a busy node may be late.
-    for (let again = 0; again < 5 && entry.status === "PROVISIONING"; again++) {
-      await scheduler.wait(1_000);
-      [entry] = expectStatus(await ask(), 200).markets;
-    }
+    const [entry] = expectStatus(await ask(), 200).markets;
     if (entry.status !== "ACTIVE") throw new Error(`the market is ${JSON.stringify(entry)}`);
     return agent;
   }
@@ -258,7 +249,7 @@ export function expectStatus(reply: Reply, status: number): Json {
   return reply.body;
 }
 
-/** The chains are shared by all files: what stands in their blocks already is nobody's here. */
+/** A runtime's files share its chains: what stands in their blocks already is nobody's here. */
 async function fromNow(networks: string): Promise<string> {
   const named: readonly Chain[] = JSON.parse(networks);
   const from = await Promise.all(
@@ -269,7 +260,6 @@ async function fromNow(networks: string): Promise<string> {
 
 /** `vars` replaces variables of wrangler.toml. */
 export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
-  await migrate();
   const now = Date.now();
   const platformId = newId("plt", now);
   const tenantPrincipalId = newId("prn", now);

@@ -10,7 +10,8 @@ import { escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from ".
 import { deposit, rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, send } from "../support/chain.ts";
 import { runs } from "../support/scale.ts";
-import { createWorld, expectStatus, traffic, type World } from "../support/world.ts";
+import { traffic } from "../support/plans.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";
 const UNIT = 1_000_000;

@@ -1,0 +1,66 @@
+// The death of an isolate at a chosen step: what it had begun stops there for ever, nothing of it is caught or cleaned up, and the Durable
+// Objects begin again from their storage. A step is a call of a binding: a batch of the database, a method of an object, a file, a message.
+import { interceptBindings } from "./bindings.ts";
+import { restartObjects } from "./readings.ts";
+import { withVars } from "./variants.ts";
+import type { World } from "./world.ts";
+
+export type Cut = {
+  /** From 1. */
+  readonly step: number;
+  /** Whether the step had its effect. */
+  readonly moment: "before" | "after";
+  /** The binding and the method, as in `DB.batch`. */
+  readonly name: string;
+};
+const MOMENTS = ["before", "after"] as const;
+
+/** Runs the act in an isolate that dies at a step. Null when the act came to its end before that step. */
+export async function killAt(
+  world: World,
+  { step: last, moment }: Omit<Cut, "name">,
+  act: (dying: World) => Promise<unknown>,
+): Promise<Cut | null> {
+  const { promise: killed, resolve: kill } = Promise.withResolvers<Cut>();
+  const forever = new Promise<never>(() => undefined);
+  let steps = 0;
+  let dead = false;
+  const die = (name: string): Promise<never> => {
+    dead = true;
+    kill({ step: last, moment, name });
+    return forever;
+  };
+  const bindings = interceptBindings({ ...world.deps.env, DB: world.meter.d1 }, async (name, go) => {
+    if (dead) return forever;
+    steps += 1;
+    const isLast = steps === last;
+    if (isLast && moment === "before") return die(name);
+    const result = await go();
+    return isLast || dead ? die(name) : result;
+  });
+  const finished = act(withVars(world, bindings)).then(() => null);
+  const cut = await Promise.race([killed, finished]);
+  if (cut) await restartObjects();
+  return cut;
+}
+
+/**
+ * Kills the isolate before and after each step of an act, each time on a new stage, until an act comes to its end. Returns all cuts, in
+ * order: the test says which they are.
+ */
+export async function killAtEveryStep<Stage extends { readonly world: World }>(
+  set: () => Promise<Stage>,
+  act: (dying: World, stage: Stage) => Promise<unknown>,
+  check: (stage: Stage, cut: Cut) => Promise<unknown>,
+): Promise<Cut[]> {
+  const cuts: Cut[] = [];
+  for (let step = 1; ; step++) {
+    for (const moment of MOMENTS) {
+      const stage = await set();
+      const cut = await killAt(stage.world, { step, moment }, (dying) => act(dying, stage));
+      if (!cut) return cuts;
+      cuts.push(cut);
+      await check(stage, cut);
+    }
+  }
+}
