@@ -117,6 +117,12 @@ export type Config = {
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
+/** The parameters of scrypt. */
+export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
+
+/** How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), and how many due rows of a sandbox one reading finds (ACC-28). */
+export type SliceSizes = { readonly agents: number; readonly principals: number; readonly due: number };
+
 export type Deps = {
   readonly env: Env;
   readonly config: Config;
@@ -126,6 +132,10 @@ export type Deps = {
   readonly ca: () => Promise<CertificateAuthority>;
   /** In front of the database, for answers that are the same for everybody. */
   readonly sharedCache: Cache;
+  /** Replaces the cost of a password's hash (CRED-20), in tests. */
+  readonly passwordCost?: PasswordCost;
+  /** Replaces the sizes of slices, in tests. */
+  readonly slices?: Partial<SliceSizes>;
   /** Replaces the team of Cloudflare Access that Env configures, in tests. */
   readonly access?: (token: string) => Promise<string>;
 };

@@ -39,12 +39,13 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
 
 /** As `checkPassword`. An attempt whose password was not judged, because the isolate is busy, was none. */
 export async function judgeAttempt(
+  deps: Deps,
   attempt: Attempt,
   password: string,
   stored: string | null,
 ): ReturnType<typeof checkPassword> {
   try {
-    return await checkPassword(password, stored);
+    return await checkPassword(password, stored, deps.passwordCost);
   } catch (thrown) {
     await attempt.giveBack().catch(() => undefined);
     throw thrown;

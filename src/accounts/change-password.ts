@@ -26,7 +26,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   if (faults.length > 0) throw validationError(faults);
   const before = await requireCurrentPassword(call, stored, platform.email, input.current_password);
   const { platformId } = platform;
-  const hash = await hashPassword(input.new_password);
+  const hash = await hashPassword(input.new_password, deps.passwordCost);
   const view = { platform_id: platformId, changed_at: toIso(now) };
   await call.commit(
     [

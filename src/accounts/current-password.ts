@@ -16,7 +16,7 @@ export async function requireCurrentPassword(
   password: string,
 ): Promise<string> {
   const attempt = await beginAttempt(deps, clientAddress, email);
-  const { matches } = await judgeAttempt(attempt, password, stored);
+  const { matches } = await judgeAttempt(deps, attempt, password, stored);
   if (!matches || stored === null) {
     const fault = fieldError("current_password", "current_password_invalid", "Is not the account's password.");
     throw new ServiceError("current_password_invalid", { field_errors: [fault] });

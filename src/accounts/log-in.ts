@@ -20,7 +20,7 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   attempting.catch(() => undefined);
   const { account } = await call.read({ account: findLogIn(db, email) });
   const attempt = await attempting;
-  const { matches, outdated } = await judgeAttempt(attempt, password, account?.hash ?? null);
+  const { matches, outdated } = await judgeAttempt(deps, attempt, password, account?.hash ?? null);
   if (!account || !matches) {
     throw new ServiceError("invalid_credentials", { message: "The address or the password is wrong." });
   }
@@ -35,7 +35,7 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
       whileOpen(db, platformId),
       // The password may have been changed while this one was derived: then everybody is signed out, and nobody begins with the old one.
       ...(outdated
-        ? replacePassword(db, { platformId, before, hash: await hashPassword(password) }, now)
+        ? replacePassword(db, { platformId, before, hash: await hashPassword(password, deps.passwordCost) }, now)
         : [keepsPassword(db, platformId, before)]),
       insertSession(db, { tokenHash, platformId }, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {

@@ -1,15 +1,14 @@
 // Passwords (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few derivations
 // run at once, because each takes 16 MiB of an isolate's 128.
 import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
+import type { PasswordCost } from "../context.ts";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
 import { turnsOf } from "../core/turns.ts";
 import { COMMON_PASSWORDS } from "./common-passwords.ts";
 
-type Parameters = { readonly N: number; readonly r: number; readonly p: number };
-
-const CURRENT: Parameters = { N: 2 ** 14, r: 8, p: 5 };
+const CURRENT: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
@@ -19,25 +18,29 @@ const MEMORY_FACTOR = 256;
 const inTurn = turnsOf({ atOnce: 2, patienceSeconds: 5, leaseSeconds: 30 });
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost = CURRENT): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const hash = await derive(password, salt, CURRENT);
-  return ["scrypt", CURRENT.N, CURRENT.r, CURRENT.p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
+  return format(cost, salt, await derive(password, salt, cost));
 }
 
-/** What a hash of nobody's password is compared with, so that an unknown address costs what a known one does. */
-const NOBODY = `scrypt$${CURRENT.N}$${CURRENT.r}$${CURRENT.p}$${encodeBase64Url(new Uint8Array(SALT_BYTES))}$${encodeBase64Url(new Uint8Array(HASH_BYTES))}`;
+const format = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): string =>
+  ["scrypt", N, r, p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
 
-/** `stored` null: nobody's. `outdated`: the hash was made with other parameters than today's. */
+/** An unknown address is compared with this hash, so that it costs what a known one does. */
+const hashOfNobody = (cost: PasswordCost): string =>
+  format(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
+
+/** `stored` is null for an unknown address. `outdated`: the hash was made with other parameters than today's. */
 export async function checkPassword(
   password: string,
   stored: string | null,
+  cost = CURRENT,
 ): Promise<{ readonly matches: boolean; readonly outdated: boolean }> {
-  const { parameters, salt, hash } = parseHash(stored ?? NOBODY);
+  const { parameters, salt, hash } = parseHash(stored ?? hashOfNobody(cost));
   const derived = await derive(password, salt, parameters);
   const matches = timingSafeEqual(derived, hash) && stored !== null;
   const { N, r, p } = parameters;
-  return { matches, outdated: N !== CURRENT.N || r !== CURRENT.r || p !== CURRENT.p };
+  return { matches, outdated: N !== cost.N || r !== cost.r || p !== cost.p };
 }
 
 function parseHash(stored: string) {
@@ -60,7 +63,7 @@ export function passwordFaults(field: string, password: string, email: string | 
 
 // ---- Derivations -------------------------------------------------------------------------------------------------------
 
-const derive = (password: string, salt: Uint8Array, { N, r, p }: Parameters): Promise<Uint8Array> =>
+const derive = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
   inTurn(
     "scrypt",
     () =>

@@ -43,7 +43,7 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
   if (!usable) throw validationError([USED_UP, ...faults]);
   if (faults.length > 0) throw validationError(faults);
   const { platformId, email } = platform;
-  const hash = await hashPassword(new_password);
+  const hash = await hashPassword(new_password, deps.passwordCost);
   const actor: Actor = { type: "dashboard_admin", id: email };
   const view = { platform_id: platformId, changed_at: toIso(now) };
   await call.commit(

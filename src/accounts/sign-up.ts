@@ -27,7 +27,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
   await call.commit(
     [
       insertPlatform(db, row),
-      insertPassword(db, platformId, await hashPassword(input.password), now),
+      insertPassword(db, platformId, await hashPassword(input.password, deps.passwordCost), now),
       link.statement,
       beginChain(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {

@@ -11,7 +11,18 @@ import {
 } from "../../src/core/limits.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
-import { type Account, freshAddress, freshClient, from, PASSWORD, post, register, rowsOf, signUp } from "./support.ts";
+import {
+  type Account,
+  freshAddress,
+  freshClient,
+  from,
+  PASSWORD,
+  post,
+  register,
+  rowsOf,
+  signUp,
+  withProductionCost,
+} from "./support.ts";
 
 const WRONG = "wrong horse battery staple";
 const WINDOW_MS = LOG_IN_WINDOW_MINUTES * MINUTE_MS;
@@ -93,6 +104,8 @@ describe("a log-in", () => {
   });
 
   it("replaces a hash of weaker parameters, and keeps one of today's", async () => {
+    const strict = withProductionCost(world);
+    const attempt = (email: string, password: string) => post(strict, "/v1/platform/sessions", { email, password });
     const old = await signUp(world);
     const weak = weakHash();
     await storeHash(old.platformId, weak);

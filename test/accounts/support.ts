@@ -1,4 +1,5 @@
 // An account from its sign-up on, as a person would play it: by the mailed links and over HTTP.
+import { withDeps } from "../support/variants.ts";
 import { env, expectStatus, type Json, type World } from "../support/world.ts";
 
 export const PASSWORD = "correct horse battery staple";
@@ -77,4 +78,10 @@ export const postAs = (
 export async function rowsOf(table: string, platformId: string): Promise<Json[]> {
   const { results } = await env.DB.prepare(`select * from ${table} where platform_id = ?`).bind(platformId).all();
   return results;
+}
+
+/** The same world, whose passwords cost what they cost in production. */
+export function withProductionCost(world: World): World {
+  const { passwordCost: _cheap, ...deps } = world.deps;
+  return withDeps(world, deps);
 }

@@ -13,7 +13,7 @@ import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { setEscrow } from "../payments/support.ts";
-import type { Agent, Json, Reply, World } from "../support/world.ts";
+import { type Agent, type Json, PASSWORD_COST, type Reply, type World } from "../support/world.ts";
 
 export const PASSWORD = "correct horse battery staple";
 export const operator = () => ({ Authorization: `Bearer ${inject("operatorKey")}` });
@@ -34,7 +34,7 @@ export const nameOf = (world: World): string => `Platform ${world.platformId}`;
 
 let hash: Promise<string> | undefined;
 export async function givePassword(world: World): Promise<void> {
-  hash ??= hashPassword(PASSWORD);
+  hash ??= hashPassword(PASSWORD, PASSWORD_COST);
   await commit(world.deps.db, [insertPassword(world.deps.db, world.platformId, await hash, world.now())]);
 }
 
