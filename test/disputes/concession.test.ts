@@ -1,11 +1,13 @@
 // What a vault keeps back for a refund that its provider has promised (DSP-12, DSP-15): all that is disputed, until it is paid.
 import { beforeAll, describe, expect, it } from "vitest";
+import { SECOND_MS } from "../../src/core/limits.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
-import { follow, heldBy, refundOf, releaseSurplus } from "../follower/support.ts";
+import { follow, headTime, heldBy, mineBehind, refundOf, releaseSurplus } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { drive, reserveOf, THRESHOLD } from "../vaults/support.ts";
+import { at } from "./instants.ts";
 import {
   act,
   arbitrated,
@@ -129,22 +131,24 @@ it("a provider that leaves gets nothing before what it conceded is paid", async 
 
 describe("what was given back before the dispute", () => {
   /** Half is given back, then the rest is disputed. */
-  const filedBehind = async (between: () => Promise<unknown>) => {
+  const filedBehind = async (between: () => Promise<World>) => {
     const pair = await pairOf(world);
     await deposit(pair.provider.did, 60_000_000);
     const bought = await facilitated(world, pair, "40.00");
     await refundOf(bought.fac.transaction_id, 20_000_000);
-    await between();
-    const dispute = expectStatus(await file(world, bought, { disputed_amount: "20.00" }), 201);
+    const dispute = expectStatus(await file(await between(), bought, { disputed_amount: "20.00" }), 201);
     return { ...bought, dispute, id: dispute.dispute_id as string };
   };
   const early = async () => {
-    const one = await filedBehind(() => follow(world));
+    const one = await filedBehind(async () => {
+      await follow(world);
+      return world;
+    });
     expect(one.dispute).toMatchObject({ refunded_before: "20.00" });
     return one;
   };
-  // Blocks are of whole seconds.
-  const unbooked = () => filedBehind(() => new Promise((resolve) => setTimeout(resolve, 1_100)));
+  // Blocks are dated in whole seconds: it is filed in the second that follows the refund's.
+  const unbooked = () => filedBehind(async () => at(world, (await headTime()) + SECOND_MS));
 
   it("is no part of an award about the rest", async () => {
     const one = await early();
@@ -181,6 +185,7 @@ describe("what was given back before the dispute", () => {
     await endDays(world);
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refunded_before: "20.00", refund_status: "owed" });
     expect((await escrowOf(one.provider.did)).owed).toBe(20_000_000);
+    await mineBehind(Date.parse(one.dispute.filed_at) - SECOND_MS);
     await refundOf(one.fac.transaction_id, 20_000_000);
     await follow(world);
     await endDays(world);

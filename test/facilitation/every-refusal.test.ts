@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, LATE_FACILITATION_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
 import { account, payOnChain } from "../support/chain.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { asClient, asConsumer, asProvider, mined, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
+import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
 
 const FORMS = { proof: asConsumer, provider: asProvider, client: asClient } as const;
 type Form = keyof typeof FORMS;
@@ -33,11 +33,8 @@ type Case = {
   readonly usable?: boolean;
 };
 
-const pay = async (of: Pair, units: number, options: Parameters<typeof payOnChain>[3] = {}): Promise<string> => {
-  const tx = await payOnChain(of.consumer.did, of.provider.did, units, options);
-  if (options.network === undefined) await mined(tx);
-  return tx;
-};
+const pay = (of: Pair, units: number, options: Parameters<typeof payOnChain>[3] = {}): Promise<string> =>
+  payOnChain(of.consumer.did, of.provider.did, units, options);
 
 const CASES: Readonly<Record<string, Case>> = {
   "less than its amount, naming it": {

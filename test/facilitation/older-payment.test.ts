@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { payOnChain, rpc } from "../support/chain.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { asClient, asConsumer, asProvider, mined, type Paid, pairOf, refused } from "./support.ts";
+import { asClient, asConsumer, asProvider, type Paid, pairOf, refused } from "./support.ts";
 
 const SKEW_MS = 30_000;
 
@@ -18,7 +18,6 @@ beforeAll(async () => {
 async function paidBefore(later: number): Promise<Paid> {
   const pair = await pairOf(world);
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000);
-  await mined(tx);
   const { blockNumber } = await rpc<Json>("base-sepolia", "eth_getTransactionReceipt", [tx]);
   const { timestamp } = await rpc<Json>("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
   const intent = await world.intent(pair.consumer, pair.provider, "10.00");

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
-import { asClient, asProvider, facilitated, mined, PATH, type Pair, paid, pairOf, refused } from "./support.ts";
+import { asClient, asProvider, facilitated, PATH, type Pair, paid, pairOf, refused } from "./support.ts";
 
 let world: World;
 let provider: Agent;
@@ -50,12 +50,10 @@ describe("refusals, which change nothing", () => {
   it("another amount is amount_mismatch for a named intent and no match for the client form", async () => {
     const intent = await world.intent(pair.consumer, pair.provider, "7.77");
     const tx = await payOnChain(pair.consumer.did, pair.provider.did, 7_770_001);
-    await mined(tx);
     const mismatch = await no(() => asProvider(world, { ...pair, intent, tx }), 409, "amount_mismatch");
     expect(mismatch.detail).toEqual({ expected: "7.77", settled: "7.770001" });
     await no(() => asClient(world, { ...pair, intent, tx }), 409, "settlement_verification_failed");
     const named = await payOnChain(pair.consumer.did, pair.provider.did, 7_770_002, { intentId: intent.intent_id });
-    await mined(named);
     const less = await no(() => asClient(world, { ...pair, intent, tx: named }), 409, "amount_mismatch");
     expect(less.detail).toEqual({ expected: "7.77", settled: "7.770002" });
   });
@@ -64,10 +62,8 @@ describe("refusals, which change nothing", () => {
     const intent = await world.intent(pair.consumer, pair.provider, "3.00");
     const other = await world.consumer();
     const stray = await payOnChain(other.did, pair.provider.did, 3_000_000);
-    await mined(stray);
     await no(() => asProvider(world, { ...pair, intent, tx: stray }), 409, "settlement_verification_failed");
     const named = await payOnChain(pair.consumer.did, pair.provider.did, 3_000_000, { intentId: "pin_other" });
-    await mined(named);
     expect(
       (await no(() => asProvider(world, { ...pair, intent, tx: named }), 409, "settlement_verification_failed")).detail
         .failed_check,
@@ -80,7 +76,6 @@ describe("refusals, which change nothing", () => {
     const others = await pairOf(world);
     const intent = await world.intent(others.consumer, others.provider, "4.00");
     const tx = await payOnChain(pair.consumer.did, pair.provider.did, 4_000_000, { intentId: intent.intent_id });
-    await mined(tx);
     for (const parties of [pair, others]) {
       const act = () => asClient(world, { ...parties, intent, tx });
       expect((await no(act, 409, "settlement_verification_failed")).detail.failed_check).toBe("other_parties");

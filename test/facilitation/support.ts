@@ -25,13 +25,12 @@ export async function paid(
   const intent = await world.intent(pair.consumer, pair.provider, amount);
   const named = options.named === false ? {} : { intentId: intent.intent_id };
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, Number(intent.amount_base_units), named);
-  await mined(tx);
   return { ...pair, intent, tx };
 }
 
-/** A busy node may answer with the hash before the block is made. */
+/** Throws where a payment has no block yet. */
 export async function mined(tx: string): Promise<void> {
-  while ((await rpc("base-sepolia", "eth_getTransactionReceipt", [tx])) === null) await scheduler.wait(20);
+  if ((await rpc("base-sepolia", "eth_getTransactionReceipt", [tx])) === null) throw new Error("it was not mined");
 }
 
 /** By intent, with the consumer's headers and its proof bound to the provider (FAC-1, FAC-2). */

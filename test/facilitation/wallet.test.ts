@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { HOUR_MS } from "../../src/core/limits.ts";
+import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
+import { headTime } from "../follower/support.ts";
 import { account, asRole, chainOf, send } from "../support/chain.ts";
 import { moveClock } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -128,6 +129,12 @@ describe("a wallet that the platform changed", () => {
     first = await walletOf(pair.provider.did);
   });
 
+  /** Blocks are dated in whole seconds: the change moves to an instant before the second of the next block. */
+  const datedBefore = async (did: string, until: number): Promise<void> => {
+    const formerWallets = JSON.stringify([{ wallet: first, until }]);
+    await db().update(escrows).set({ formerWallets }).where(ofProvider(did));
+  };
+
   it("was in force for what was paid before the change, and is not for what is paid to it after", async () => {
     const { did } = pair.provider;
     const before = await paid(world, pair);
@@ -135,8 +142,7 @@ describe("a wallet that the platform changed", () => {
     const after = await paid(world, pair, "11.00");
     expectStatus(await asProvider(world, before), 200);
     expectStatus(await asProvider(world, after), 200);
-    // Blocks are dated in whole seconds, and the change by the clock: a second later is after it.
-    await scheduler.wait(1_100);
+    await datedBefore(did, (await headTime()) - SECOND_MS);
     await repoint(did, NEXT, first);
     const late = await paid(world, pair, "12.00");
     const act = () => asProvider(world, late);

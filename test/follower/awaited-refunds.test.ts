@@ -7,9 +7,9 @@ import { bookRefunds, failUnpaidRefunds } from "../../src/follower/refunds.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account, rpc } from "../support/chain.ts";
-import { createWorld, type Json, type World } from "../support/world.ts";
-import { awaitedOf, expectRefund, follow, refundOf, settlementOf } from "./support.ts";
+import { account } from "../support/chain.ts";
+import { createWorld, type World } from "../support/world.ts";
+import { awaitedOf, expectRefund, follow, headTime, mineBehind, refundOf, settlementOf } from "./support.ts";
 
 const NETWORK = "base-sepolia";
 const WALLET = account(8);
@@ -33,13 +33,6 @@ beforeEach(async () => {
 
 const awaited = () => awaitedOf(settlement);
 const fail = () => world.run(failUnpaidRefunds);
-/** The instant of the network's newest block. */
-const headTime = async (): Promise<number> =>
-  1_000 * Number((await rpc<Json>(NETWORK, "eth_getBlockByNumber", ["latest", false])).timestamp);
-/** A block that is later than an instant. */
-async function mineBehind(instant: number): Promise<void> {
-  while ((await headTime()) <= instant) await rpc(NETWORK, "evm_mine", []);
-}
 const DONE = { status: "done", reason: null, next_check_at: null };
 const FAILED = { status: "failed", reason: "unpaid", next_check_at: null, tx_hash: null };
 

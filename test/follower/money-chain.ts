@@ -85,11 +85,11 @@ export class MoneyChain {
   /** A transaction in a block of its own, a second later. */
   async send(from: string, to: string, data: string): Promise<Sent> {
     await this.#next();
-    const hash = await lab("eth_sendTransaction", { from, to, data, gas: "0x2dc6c0" });
-    const receipt = await receiptOf(hash);
+    // Is answered once the block is there.
+    const { transactionHash: hash, status } = await lab("eth_sendTransactionSync", { from, to, data, gas: "0x2dc6c0" });
     await this.#noted();
     this.#signed.set(this.head.number, await lab("debug_getRawTransaction", hash));
-    return { hash, ok: receipt.status === "0x1" };
+    return { hash, ok: status === "0x1" };
   }
 
   /**
@@ -106,8 +106,7 @@ export class MoneyChain {
     const returned = [];
     for (const raw of signed.slice(0, back)) {
       await this.#next();
-      const hash = await lab("eth_sendRawTransaction", raw);
-      const { status } = await receiptOf(hash);
+      const { transactionHash: hash, status } = await lab("eth_sendRawTransactionSync", raw);
       await this.#noted();
       this.#signed.set(this.head.number, raw);
       if (status === "0x1") returned.push({ hash, block: this.head });
@@ -185,12 +184,4 @@ export class MoneyChain {
 export async function headOf(): Promise<Block> {
   const { number, timestamp } = await lab("eth_getBlockByNumber", "latest", false);
   return { number: Number(number), at: Number(timestamp) * SECOND };
-}
-
-async function receiptOf(hash: string): Promise<Json> {
-  for (;;) {
-    const receipt = await lab("eth_getTransactionReceipt", hash);
-    if (receipt !== null) return receipt;
-    await scheduler.wait(2);
-  }
 }

@@ -17,7 +17,6 @@ import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import type { Agent, Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
-const IN_TIME = 30_000;
 const HOUR = 3_600_000;
 
 /** A funded pair in production, of one platform or of two. */
@@ -34,7 +33,7 @@ export async function livePair(selling: World, buying = selling): Promise<Pair> 
 
 /** One minute's run of the follower. */
 export const follow = (world: World, network = "base-sepolia"): Promise<boolean> =>
-  world.serve(() => followChain(world.deps, network, Date.now() + IN_TIME));
+  world.serve(() => followChain(world.deps, network, Date.now() + HOUR));
 
 export const linesOf = (did: string): Promise<Json[]> =>
   rows("select * from ledger_lines where did = ? and reversed = 0 order by number", did);
@@ -52,6 +51,15 @@ export async function heldBy(did: string, network = "base-sepolia"): Promise<num
   const args = [didHash(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args });
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
+}
+
+/** The instant of a network's newest block, in epoch milliseconds. */
+export const headTime = async (network = "base-sepolia"): Promise<number> =>
+  1_000 * Number((await rpc<Json>(network, "eth_getBlockByNumber", ["latest", false])).timestamp);
+
+/** Mines until a block is later than an instant of the present second. Blocks of one second have one date, whose clock is the machine's. */
+export async function mineBehind(instant: number, network = "base-sepolia"): Promise<void> {
+  while ((await headTime(network)) <= instant) await rpc(network, "evm_mine", []);
 }
 
 /** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */

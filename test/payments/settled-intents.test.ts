@@ -113,7 +113,7 @@ describe("the intent of a payment that names none", () => {
   it("is the newest open one of the pair with exactly the amount", async () => {
     const consumer = await buyer(world);
     const [older, other] = [await open(consumer, "5.00"), await open(consumer, "6.00")];
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    world.offset = 5;
     const newer = await open(consumer, "5.00");
     expect(await find(consumer, 5_000_000)).toBe(newer.body.intent_id);
     expect(await find(consumer, 6_000_000)).toBe(other.body.intent_id);
