@@ -23,23 +23,31 @@ export type AskNode = (url: string, calls: readonly RpcCall[]) => Promise<Attemp
 export const ATTEMPT_TIMEOUT_MS = 4_000;
 const ONCE_TIMEOUT_MS = 2_000;
 
+/** Makes the signal that ends a request after so many milliseconds. */
+export type TimeLimit = (ms: number) => AbortSignal;
+
 export const createAskNode =
-  (fetcher: typeof fetch = (...input) => fetch(...input), timeoutMs = ATTEMPT_TIMEOUT_MS): AskNode =>
+  (
+    fetcher: typeof fetch = (...input) => fetch(...input),
+    limit: TimeLimit = (ms) => AbortSignal.timeout(ms),
+  ): AskNode =>
   (url, calls) =>
-    post(fetcher, url, calls, timeoutMs);
+    post(fetcher, url, calls, limit(ATTEMPT_TIMEOUT_MS));
 
 export function unavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
   return { ok: false, error: { kind: "chain_unavailable", network, reason } };
 }
 
-export function createRpc(fetcher: typeof fetch = (...input) => fetch(...input), timeoutMs = ATTEMPT_TIMEOUT_MS): Rpc {
+export function createRpc(
+  fetcher: typeof fetch = (...input) => fetch(...input),
+  limit: TimeLimit = (ms) => AbortSignal.timeout(ms),
+): Rpc {
   const trusted = new Set<string>();
 
   async function attempt(network: Network, url: string, mode: Mode, calls: readonly RpcCall[]): Promise<Attempt> {
     const key = `${network.chain_id} ${url}`;
     const asked = trusted.has(key) ? calls : [...calls, { method: "eth_chainId", params: [] }];
-    const waitMs = mode === "once" ? Math.min(timeoutMs, ONCE_TIMEOUT_MS) : timeoutMs;
-    const answer = await post(fetcher, url, asked, waitMs);
+    const answer = await post(fetcher, url, asked, limit(mode === "once" ? ONCE_TIMEOUT_MS : ATTEMPT_TIMEOUT_MS));
     if (!answer.ok) return answer;
     if (asked !== calls) {
       const chainId = answer.replies.pop();
@@ -65,14 +73,14 @@ async function post(
   fetcher: typeof fetch,
   url: string,
   calls: readonly RpcCall[],
-  timeoutMs: number,
+  signal: AbortSignal,
 ): Promise<Attempt> {
   try {
     const response = await fetcher(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params }))),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
     });
     if (!response.ok) return { ok: false, reason: "unreachable" };
     const replies = readReplies(await response.json(), calls.length);

@@ -28,6 +28,7 @@ export type KeyOn = { readonly signer: SignerName; readonly network: string };
 
 export class ChainSigner extends DurableObject<SignerEnv> {
   private last: Promise<unknown> = Promise.resolve();
+  private readonly pause = (ms: number): Promise<unknown> => scheduler.wait(ms);
 
   /**
    * Signs and sends, in order. Nothing is sent when the dry run refuses, and nothing beside a call that waits under this key: a different
@@ -70,6 +71,6 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     const privateKey = KEYS[signer](this.env);
     const address = addressOf(privateKey);
     const sent = new SentTransactions(this.ctx.storage.sql, address);
-    return { sender: createChainSender(network), privateKey, address, sent };
+    return { sender: createChainSender(network), privateKey, address, sent, pause: this.pause };
   }
 }

@@ -15,6 +15,8 @@ export type Desk = {
   readonly privateKey: string;
   readonly address: string;
   readonly sent: SentTransactions;
+  /** Waits so many milliseconds. */
+  readonly pause: (ms: number) => Promise<unknown>;
 };
 
 /** The reason why waiting transactions cannot be sent; null when they are sent. */
@@ -51,7 +53,7 @@ export async function submitTransaction(
     // Another user of the same key was faster.
     if (outcome !== "nonce_taken") return outcome;
     if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
-    await scheduler.wait(attempt * NONCE_PAUSE_MS);
+    await desk.pause(attempt * NONCE_PAUSE_MS);
   }
 }
 

@@ -6,7 +6,6 @@ import { mineBlocks } from "../../scripts/chain/client.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { EventAt, EventsReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";
-import { createRpc } from "../../src/chain/rpc.ts";
 import {
   CONSUMER,
   factsOf,
@@ -42,7 +41,7 @@ async function headOf(): Promise<{ number: number; hash: string }> {
 
 type After = Parameters<ReturnType<typeof createChainGateway>["readEvents"]>[1];
 const readWith = (change: Partial<Network> = {}, after: After = begin) =>
-  createChainGateway([{ ...world.network, ...change }], createRpc(fetch, 400)).readEvents(world.network.network, after);
+  createChainGateway([{ ...world.network, ...change }]).readEvents(world.network.network, after);
 const read = async (after: After = begin): Promise<Extract<EventsReading, { state: "read" }>> => {
   const reading = must(await readWith({}, after));
   if (reading.state !== "read") throw new Error(reading.state);

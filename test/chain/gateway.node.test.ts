@@ -10,7 +10,7 @@ import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";
-import { createRpc } from "../../src/chain/rpc.ts";
+import { createRpc, type Rpc } from "../../src/chain/rpc.ts";
 import {
   buildWorld,
   CONSUMER,
@@ -19,6 +19,7 @@ import {
   PROVIDER,
   proxyTo,
   type SpoilingNode,
+  startSilentNode,
   THRESHOLD,
   UNIT,
   type World,
@@ -43,8 +44,8 @@ afterEach(async () => {
   for (const proxy of proxies.splice(0)) proxy.close();
 });
 
-const gatewayWith = (change: Partial<Network> = {}) =>
-  createChainGateway([{ ...world.network, ...change }], createRpc(fetch, 300));
+const gatewayWith = (change: Partial<Network> = {}, rpc = createRpc()) =>
+  createChainGateway([{ ...world.network, ...change }], rpc);
 const read = async (txHash: string, change: Partial<Network> = {}) =>
   must(await gatewayWith(change).readSettlement(world.network.network, txHash));
 const payIntent = () => world.send("consumer", "payIntent", [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT]);
@@ -227,8 +228,8 @@ describe("asking nodes", () => {
     expect(flaky.requests.length).toBe(2);
   });
 
-  const failure = async (change: Partial<Network>): Promise<ChainResult<SettlementReading>> =>
-    gatewayWith(change).readSettlement("base-sepolia", INTENT);
+  const failure = async (change: Partial<Network>, rpc?: Rpc): Promise<ChainResult<SettlementReading>> =>
+    gatewayWith(change, rpc).readSettlement("base-sepolia", INTENT);
   const unavailable = (reason: string) => ({
     ok: false,
     error: { kind: "chain_unavailable", network: "base-sepolia", reason },
@@ -240,9 +241,10 @@ describe("asking nodes", () => {
     expect(JSON.stringify(result)).not.toMatch(/secret|127\.0\.0\.1|http/);
   });
 
-  test("a silent node times out", async () => {
-    const silent = await startProxy(() => new Promise<string>(() => undefined));
-    expect(await failure({ rpc_url: silent.url })).toEqual(unavailable("timeout"));
+  test("a silent node times out, twice after four seconds", async () => {
+    const { url, limit, limits } = await startSilentNode(world.anvil.rpcUrl);
+    expect(await failure({ rpc_url: url }, createRpc(fetch, limit))).toEqual(unavailable("timeout"));
+    expect(limits).toEqual([4_000, 4_000]);
   });
 
   test.each([

@@ -15,6 +15,7 @@ import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
 import { addressOf, signCall } from "../../src/chain/sign.ts";
+import { isWhole, runs } from "../support/scale.ts";
 
 export const PROVIDER = didHash("did:aeap:11111111-1111-4111-8111-111111111111");
 export const OTHER_PROVIDER = didHash("did:aeap:33333333-3333-4333-8333-333333333333");
@@ -80,6 +81,9 @@ export type World = {
 
 type Receipt = Awaited<ReturnType<ReturnType<typeof clientFor>["getTransactionReceipt"]>>;
 
+/** Each example is many calls of a chain: a run that is not whole takes few. */
+export const chainRuns = (whole: number, few: number) => ({ ...runs(whole), ...(isWhole() ? {} : { numRuns: few }) });
+
 /** Fresh chain and contracts, PROVIDER registered at THRESHOLD, the consumer with 1,000 units and an allowance. */
 export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): Promise<World> {
   const anvil = await startAnvil({ chainId, port: 0 });
@@ -106,7 +110,7 @@ export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): P
       method: "eth_sendTransaction",
       params: [{ from: people[person].address, to, data, gas: `0x${GAS.toString(16)}` }],
     });
-    return receiptOf(client, hash, 5_000);
+    return receiptOf(client, hash, 60_000);
   }
   const refusalAt: World["refusalAt"] = async (person, address, abi, functionName, args) => {
     try {
@@ -302,6 +306,21 @@ export async function proxyTo(
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close() };
+}
+
+/** A node that never answers, and a time limit that ends when a request has reached it. `limits`: those that were set, in milliseconds. */
+export async function startSilentNode(rpcUrl: string) {
+  const controller = new AbortController();
+  const limits: number[] = [];
+  const limit = (ms: number): AbortSignal => {
+    limits.push(ms);
+    return controller.signal;
+  };
+  const proxy = await proxyTo(rpcUrl, () => {
+    controller.abort(new DOMException("The time is over.", "TimeoutError"));
+    return new Promise<string>(() => undefined);
+  });
+  return { ...proxy, limits, limit };
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

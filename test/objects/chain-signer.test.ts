@@ -9,15 +9,13 @@ import { SECOND_MS } from "../../src/core/limits.ts";
 import { signerOn } from "../../src/objects/signers.ts";
 import { account, chainOf, spoil } from "../support/chain.ts";
 import { REGISTRAR, RICH } from "../support/lab.ts";
-import { ageSent, keptHashes, replaceKey } from "../support/signer.ts";
+import { ageSent, insteadOfPauses, keptHashes, replaceKey } from "../support/signer.ts";
 import { env } from "../support/world.ts";
 import { type Asked, nextDid, outcome, soon, useSigner } from "./support.ts";
 
 const LAB = "lab-signer";
 /** A request that failed is made once more. */
 const ATTEMPTS = 2;
-/** After the first attempts, before the last. */
-const SOON_MS = 100;
 const { lab, mine, registration, submit, submitted, tend, count, transaction, isMined } = useSigner(LAB);
 const unheard = { ok: false, error: { kind: "chain_unavailable" } };
 
@@ -31,7 +29,7 @@ describe("an answer that is lost", () => {
     const hash = await submitted(asked);
     expect(await count("pending")).toBe(before + 1);
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
     expect(await count("latest")).toBe(before + 1);
   });
 
@@ -45,7 +43,7 @@ describe("an answer that is lost", () => {
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await tend()).toMatchObject({ reason: null });
     await mine();
-    await expect.poll(() => isMined(behind)).toBe(true);
+    expect(await isMined(behind)).toBe(true);
     expect(await count("latest")).toBe(before + 2);
     expect(await tend()).toMatchObject({ waiting: 0, oldestSentAt: null });
   });
@@ -61,11 +59,12 @@ describe("an answer that is lost", () => {
     await spoil(LAB, { ...refuse, times: 1 });
     expect(await tend()).toMatchObject({ reason: null });
     await mine();
-    await expect.poll(() => isMined(behind)).toBe(true);
+    expect(await isMined(behind)).toBe(true);
     expect(await count("latest")).toBe(before + 2);
     // The call itself was never made: asked for again it is sent.
     const again = await submitted(first);
-    await expect.poll(() => isMined(again)).toBe(true);
+    await mine();
+    expect(await isMined(again)).toBe(true);
   });
 });
 
@@ -82,7 +81,7 @@ describe("a transaction that the pool has lost", () => {
     await tend();
     expect(await transaction(hash)).not.toBeNull();
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("is also sent again when the same thing is asked for again", async () => {
@@ -93,24 +92,27 @@ describe("a transaction that the pool has lost", () => {
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await submitted(asked)).toBe(hash);
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("because a reorganisation took its block back is mined again", async () => {
+    await lab("evm_setAutomine", false);
     const hash = await submitted(registration());
-    await expect.poll(() => isMined(hash)).toBe(true);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
     await tend();
     await lab("anvil_rollback", 1);
     expect(await isMined(hash)).toBe(false);
     await ageSent(LAB, 10 * SECOND_MS);
     await tend();
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("is forgotten once its block is a quarter of an hour old", async () => {
     const hash = await submitted(registration());
-    await expect.poll(() => isMined(hash)).toBe(true);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
     await tend();
     expect(await keptHashes(LAB)).toContain(hash);
     await ageSent(LAB, 15 * 60 * SECOND_MS + 1);
@@ -133,7 +135,7 @@ describe("the same call", () => {
     const hashes = await Promise.all(Array.from({ length: 10 }, () => submitted(registration())));
     await mine();
     expect(new Set(hashes).size).toBe(10);
-    for (const hash of hashes) await expect.poll(() => isMined(hash)).toBe(true);
+    for (const hash of hashes) expect(await isMined(hash)).toBe(true);
   });
 
   it("beside somebody else who uses the same key takes the next nonce", async () => {
@@ -145,7 +147,8 @@ describe("the same call", () => {
       result: `0x${((await count("latest")) - 1).toString(16)}`,
     });
     const hash = await submitted(asked);
-    await expect.poll(() => isMined(hash)).toBe(true);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("beside a transaction of the same key that somebody else has sent, and that waits for its block, takes the next nonce", async () => {
@@ -154,21 +157,20 @@ describe("the same call", () => {
     const fee = `0x${(10n ** 12n).toString(16)}`;
     const theirs = { from: REGISTRAR, to: account(1), maxFeePerGas: fee, maxPriorityFeePerGas: fee };
     const other = await lab("eth_sendTransaction", theirs);
-    const sending = submitted(registration());
-    await scheduler.wait(SOON_MS);
-    await mine();
-    const hash = await sending;
+    await insteadOfPauses(LAB, () => mine());
+    const hash = await submitted(registration());
     expect([Number((await transaction(other)).nonce), Number((await transaction(hash)).nonce)]).toEqual([
       before,
       before + 1,
     ]);
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("that the contract refuses is not sent, and the refusal names the contract's error", async () => {
     const did = nextDid();
     await submitted(registration(did));
+    await mine();
     await tend();
     const before = await count("pending");
     const other = registration(did, account(7));
@@ -198,7 +200,7 @@ describe("fees", () => {
     expect(BigInt(raised)).toBeGreaterThanOrEqual((BigInt(maxFeePerGas) * 9n) / 8n);
     expect(nonce).toBe(taken);
     await mine();
-    await expect.poll(() => isMined(replaced)).toBe(true);
+    expect(await isMined(replaced)).toBe(true);
     await ageSent(LAB, 61 * SECOND_MS);
     await tend();
     await mine(2);
@@ -240,8 +242,8 @@ describe("an empty gas account", () => {
     expect(await count("pending")).toBe(before);
     await lab("anvil_setBalance", REGISTRAR, RICH);
     const hash = await submitted(asked);
-    // The node answers before it mines.
-    await expect.poll(() => isMined(hash)).toBe(true);
+    await mine();
+    expect(await isMined(hash)).toBe(true);
   });
 });
 
@@ -274,14 +276,14 @@ describe("a key that replaces another", () => {
     expect(await tend()).toMatchObject({ address, waiting: 1 });
     expect(await transaction(old)).toBeNull();
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
     expect(await tend()).toMatchObject({ address, waiting: 0 });
 
     await replaceKey(LAB, env.CHAIN_REGISTRAR_KEY);
     await ageSent(LAB, 10 * SECOND_MS);
     expect(await tend()).toMatchObject({ waiting: 1 });
     await mine();
-    await expect.poll(() => isMined(old)).toBe(true);
+    expect(await isMined(old)).toBe(true);
   });
 });
 

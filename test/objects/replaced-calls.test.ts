@@ -44,7 +44,7 @@ describe("another call for a purpose whose first call waits", () => {
     const { key, call } = toOther(asked);
     expect(await signer.submit(key, call, "behind", soon())).toEqual(outcome({ state: "submitted", txHash: hash }));
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("that the contract refuses takes the first one back all the same", async () => {
@@ -60,6 +60,7 @@ describe("another call for a purpose whose first call waits", () => {
   it("finds the first one mined: the caller plans again, and nothing is sent", async () => {
     const asked = registration();
     const hash = await submitted(asked);
+    await mine();
     const before = await count("pending");
     expect(await submit(toOther(asked))).toEqual(outcome({ state: "mined", txHash: hash }));
     expect(await count("pending")).toBe(before);
@@ -75,7 +76,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await submit(toOther(asked))).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
     expect(await signer.withdraw(asked.key, soon())).toEqual(outcome({ state: "waiting", reason: "fee_above_bound" }));
     await mine();
-    await expect.poll(() => isMined(hash)).toBe(true);
+    expect(await isMined(hash)).toBe(true);
   });
 
   it("is none: what waits is replaced by an empty transfer, and then nothing waits", async () => {
@@ -102,14 +103,17 @@ describe("another call for a purpose whose first call waits", () => {
       const data = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
       return { key, call: { network: LAB, ...asRole(LAB, data) } };
     };
-    await submitted(asked);
-    await tend();
-    const first = await submitted(threshold(8_000_000n));
-    await tend();
-    const second = await submitted(threshold(9_000_000n));
-    await tend();
-    await lab("anvil_rollback", 2);
+    const inBlock = async (one: Asked): Promise<string> => {
+      const hash = await submitted(one);
+      await mine();
+      await tend();
+      return hash;
+    };
     await lab("evm_setAutomine", false);
+    await inBlock(asked);
+    const first = await inBlock(threshold(8_000_000n));
+    const second = await inBlock(threshold(9_000_000n));
+    await lab("anvil_rollback", 2);
     expect(await tend()).toMatchObject({ waiting: 2 });
     expect(await submitted(threshold(8_000_000n))).toBe(first);
     await mine();

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainCall, Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
 import { account, asRole, chainOf, spoil } from "../support/chain.ts";
@@ -16,7 +16,7 @@ export type Asked = { readonly key: string; readonly call: ChainCall };
 
 let last = 0;
 export const nextDid = (): string => `did:aeap:${String(++last).padStart(8, "0")}-0000-4000-8000-000000000000`;
-export const soon = (): number => Date.now() + 20 * SECOND_MS;
+export const soon = (): number => Date.now() + MINUTE_MS;
 export const outcome = (value: Submission) => ({ ok: true, value });
 
 /** The signer on a lab. Before a test its node makes no faults, and after a test nothing waits. */

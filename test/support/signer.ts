@@ -14,6 +14,10 @@ export const replaceKey = (network: string, key: string): Promise<unknown> =>
     Object.assign(instance, { env: { ...Reflect.get(instance, "env"), CHAIN_REGISTRAR_KEY: key } }),
   );
 
+/** The object runs `act` instead of each pause. */
+export const insteadOfPauses = (network: string, act: () => Promise<unknown>): Promise<unknown> =>
+  runInDurableObject(objectOf(network), (instance) => Object.assign(instance, { pause: act }));
+
 /** Moves the times at which the kept transactions were sent and mined back. */
 export const ageSent = (network: string, ms: number, signer?: string): Promise<unknown> =>
   inside(
