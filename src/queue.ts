@@ -48,12 +48,16 @@ const restingUntil = memoizeBy((_env: Env) => new Map<string, number>());
  * retry beside it would multiply. Messages for a network that rests are left to that job, too: one network that stands still must not keep
  * the others waiting.
  */
-async function onChain(env: Env, network: string, drive: (until: number) => Promise<boolean>): Promise<void> {
+async function onChain(
+  { env, clock }: Deps,
+  network: string,
+  drive: (until: number) => Promise<boolean>,
+): Promise<void> {
   const resting = restingUntil(env);
-  const begun = Date.now();
+  const begun = clock.now();
   if (begun < (resting.get(network) ?? 0)) return;
   const done = await drive(begun + WAIT_MS);
-  const now = Date.now();
+  const now = clock.now();
   if (!done && now >= begun + WAIT_MS / 2) resting.set(network, now + REST_MS);
 }
 
@@ -61,12 +65,12 @@ const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(de
 
 const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
-    onChain(deps.env, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
-  follow_threshold: (deps, job) => onChain(deps.env, job.network, (until) => followThreshold(deps, job, until)),
-  release_escrow: (deps, job) => onChain(deps.env, job.network, (until) => driveVault(deps, job, until)),
-  set_reserve: (deps, job) => onChain(deps.env, job.network, (until) => setReserve(deps, job, until)),
-  pay_award: (deps, job) => onChain(deps.env, job.network, (until) => payAward(deps, job, until)),
-  follow_chain: (deps, { network }) => onChain(deps.env, network, (until) => followChain(deps, network, until)),
+    onChain(deps, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
+  follow_threshold: (deps, job) => onChain(deps, job.network, (until) => followThreshold(deps, job, until)),
+  release_escrow: (deps, job) => onChain(deps, job.network, (until) => driveVault(deps, job, until)),
+  set_reserve: (deps, job) => onChain(deps, job.network, (until) => setReserve(deps, job, until)),
+  pay_award: (deps, job) => onChain(deps, job.network, (until) => payAward(deps, job, until)),
+  follow_chain: (deps, { network }) => onChain(deps, network, (until) => followChain(deps, network, until)),
 };
 
 /**
@@ -118,8 +122,11 @@ const DEAD = "-dead";
 /**
  * Messages about the chain are worked beside each other, since they wait (JOB-13). Those of jobs are worked one after the other.
  */
-export async function runMessages(batch: MessageBatch<Message>, env: Env): Promise<void> {
-  const deps = workingDeps(env);
+export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
+  workMessages(workingDeps(env), batch);
+
+/** `deps` have the system's clock, but for tests. */
+export async function workMessages(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   const work = (message: Queued) => workOne(deps, message);
   await eachAtOnce(batch.messages.filter(isAboutChain), work);

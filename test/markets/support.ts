@@ -1,9 +1,12 @@
 // Markets that a provider asks for, and the world of the files that ask for them on a lab's chain.
 import { afterEach, beforeAll } from "vitest";
-import type { Deps } from "../../src/context.ts";
+import type { ChainGateway } from "../../src/chain/gateway.ts";
+import type { ChainMessage, Deps } from "../../src/context.ts";
+import { MINUTE_MS } from "../../src/core/limits.ts";
+import { provisionMarkets } from "../../src/markets/provision.ts";
 import { account, plannedClone, vaultImplementationOf } from "../support/chain.ts";
 import { restoreLab } from "../support/lab.ts";
-import { deliver } from "../support/queue.ts";
+import { withDeps } from "../support/variants.ts";
 import { createWorld, env, type Json, type Reply, type World } from "../support/world.ts";
 
 export const marketsPath = (did: string): string => `/v1/agents/${did}/scope/authorized_markets`;
@@ -24,12 +27,13 @@ export function useLab(network: string, set: (world: World) => void) {
     set(world);
   });
   afterEach(() => restoreLab(network));
+  afterEach(() => void world.sent.splice(0));
   const job = (did: string) => ({ did, environment: "sandbox" as const, network });
   return {
     job,
     open: (did: string, by = world) => openMarkets(by, did, [market({ network })]),
     marketOf: async (did: string, by = world): Promise<Json> => (await by.call("GET", marketsPath(did))).body.data[0],
-    work: (did: string) => deliver(world, "chain", [{ kind: "provision_market", ...job(did) }]),
+    work: (did: string) => provisionMarkets(world.deps, job(did), later()),
     /** The minute's jobs on this network alone: they also run on the chains that other files use. */
     alone: (): Deps => {
       const networks = world.deps.config.networks.filter((known) => known.network === network);
@@ -37,6 +41,26 @@ export function useLab(network: string, set: (world: World) => void) {
     },
   };
 }
+
+/** An instant that no test reaches. */
+export const later = (): number => Date.now() + MINUTE_MS;
+
+/** The same world, which looks for the block of a transaction once instead of waiting for it. `meanwhile` runs before each look. */
+export function impatient(world: World, meanwhile: () => Promise<unknown> = async () => undefined): World {
+  const { chain } = world.deps;
+  const waitForReceipt: ChainGateway["waitForReceipt"] = async (network, txHash) => {
+    await meanwhile();
+    return chain.waitForReceipt(network, txHash, 0);
+  };
+  return withDeps(world, { ...world.deps, chain: { ...chain, waitForReceipt } });
+}
+
+/** Takes all messages from the world's queues. Returns those that name the agent. */
+export const takeMessages = (world: World, did: string): ChainMessage[] =>
+  world.sent
+    .splice(0)
+    .map(({ body }) => body as ChainMessage)
+    .filter((body) => "did" in body && body.did === did);
 
 /**
  * A wallet that is refused once the chain is asked for it: while the next request is written, after the wallet was looked at, it becomes a

@@ -1,10 +1,13 @@
 // A chain that stands still: the rows of src/journal/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
+import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { isNull } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import type { ChainGateway } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
 import { driveAct } from "../../src/chain/vault-acts.ts";
+import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import {
@@ -16,14 +19,14 @@ import type { Consequence } from "../../src/journal/consequences/words.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
+import { type Message, workMessages } from "../../src/queue.ts";
 import { account, spoil } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { labOf, REGISTRAR } from "../support/lab.ts";
-import { deliver } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
-import { withHeldQueue, withSilentChain } from "../support/variants.ts";
+import { withSilentChain } from "../support/variants.ts";
 import { env, expectStatus, type World } from "../support/world.ts";
-import { market, openMarkets, useLab } from "./support.ts";
+import { impatient, later, market, openMarkets, useLab } from "./support.ts";
 
 const LAB = "lab-waiting";
 const { lab, mine } = labOf(LAB);
@@ -40,9 +43,8 @@ function rowOf(rows: readonly Consequence[] | undefined, when: string): Seen {
 }
 
 describe("a registration that waits writes exactly its row:", () => {
-  /** Long enough for the signer to answer on a busy machine. A transaction that no block takes is waited for until then. */
   const waits = (did: string) => async () => {
-    expect(await provisionMarkets(world.deps, job(did), Date.now() + 3_000)).toBeNull();
+    expect(await provisionMarkets(impatient(world).deps, job(did), later())).toBeNull();
     return { agent: [did] };
   };
   const asked = async () => {
@@ -64,7 +66,7 @@ describe("a registration that waits writes exactly its row:", () => {
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
     await lab("anvil_setBalance", REGISTRAR, "0x0");
     const act = async () => {
-      expectStatus(await open(did, withHeldQueue(world)), 200);
+      expectStatus(await open(did), 200);
       return { agent: [did] };
     };
     const row = rowOf(OPERATION_CONSEQUENCES["authorizeMarkets"], "the registrar has no gas");
@@ -91,20 +93,18 @@ describe("a registration that waits writes exactly its row:", () => {
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
     const network = networkNamed(world.deps.config.networks, LAB);
     const act = { kind: "reserve", providerDidHash: didHash(did), reserve: 5n } as const;
-    const drive = (ms: number) => {
-      const tools = { chain: world.deps.chain, signer: signerOn(env, "arbiter", LAB) };
-      return driveAct(tools, network, act, null, Date.now() + ms);
-    };
+    const drive = ({ deps: { chain } }: World) =>
+      driveAct({ chain, signer: signerOn(env, "arbiter", LAB) }, network, act, null, later());
     const before = await lab("eth_getTransactionCount", REGISTRAR, "latest");
     await lab("evm_setAutomine", false);
-    expect(await drive(3_000)).toMatchObject({ state: "waiting", reason: "mining" });
+    expect(await drive(impatient(world))).toMatchObject({ state: "waiting", reason: "mining" });
     await ageSent(LAB, 5 * MINUTE_MS, "arbiter");
     const tend = () => world.run(tendArbiters, alone()).then(() => ({}));
     const row = rowOf(JOB_CONSEQUENCES["tend_arbiters"], "a transaction has waited for five minutes");
     expect(await observe(world, tend)).toEqual(row);
     await lab("evm_setAutomine", true);
     await mine();
-    expect(await drive(20_000)).toMatchObject({ state: "done", onChain: { scheduled: null } });
+    expect(await drive(world)).toMatchObject({ state: "done", onChain: { scheduled: null } });
     expect(await lab("eth_getTransactionCount", REGISTRAR, "latest")).toBe(before);
   });
 
@@ -142,6 +142,17 @@ describe("a node that names another chain", () => {
   });
 });
 
+/** The clock jumps over the time that the service would wait for a block of the lab. */
+function skipWaits({ deps }: World): Deps {
+  let skippedMs = 0;
+  const waitForReceipt: ChainGateway["waitForReceipt"] = async (network, txHash, waitMs) => {
+    if (network !== LAB) return deps.chain.waitForReceipt(network, txHash, waitMs);
+    skippedMs = Math.max(skippedMs, waitMs);
+    return deps.chain.waitForReceipt(network, txHash, 0);
+  };
+  return { ...deps, clock: { now: () => Date.now() + skippedMs }, chain: { ...deps.chain, waitForReceipt } };
+}
+
 describe("a network that stands still", () => {
   it("keeps no other network's messages waiting: after some that waited in vain, its own are left to the minute's job", async () => {
     const [stuck, free] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
@@ -149,13 +160,15 @@ describe("a network that stands still", () => {
     expectStatus(await open(stuck.did, silent), 200);
     expectStatus(await openMarkets(silent, free.did, [market()]), 200);
     await lab("evm_setAutomine", false);
-    const messages = [
+    const bodies = [
       ...Array.from({ length: 18 }, () => ({ kind: "provision_market", ...job(stuck.did) })),
       { kind: "provision_market", ...job(free.did), network: "base-sepolia" },
     ];
+    const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
+    const batch = createMessageBatch<Message>("chain", messages as never);
     world.meter.reset();
-    const { acknowledged } = await deliver(world, "chain", messages);
-    expect(acknowledged).toHaveLength(19);
+    await world.serve(() => workMessages(skipWaits(world), batch));
+    expect((await getQueueResult(batch, createExecutionContext())).explicitAcks).toHaveLength(19);
     // Six read, wait and are noted; the others are not even read.
     expect(world.meter.reading.trips).toBeLessThan(6 * 2 + 6);
     expect(await marketOf(free.did)).toMatchObject({ status: "ACTIVE" });
@@ -164,7 +177,7 @@ describe("a network that stands still", () => {
     await mine();
     await work(stuck.did);
     expect(await marketOf(stuck.did)).toMatchObject({ status: "ACTIVE" });
-  }, 60_000);
+  });
 });
 
 describe("the signer of a network", () => {
@@ -184,7 +197,7 @@ describe("the signer of a network", () => {
     const dids = await Promise.all([1, 2, 3].map(() => world.agent("PROVIDER")));
     for (const { did } of dids) {
       expectStatus(await open(did, withSilentChain(world)), 200);
-      expect(await provisionMarkets(world.deps, job(did), Date.now() + 2_000)).toBeNull();
+      expect(await provisionMarkets(impatient(world).deps, job(did), later())).toBeNull();
     }
     await ageSent(LAB, 20_000);
     await spoil(LAB, { method: "eth_sendRawTransaction", times: 99, how: "lose" });
@@ -198,5 +211,5 @@ describe("the signer of a network", () => {
       await work(did);
       expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
     }
-  }, 60_000);
+  });
 });
