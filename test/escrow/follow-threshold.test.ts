@@ -1,12 +1,14 @@
 // The contract's threshold follows the rating, through the cron and the queue (MKT-20).
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { moveThreshold, setChainThreshold } from "../../src/escrow/store.ts";
+import { later } from "../markets/support.ts";
 import { account, payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -51,10 +53,10 @@ describe("a rating that moves the threshold", () => {
     expect(before.threshold).toBeLessThan(15_000_000);
     expect(before.chainThreshold).toBe(15_000_000);
     expect(await onChain()).toBe(15_000_000);
-    expect(await followThreshold(world.deps, key(), Date.now() + 10_000)).toBe(true);
+    expect(await followThreshold(world.deps, key(), later())).toBe(true);
     expect(await onChain()).toBe(before.threshold);
     expect((await stored()).chainThreshold).toBe(before.threshold);
-    expect(await followThreshold(world.deps, key(), Date.now() + 10_000)).toBe(true);
+    expect(await followThreshold(world.deps, key(), later())).toBe(true);
   });
 
   it("is due since the contract was first behind, whatever moves afterwards", async () => {
@@ -69,17 +71,20 @@ describe("a rating that moves the threshold", () => {
     const since = await due();
     expect(since).toBeGreaterThanOrEqual(before - 1);
     expect(since).toBeLessThanOrEqual(Date.now());
-    await scheduler.wait(5);
+    // An hour has gone by.
+    await world.deps.db
+      .update(escrows)
+      .set({ behindSince: sql`behind_since - ${HOUR_MS}` })
+      .where(eq(escrows.did, provider.did));
     const behind = await stored();
     await commit(world.deps.db, moveThreshold(world.deps.db, behind, { ...behind, threshold: 8_000_000 }));
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 9_000_000)]);
-    expect(await due()).toBe(since);
+    expect(await due()).toBe(Number(since) - HOUR_MS);
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
     expect(await due()).toBeUndefined();
     // A reorganisation takes the contract's threshold back.
-    await scheduler.wait(5);
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 15_000_000)]);
-    expect(await due()).toBeGreaterThan(since ?? Number.POSITIVE_INFINITY);
+    expect(await due()).toBeGreaterThanOrEqual(before - 1);
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
   });
 
@@ -92,7 +97,7 @@ describe("a rating that moves the threshold", () => {
       if (!before) throw new Error("no escrow");
       await commit(db, moveThreshold(db, before, { ...before, threshold }));
       const due = (await followThresholds.find(world.deps, null, 1_000)).some(({ id }) => id.startsWith(did));
-      expect(await followThreshold(world.deps, own, Date.now() + 10_000)).toBe(true);
+      expect(await followThreshold(world.deps, own, later())).toBe(true);
       const read = await world.deps.chain.readProvider(NETWORK, didHash(did));
       return [due, read.ok ? Number(read.value.threshold) : null];
     };
@@ -134,9 +139,7 @@ describe("a vault that both environments use", () => {
       (await followThresholds.find(world.deps, null, 1_000)).some(({ id }) => id.startsWith(shared.did));
     const followed = async () => {
       for (const environment of ["sandbox", "production"] as const) {
-        expect(await followThreshold(world.deps, { ...key(), did: shared.did, environment }, Date.now() + 10_000)).toBe(
-          true,
-        );
+        expect(await followThreshold(world.deps, { ...key(), did: shared.did, environment }, later())).toBe(true);
       }
       expect(await isBehind()).toBe(false);
       const read = await world.deps.chain.readProvider(NETWORK, didHash(shared.did));
@@ -161,7 +164,7 @@ describe("a vault that both environments use", () => {
     if (!before) throw new Error("no escrow");
     await world.deps.db.update(agents).set({ agentRating: 0.9 }).where(eq(agents.did, rated.did));
     await commit(world.deps.db, moveThreshold(world.deps.db, before, { ...before, threshold: 9_000_000 }));
-    expect(await followThreshold(world.deps, { ...key(), did: rated.did }, Date.now() + 10_000)).toBe(true);
+    expect(await followThreshold(world.deps, { ...key(), did: rated.did }, later())).toBe(true);
     await open(rated.did, world.liveKey);
     const rows = await world.deps.db.select().from(escrows).where(eq(escrows.did, rated.did));
     // A rating of the sandbox counts for nothing in production.

@@ -1,11 +1,12 @@
 // Opening, listing and removing a provider's markets on a real chain (MKT-5 to MKT-13).
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { account, chainOf, payOnChain, plannedClone, vaultImplementationOf } from "../support/chain.ts";
+import { deliverAll } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets, refusedWallet } from "./support.ts";
@@ -270,12 +271,10 @@ describe("a production market that opens while a sandbox key's transaction is on
     );
     const [refused] = expectStatus(await open(did, [market()]), 200).markets;
     expect(refused).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });
-    await vi.waitFor(async () => expect(await walletOnChain(did)).toBe(wallet), { timeout: 20_000 });
-    const path = marketsPath(did);
-    const live = async () => (await world.call("GET", path, { key: world.liveKey })).body.data[0];
-    await vi.waitFor(async () => expect(await live()).toMatchObject({ status: "ACTIVE", operational_wallet: wallet }), {
-      timeout: 20_000,
-    });
+    await deliverAll(world);
+    expect(await walletOnChain(did)).toBe(wallet);
+    const { data } = expectStatus(await world.call("GET", marketsPath(did), { key: world.liveKey }), 200);
+    expect(data[0]).toMatchObject({ status: "ACTIVE", operational_wallet: wallet });
   });
 });
 

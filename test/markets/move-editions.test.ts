@@ -6,12 +6,10 @@ import { moveEditions } from "../../src/markets/move-editions.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { account, chainOf, payOnChain, rpc } from "../support/chain.ts";
-import { withHeldQueue } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { marketsPath, openMarkets, useLab } from "./support.ts";
+import { later, marketsPath, openMarkets, useLab } from "./support.ts";
 
 const LAB = "lab";
-const SOON_MS = 15_000;
 let world: World;
 /** The same service after the configuration has the new edition. */
 let upgraded: World;
@@ -37,16 +35,13 @@ const documentOf = async (did: string): Promise<Json> =>
 const escrowOf = (did: string): Promise<Json | null> =>
   env.DB.prepare("select * from escrows where did = ? and network = ?").bind(did, LAB).first<Json>();
 const register = (did: string, environment: "sandbox" | "production" = "sandbox") =>
-  provisionMarkets(upgraded.deps, { did, environment, network: LAB }, Date.now() + SOON_MS);
-/**
- * The edition is new to the service: providers are registered in the earlier one before each move. What is sent is held: the worker behind the
- * queue has the earlier configuration.
- */
+  provisionMarkets(upgraded.deps, { did, environment, network: LAB }, later());
+/** The edition is new to the service: providers are registered in the earlier one before each move. */
 async function move(): Promise<number> {
   await env.DB.prepare("delete from registered_editions").run();
   return moveOn();
 }
-const moveOn = (): Promise<number> => upgraded.run(moveEditions, withHeldQueue(upgraded).deps);
+const moveOn = (): Promise<number> => upgraded.run(moveEditions);
 
 /** The chain's clock stands while nothing is mined. It never goes back: many blocks of one second run ahead. */
 async function startClock(): Promise<void> {

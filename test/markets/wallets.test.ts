@@ -16,7 +16,7 @@ import { deliver } from "../support/queue.ts";
 import { ageSent } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { marketsPath } from "./support.ts";
+import { impatient, later, marketsPath, takeMessages } from "./support.ts";
 
 const LAB = "lab-wallets";
 const HOUR_MS = 3_600_000;
@@ -37,9 +37,9 @@ const ask = (by: World, did: string, market: string, wallet: string) =>
   by.call("POST", marketsPath(did), { body: { markets: [{ market, network: LAB, operational_wallet: wallet }] } });
 const remove = (did: string, market: string) => world.call("DELETE", `${marketsPath(did)}/${market}?network=${LAB}`);
 const job = (did: string, environment: "sandbox" | "production" = "sandbox") => ({ did, environment, network: LAB });
-/** Drives the waiting markets for a moment. */
+/** Drives the waiting markets, and looks for a block once. */
 const drive = (did: string, environment?: "sandbox" | "production") =>
-  provisionMarkets(world.deps, job(did, environment), Date.now() + 300);
+  provisionMarkets(impatient(world).deps, job(did, environment), later());
 const stopBlocks = () => rpc(LAB, "evm_setAutomine", [false]);
 async function resumeBlocks(): Promise<void> {
   await rpc(LAB, "evm_setAutomine", [true]);
@@ -80,14 +80,12 @@ const alertsAbout = async (did: string) =>
 
 /** One minute: the jobs, with all that waits due. Returns the messages, which are not delivered. */
 async function minute(did: string): Promise<ChainMessage[]> {
-  const sent: ChainMessage[] = [];
-  const send = async (message: ChainMessage) => void ("did" in message && message.did === did && sent.push(message));
-  const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: { send } as never } };
+  takeMessages(world, did);
   if ((await operation(did)).nextCheckAt !== null) await due(did);
-  await world.run(watchRegistrations, deps);
-  await world.run(followThresholds, deps);
-  await world.run(resumeProvisioning, { ...deps, clock: { now: () => Date.now() + HOUR_MS } });
-  return sent;
+  await world.run(watchRegistrations);
+  await world.run(followThresholds);
+  await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => Date.now() + HOUR_MS } });
+  return takeMessages(world, did);
 }
 const due = (did: string) =>
   world.deps.db
@@ -152,7 +150,7 @@ describe("a market that is removed while its wallet is on its way", () => {
     expect((await remove(did, "EU-USDC")).status).toBe(204);
     await resumeBlocks();
     await world.deps.db.update(escrows).set({ threshold: 9_000_000 }).where(eq(escrows.did, did));
-    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await followThreshold(world.deps, job(did), later())).toBe(true);
     await minutes(did);
     await expectEverywhere(did, A);
   });
@@ -235,7 +233,7 @@ describe("a check of the contract while another wallet is being registered", () 
     const did = await asked();
     const sent: ChainMessage[] = [];
     world.meter.beforeBatch(2, async () => void sent.push(...(await minute(did))));
-    await provisionMarkets(world.deps, job(did), Date.now() + 5_000);
+    await provisionMarkets(world.deps, job(did), later());
     expect(sent).toContainEqual({ kind: "provision_market", ...job(did) });
     for (const message of sent) await deliver(world, "chain", [message]);
     await minutes(did);
@@ -246,7 +244,7 @@ describe("a check of the contract while another wallet is being registered", () 
   it("after a crash between its block and its record has the record made", async () => {
     const did = await asked();
     world.meter.beforeBatch(2, () => Promise.reject(new Error("died")));
-    await expect(provisionMarkets(world.deps, job(did), Date.now() + 5_000)).rejects.toThrow("died");
+    await expect(provisionMarkets(world.deps, job(did), later())).rejects.toThrow("died");
     expect(await walletOnChain(did)).toBe(B);
     expect(await minute(did)).toContainEqual({ kind: "provision_market", ...job(did) });
     expect((await markets(did))[0]).toEqual(["sandbox", "DE-USDC", "ACTIVE", A]);

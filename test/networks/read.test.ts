@@ -1,6 +1,6 @@
 // `GET /v1/operator/networks` (CHN-32): networks as configured and as their chains have them, with a line for each fault. What a chain is
 // asked is only read, so the networks of all files serve.
-import { beforeAll, describe, expect, inject, it } from "vitest";
+import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { workingDeps } from "../../src/context.ts";
 import { follow } from "../follower/support.ts";
@@ -157,15 +157,14 @@ describe("what is not as it should be is one line", () => {
       { settlement_contract: account(7) },
       [`no contract code at settlement_contract ${account(7)}`],
     ],
-    ["no node", { rpc_url: `http://127.0.0.1:1/${NODE_KEY}` }, ["the node cannot be reached, or refuses to answer"]],
   ])("%s", async (_name, change, faults) => {
     expect((await seen(change)).faults).toEqual(faults);
   });
 
-  it("a node that answers nothing within four seconds, beside networks that are all right", async () => {
-    const silent = { ...SANDBOX, rpc_url: `${inject("silentNode")}/${NODE_KEY}` };
-    const [live, one] = await listed(withNetworks(silent, LIVE));
-    expect([live.faults, one.faults]).toEqual([[], ["the node did not answer within 4 s"]]);
+  it("a node that cannot be reached, in the list with networks that are all right", async () => {
+    const dead = { ...SANDBOX, rpc_url: `http://127.0.0.1:1/${NODE_KEY}` };
+    const [live, one] = await listed(withNetworks(dead, LIVE));
+    expect([live.faults, one.faults]).toEqual([[], ["the node cannot be reached, or refuses to answer"]]);
     expect(one).toMatchObject({ node: { chain_id: null, head_block: null }, token: null, editions: [] });
   });
 
@@ -214,11 +213,16 @@ describe("the list", () => {
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
     expect([trips, rowsWritten]).toEqual([1, 0]);
     expect(rowsRead).toBeLessThanOrEqual(10);
-    const began = performance.now();
-    const silent = withNetworks({ ...SANDBOX, rpc_url: inject("silentNode") });
-    expect((await silent.call("GET", PATH, { key: null })).status).toBe(401);
-    expect((await silent.call("GET", PATH)).status).toBe(401);
-    expect(performance.now() - began).toBeLessThan(3_000);
+    const asked = vi.spyOn(globalThis, "fetch");
+    try {
+      expect((await world.call("GET", PATH, { key: null })).status).toBe(401);
+      expect((await world.call("GET", PATH)).status).toBe(401);
+      expect(asked).not.toHaveBeenCalled();
+      await listed();
+      expect(asked).toHaveBeenCalledTimes(world.deps.config.networks.length);
+    } finally {
+      asked.mockRestore();
+    }
   });
 });
 

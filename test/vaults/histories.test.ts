@@ -9,8 +9,8 @@ import { asProvider, paid, pairOf } from "../facilitation/support.ts";
 import { escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, send } from "../support/chain.ts";
-import { runs } from "../support/scale.ts";
 import { traffic } from "../support/plans.ts";
+import { runs } from "../support/scale.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 const NETWORK = "base-sepolia";

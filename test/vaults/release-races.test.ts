@@ -7,14 +7,12 @@ import { didHash } from "../../src/chain/hashes.ts";
 import { followThreshold } from "../../src/escrow/follow-threshold.ts";
 import { pairOf } from "../facilitation/support.ts";
 import { escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
-import { marketsPath } from "../markets/support.ts";
+import { later, marketsPath } from "../markets/support.ts";
 import { deposit, openLive, outcome, promoted } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
 import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 import { chainThreshold, drive as driveAs, funded, NETWORK, releasesOf, THRESHOLD, UNIT } from "./support.ts";
-
-const IN_TIME = 20_000;
 
 let world: World;
 beforeAll(async () => {
@@ -31,9 +29,7 @@ const sync = (did: string, key = world.key): Promise<Reply> =>
 const drive = (did: string, of = world) => driveAs(did, of);
 /** What the minute's job does where the contract was left with another threshold. */
 const levelled = (did: string): Promise<boolean> =>
-  world.serve(() =>
-    followThreshold(world.deps, { did, environment: "sandbox", network: NETWORK }, Date.now() + IN_TIME),
-  );
+  world.serve(() => followThreshold(world.deps, { did, environment: "sandbox", network: NETWORK }, later()));
 const market = (did: string) => `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
 const openMarket = (did: string): Promise<Reply> =>
   world.call("POST", marketsPath(did), {

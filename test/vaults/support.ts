@@ -4,6 +4,7 @@ import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { driveVault } from "../../src/vaults/exit.ts";
 import { bookedOf, follow } from "../follower/support.ts";
+import { later } from "../markets/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { chainOf, rpc } from "../support/chain.ts";
 import type { Json, World } from "../support/world.ts";
@@ -11,7 +12,6 @@ import type { Json, World } from "../support/world.ts";
 export const UNIT = 1_000_000;
 export const THRESHOLD = 15 * UNIT;
 export const NETWORK = "base-sepolia";
-const IN_TIME = 20_000;
 
 /** A provider whose vault holds so many base units, all of them booked. */
 export async function funded(world: World, units: number): Promise<string> {
@@ -23,7 +23,7 @@ export async function funded(world: World, units: number): Promise<string> {
 
 /** What the minute's job does with a vault. */
 export const drive = (did: string, of: World): Promise<boolean> =>
-  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, Date.now() + IN_TIME));
+  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, later()));
 
 export const operationOf = async (did: string): Promise<Json> =>
   (await rows("select * from chain_operations where subject = ? and kind = 'release'", did))[0];
