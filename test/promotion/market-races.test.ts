@@ -2,17 +2,15 @@
 import { beforeAll, expect, it } from "vitest";
 import { market, marketsPath } from "../markets/support.ts";
 import { account } from "../support/chain.ts";
-import { withVars } from "../support/variants.ts";
+import { withoutLocks } from "../support/orders.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { openLive, promoted, rows } from "./support.ts";
 
 let world: World;
-/** It waits for no lock of an agent: the batches alone keep the order (AGT-27). */
 let unlocked: World;
 beforeAll(async () => {
   world = await createWorld();
-  const AGENTS = { idFromName: () => null, get: () => ({ lock: async () => null }) } as never;
-  unlocked = withVars(world, { AGENTS });
+  unlocked = withoutLocks(world);
   // The use of the live key is noted before anything is counted.
   expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
 });

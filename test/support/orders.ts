@@ -1,0 +1,35 @@
+// Two acts at the same moment, in every order: the trips of a call are where another one can come between.
+import { withVars } from "./variants.ts";
+import type { Reply, World } from "./world.ts";
+
+type Act<Stage> = (of: World, stage: Stage) => Promise<Reply>;
+
+/**
+ * Plays the act named `between` before each trip of the other one, each time on a new stage, and in the end after it. `check` gets the replies
+ * by the names of the acts.
+ */
+export async function playEveryOrder<Stage, Name extends string>(
+  world: World,
+  between: Name,
+  acts: Readonly<Record<Name, Act<Stage>>>,
+  { set, check }: { set: () => Promise<Stage>; check: (stage: Stage, replies: Record<Name, Reply>) => Promise<void> },
+): Promise<void> {
+  const [outer] = (Object.keys(acts) as Name[]).filter((name) => name !== between);
+  if (outer === undefined) throw new Error("there are two acts");
+  const other = withoutLocks(world);
+  for (let trip = 1; ; trip++) {
+    const stage = await set();
+    const inner = () => acts[between](other, stage);
+    const played: Reply[] = [];
+    world.meter.beforeBatch(trip, async () => void played.push(await inner()));
+    const reply = await acts[outer](world, stage);
+    world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
+    const [early] = played;
+    await check(stage, { [outer]: reply, [between]: early ?? (await inner()) } as Record<Name, Reply>);
+    if (!early) return;
+  }
+}
+
+/** The same world, in which calls wait for no lock of an agent: the batches alone keep their order (AGT-27). */
+export const withoutLocks = (world: World): World =>
+  withVars(world, { AGENTS: { idFromName: () => null, get: () => ({ lock: async () => null }) } as never });
