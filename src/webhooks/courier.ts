@@ -1,6 +1,7 @@
 // The object of one endpoint (EVT-25): delivers what is due, is called again by its alarm for what is due later, and lets an endpoint that fails
 // rest. It keeps the id that it works for, and nothing else that counts: what is due stands in the database.
 import { buildDeps, type Env } from "../context.ts";
+import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { WebhookObject } from "../objects/webhook-object.ts";
 import { deliverDue } from "./deliver.ts";
@@ -11,7 +12,10 @@ const ID = "webhookId";
 const WORKS_MS = 5 * MINUTE_MS;
 
 export class WebhookCourier extends WebhookObject<Env> {
-  private running: Promise<void> | null = null;
+  /** Real time, but in tests. */
+  clock = systemClock;
+  /** The work under way. */
+  running: Promise<void> | null = null;
   private again = false;
   private failuresInARow = 0;
   private restsUntil = 0;
@@ -40,39 +44,39 @@ export class WebhookCourier extends WebhookObject<Env> {
   private async work(webhookId: string): Promise<void> {
     let nextAt: number | null = null;
     let claims = 0;
-    const until = Date.now() + WORKS_MS;
+    const until = this.clock.now() + WORKS_MS;
     /** Whether it goes on after a claim. */
     const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
       claims += 1;
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
-      this.restsUntil = Date.now() + restMs(this.failuresInARow);
-      const now = Date.now();
+      this.restsUntil = this.clock.now() + restMs(this.failuresInARow);
+      const now = this.clock.now();
       return this.restsUntil <= now && claims < CLAIMS_AT_ONCE && now < until;
     };
     try {
       while (this.again && claims < CLAIMS_AT_ONCE) {
         this.again = false;
-        const next = this.restsUntil > Date.now() ? this.restsUntil : await this.deliver(webhookId, goesOn);
+        const next = this.restsUntil > this.clock.now() ? this.restsUntil : await this.deliver(webhookId, goesOn);
         nextAt = next === null ? null : Math.max(next, this.restsUntil);
       }
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : "unknown";
       console.error(JSON.stringify({ event: "webhook_failed", webhook: webhookId, message }));
-      nextAt = Date.now() + MINUTE_MS;
+      nextAt = this.clock.now() + MINUTE_MS;
     }
     // What has come meanwhile is another invocation's.
-    if (this.again) nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, Math.max(Date.now(), this.restsUntil));
+    if (this.again) nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, Math.max(this.clock.now(), this.restsUntil));
     this.again = false;
     if (nextAt !== null) await this.callAt(webhookId, nextAt);
   }
 
   /** Returns when it goes on; null where nothing waits. */
   private deliver(webhookId: string, goesOn: Parameters<typeof deliverDue>[2]): Promise<number | null> {
-    return deliverDue(buildDeps(this.env, this.env.ISSUER), webhookId, goesOn);
+    return deliverDue(buildDeps(this.env, this.env.ISSUER, this.clock), webhookId, goesOn);
   }
 
   private async callAt(webhookId: string, at: number): Promise<void> {
     await this.ctx.storage.put(ID, webhookId);
-    await this.ctx.storage.setAlarm(Math.max(at, Date.now()));
+    await this.ctx.storage.setAlarm(Math.max(at, this.clock.now()));
   }
 }

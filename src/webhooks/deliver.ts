@@ -7,7 +7,7 @@ import { commit, type Read, type Reads, readBatch, type Statement, written } fro
 import type { EndpointRow, QueuedRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
-import { type AttemptError, isTaken, post, unsent } from "./post.ts";
+import { type AttemptError, isTaken, post, type StartTimer, startTimer, unsent } from "./post.ts";
 import { claimDue, claimFound, dropQueued, endQueued, findFree, findNextAt, putBack, putOff } from "./queue-store.ts";
 import { dropReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
@@ -71,11 +71,16 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
 const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
   Object.fromEntries(reads.map((one, n) => [`${name} ${n}`, one]));
 
+/** The timer of an attempt, and the jitter of the next one, from 0 to 1. */
+export type Chance = { readonly startTimer: StartTimer; readonly random: () => number };
+const CHANCE: Chance = { startTimer, random: Math.random };
+
 /** Delivers in rounds until nothing is due, or `goesOn` says that the endpoint rests. */
 export async function deliverDue(
   deps: Deps,
   webhookId: string,
   goesOn: (round: { readonly taken: number; readonly tried: number }) => boolean,
+  chance = CHANCE,
 ): Promise<number | null> {
   let failing = true;
   let before: Before = {};
@@ -100,7 +105,7 @@ export async function deliverDue(
       // Others were faster: what is left is found anew.
       continue;
     }
-    const outcomes = await attemptAll(deps, endpoint, claimed);
+    const outcomes = await attemptAll(deps, endpoint, claimed, chance);
     const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
     const { statements, disable } = judge(deps, endpoint, outcomes, taken);
     failing = taken === 0;
@@ -127,7 +132,12 @@ async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
   }
 }
 
-async function attemptAll(deps: Deps, endpoint: EndpointRow, claimed: readonly QueuedRow[]): Promise<Outcome[]> {
+async function attemptAll(
+  deps: Deps,
+  endpoint: EndpointRow,
+  claimed: readonly QueuedRow[],
+  chance: Chance,
+): Promise<Outcome[]> {
   const { env, clock } = deps;
   const secrets = await openSecrets(env, endpoint, clock.now());
   const judged = judgeFor(env, endpoint.url);
@@ -145,8 +155,9 @@ async function attemptAll(deps: Deps, endpoint: EndpointRow, claimed: readonly Q
         unjudged = thrown;
         return;
       }
-      const attempt = refusal === null ? await post({ url: endpoint.url, secrets, eventId, body }) : unsent(refusal);
-      outcomes.push(outcomeOf(one, attempt, clock.now()));
+      const posted = { url: endpoint.url, secrets, eventId, body };
+      const attempt = refusal === null ? await post(posted, chance.startTimer) : unsent(refusal);
+      outcomes.push(outcomeOf(one, attempt, clock.now(), chance.random()));
     },
     AT_ONCE,
   );
@@ -165,9 +176,9 @@ function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeR
   };
 }
 
-function outcomeOf(claimed: QueuedRow, attempt: StoredAttempt, now: number): Outcome {
+function outcomeOf(claimed: QueuedRow, attempt: StoredAttempt, now: number, random: number): Outcome {
   if (isTaken(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
-  const nextAt = nextAttemptAt(claimed.tries + 1, now);
+  const nextAt = nextAttemptAt(claimed.tries + 1, now, random);
   return { claimed, attempt, status: nextAt === null ? "failed" : "pending", nextAt };
 }
 

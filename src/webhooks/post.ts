@@ -24,7 +24,18 @@ export type Posted = {
 
 const USER_AGENT = "Service-Webhooks/1";
 
-export async function post({ url, secrets, eventId, body }: Posted): Promise<StoredAttempt> {
+/** Calls `act` after so many milliseconds, unless the returned function was called before. */
+export type StartTimer = (ms: number, act: () => void) => () => void;
+
+export const startTimer: StartTimer = (ms, act) => {
+  const timer = setTimeout(act, ms);
+  return () => clearTimeout(timer);
+};
+
+export async function post(
+  { url, secrets, eventId, body }: Posted,
+  start: StartTimer = startTimer,
+): Promise<StoredAttempt> {
   const at = Date.now();
   const timestamp = Math.floor(at / SECOND_MS);
   const signature = await signWebhook(secrets, { id: eventId, timestamp, body });
@@ -46,7 +57,7 @@ export async function post({ url, secrets, eventId, body }: Posted): Promise<Sto
     answer,
   });
   const aborting = new AbortController();
-  const timer = setTimeout(() => aborting.abort(), DELIVERY_SECONDS_MAX * SECOND_MS);
+  const stopTimer = start(DELIVERY_SECONDS_MAX * SECOND_MS, () => aborting.abort());
   let status: number | null = null;
   const read = new Uint8Array(ANSWER_KEPT_MAX_BYTES);
   const kept = { bytes: read, length: 0 };
@@ -60,7 +71,7 @@ export async function post({ url, secrets, eventId, body }: Posted): Promise<Sto
     const error = aborting.signal.aborted ? "timeout" : "connection_failed";
     return ended(status, error, status === null ? null : textOf(kept));
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     aborting.abort();
   }
 }

@@ -16,7 +16,7 @@ export const RETRY_WAITS_MS = [
 const JITTER = 0.1;
 
 /** When the next attempt is due, behind so many failed ones; null behind the last. `random`: 0 to 1. */
-export function nextAttemptAt(failed: number, now: number, random: number = Math.random()): number | null {
+export function nextAttemptAt(failed: number, now: number, random: number): number | null {
   const wait = RETRY_WAITS_MS[failed - 1];
   return wait === undefined ? null : now + Math.round(wait * (1 + JITTER * random));
 }

@@ -46,7 +46,7 @@ export async function deliver(
 ): Promise<{ acknowledged: number[]; retried: number[] }> {
   const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
   const batch = createMessageBatch<Message>(queue, messages as never);
-  await world.serve(() => runMessages(batch, { ...world.deps.env, DB: world.meter.d1 }));
+  await world.serve(() => runMessages(batch, { ...world.deps.env }));
   const { explicitAcks, retryMessages } = await getQueueResult(batch, createExecutionContext());
   return { acknowledged: explicitAcks.map(Number), retried: retryMessages.map(({ msgId }) => Number(msgId)) };
 }

@@ -1,6 +1,6 @@
-// Runs in Node: a receiver of webhooks. POST /paths returns a new path /of/<name>. POST /of/<name> is a delivery. PUT /of/<name> sets how deliveries are answered, GET /of/<name> returns
-// them, GET /of/<name>?count=<n> does so once n have come, and PUT /of/<name>?release answers those that are held. PUT /of/<name>?get sets what a
-// GET answers instead.
+// Runs in Node: a receiver of webhooks. POST /paths returns a new path /of/<name>, POST /of/<name> is a delivery. PUT /of/<name> sets how deliveries
+// are answered, and PUT /of/<name>?release answers those that are held. GET /of/<name> returns what was received, with ?count=<n> once n have come.
+// PUT /of/<name>?get sets what a GET answers instead.
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

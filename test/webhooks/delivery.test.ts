@@ -1,37 +1,38 @@
-// From a change to a receiver, through the real queue and the object of the endpoint (EVT-24, EVT-25).
+// From a change to a receiver, through the consumer of the queues and the object of the endpoint (EVT-24, EVT-25).
 import { expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
-import { deliver } from "../support/queue.ts";
-import { createWorld } from "../support/world.ts";
-import { anEvent, deliveriesOf, endpoint, receiver } from "./support.ts";
+import { deliver, deliverAll } from "../support/queue.ts";
+import { anEvent, atRest, deliveriesOf, drivenWorld, endpoint, eventIdsOf, receiver, someEvents } from "./support.ts";
 
-const world = await createWorld();
+const world = await drivenWorld();
 
 it("an event reaches its endpoint, signed, as the list shows it", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
   const did = await anEvent(world);
-  await expect.poll(there.received, { timeout: 15_000 }).toHaveLength(1);
-  const [got] = await there.received();
+  await deliverAll(world);
+  expect(await atRest(made)).toBe(null);
+  const [got, ...more] = await there.received();
+  expect(more).toEqual([]);
   const event = (await world.call("GET", `/v1/events?type=agent.registered&subject=${encodeURIComponent(did)}`)).body
     .data[0];
   expect(JSON.parse(got?.body ?? "")).toEqual(event);
   expect(got?.headers["service-event-id"]).toBe(event.id);
   const headers = new Headers(got?.headers);
   expect(await verifyWebhook(made.secret, webhookHeaders(headers), got?.body ?? "")).toBe(null);
-  await expect.poll(async () => (await deliveriesOf(world, made))[0]?.status).toBe("delivered");
   const [delivery] = await deliveriesOf(world, made);
   expect(delivery).toMatchObject({
     event_id: event.id,
+    status: "delivered",
     attempts: [{ status_code: 204, error: null }],
     next_attempt_at: null,
   });
 });
 
 it("every message twice, and at once, sends an event once", async () => {
-  const there = await receiver({ waitMs: 50 });
+  const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
-  for (let n = 0; n < 5; n++) await anEvent(world);
+  await someEvents(world, 5);
   const nudge = { kind: "deliver", webhookId: made.webhook_id };
   const handOn = { kind: "hand_on_events" };
   const twice = (queue: string, body: unknown) => deliver(world, `agent-accountability-${queue}`, [body, body]);
@@ -43,11 +44,10 @@ it("every message twice, and at once, sends an event once", async () => {
   ]);
   expect(taken.flatMap(({ retried }) => retried)).toEqual([]);
   await twice("webhooks", nudge);
-  await expect.poll(there.received, { timeout: 15_000 }).toHaveLength(5);
-  await expect
-    .poll(async () => (await deliveriesOf(world, made, "?status=delivered")).length, { timeout: 15_000 })
-    .toBe(5);
-  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
+  await deliverAll(world);
+  expect(await atRest(made)).toBe(null);
+  expect(await deliveriesOf(world, made, "?status=delivered")).toHaveLength(5);
+  const ids = await eventIdsOf(there);
   expect([ids.length, new Set(ids).size]).toEqual([5, 5]);
 });
 

@@ -4,12 +4,14 @@ import { WEBHOOKS_MAX } from "../../src/core/limits.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
 import { close, dieBefore, givePassword } from "../standing/account-support.ts";
+import { stopped } from "../support/clock.ts";
+import { isWhole } from "../support/scale.ts";
 import { withVars } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json } from "../support/world.ts";
 import { HOSTILE } from "./hostile.ts";
-import { endpoint } from "./support.ts";
+import { asleep, endpoint } from "./support.ts";
 
-const world = await createWorld();
+const world = stopped(await asleep());
 const other = await createWorld();
 const URL = "https://hooks.example.com/in";
 const body = { url: URL, event_types: ["*"] };
@@ -98,12 +100,16 @@ describe("POST /v1/webhooks", () => {
     ]);
   });
 
-  it(`refuses more than ${WEBHOOKS_MAX}, also of many at once`, { timeout: 60_000 }, async () => {
-    const full = await createWorld();
-    const made = await Promise.all(
-      Array.from({ length: WEBHOOKS_MAX + 5 }, () => full.call("POST", "/v1/webhooks", { body })),
-    );
-    expect(made.filter(({ status }) => status === 201)).toHaveLength(WEBHOOKS_MAX);
+  it(`refuses more than ${WEBHOOKS_MAX}, also of many at once`, async () => {
+    const full = await asleep();
+    const { webhook_id } = await endpoint(full, URL);
+    const rows = await full.deps.db.select().from(webhookEndpoints);
+    const row = rows.find(({ webhookId }) => webhookId === webhook_id);
+    if (!row) throw new Error("the endpoint has no row");
+    for (let n = 1; n < WEBHOOKS_MAX - 2; n++)
+      await full.deps.db.insert(webhookEndpoints).values({ ...row, webhookId: `${webhook_id}${n}` });
+    const made = await Promise.all(Array.from({ length: 5 }, () => full.call("POST", "/v1/webhooks", { body })));
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(2);
     const list = expectStatus(await full.call("GET", "/v1/webhooks?limit=100"), 200);
     expect([list.data.length, list.has_more]).toEqual([WEBHOOKS_MAX, false]);
     expect(fieldsOf(await full.call("POST", "/v1/webhooks", { body }))).toEqual([
@@ -221,8 +227,7 @@ describe("POST …/rotate-secret", () => {
     const path = `/v1/webhooks/${made.webhook_id}`;
     const rotated = expectStatus(await world.call("POST", `${path}/rotate-secret`, { body: { grace_hours: 2 } }), 200);
     expect(rotated.secret).not.toBe(made.secret);
-    const ends = Date.parse(rotated.previous_secret_expires_at);
-    expect(Math.abs(ends - Date.now() - 2 * 3_600_000)).toBeLessThan(60_000);
+    expect(Date.parse(rotated.previous_secret_expires_at)).toBe(world.now() + 2 * 3_600_000);
     expect(expectStatus(await world.call("GET", path), 200).previous_secret_expires_at).toBe(
       rotated.previous_secret_expires_at,
     );
@@ -271,17 +276,17 @@ describe("the account's end", () => {
 });
 
 describe("hostile addresses", () => {
-  it("are refused at creation and at a change, all of them", { timeout: 120_000 }, async () => {
+  it("are refused at creation, all of them, and at a change", async () => {
     const deployed = withVars(world, { WEBHOOK_LOOPBACK: "off" });
     const made = await endpoint(world, URL);
-    for (const hostile of HOSTILE) {
+    for (const [n, hostile] of HOSTILE.entries()) {
       const url = hostile.replace(/issuer\.example/i, "service.test");
-      const answers = [
-        await deployed.call("POST", "/v1/webhooks", { body: { ...body, url } }),
-        await deployed.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: { url } }),
-      ];
-      expect([url, ...answers.map(({ status }) => status)]).toEqual([url, 422, 422]);
-      expect([url, ...answers.map((answer) => fieldsOf(answer)[1]?.split(" ")[0])]).toEqual([url, "url", "url"]);
+      const answers = [await deployed.call("POST", "/v1/webhooks", { body: { ...body, url } })];
+      // A change judges by the same schema: two rows are enough to see it.
+      if (n < 2 || isWhole())
+        answers.push(await deployed.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: { url } }));
+      for (const answer of answers)
+        expect([url, answer.status, fieldsOf(answer)[1]?.split(" ")[0]]).toEqual([url, 422, "url"]);
     }
   });
 });

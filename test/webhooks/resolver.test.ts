@@ -8,6 +8,7 @@ import { commit } from "../../src/db/batch.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { checkResolver, judgeReceiver } from "../../src/webhooks/resolve.ts";
+import { isWhole } from "../support/scale.ts";
 import { withVars } from "../support/variants.ts";
 import { HOSTILE } from "./hostile.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
@@ -54,7 +55,7 @@ describe("a name", () => {
   });
 });
 
-it("an address of an earlier version's rules is refused before a delivery, whatever its name answers", async () => {
+it("an address of an earlier version's rules is refused, and gets no delivery, whatever its name answers", async () => {
   const there = await receiver();
   await there.answerGet(answer("93.184.216.34").body);
   const deployed = withVars(world, {
@@ -65,6 +66,9 @@ it("an address of an earlier version's rules is refused before a delivery, whate
   const made = await endpoint(deployed, "https://hooks.example.com/in", { event_types: ["agent.registered"] });
   const { db } = world.deps;
   for (const [n, url] of HOSTILE.entries()) {
+    expect([n, url, await judgeReceiver(deployed.deps.env, url)]).toEqual([n, url, "address_refused"]);
+    // The delivery asks the same judge: two rows are enough to see it.
+    if (n > 1 && !isWhole()) continue;
     await db.update(webhookEndpoints).set({ url }).where(eq(webhookEndpoints.webhookId, made.webhook_id));
     const now = Date.now();
     const one = {

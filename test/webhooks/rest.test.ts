@@ -1,97 +1,101 @@
-// An endpoint that fails rests, its object is called again by its alarm, and no other endpoint notices (EVT-25, EVT-27).
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+// The object of an endpoint (EVT-25, EVT-27): it rests while its endpoint fails, its alarm calls it again, and it holds up no other one.
 import { expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
+import { SECOND_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { CLAIMED_AT_ONCE, CLAIMS_AT_ONCE } from "../../src/webhooks/schedule.ts";
-import { createWorld, env, expectStatus } from "../support/world.ts";
-import { anEvent, deliveriesOf, endpoint, receiver } from "./support.ts";
+import { deliverAll } from "../support/queue.ts";
+import type { Behaviour } from "../support/receiver.ts";
+import { expectStatus, type Json } from "../support/world.ts";
+import { atRest, deliveriesOf, drivenWorld, endpoint, eventIdsOf, fireAlarm, receiver, someEvents } from "./support.ts";
 
-const world = await createWorld();
+const world = await drivenWorld();
 const registered = { event_types: ["agent.registered"] };
+const pathOf = ({ webhook_id }: Json) => `/v1/webhooks/${webhook_id}`;
 
-it("dead and slow endpoints do not hold up one that answers", { timeout: 60_000 }, async () => {
-  const dead = await Promise.all(
-    [{ status: 500 }, { how: "close" as const }, { waitMs: 20_000 }, { how: "drip" as const, status: 200 }].map((one) =>
-      receiver(one),
-    ),
-  );
-  for (const { url } of dead) await endpoint(world, url, registered);
+/** Makes events, and lets the queues wake the objects. */
+async function tell(events: number): Promise<void> {
+  await someEvents(world, events);
+  await deliverAll(world);
+}
+
+it("delivers to an endpoint that answers while others fail or do not answer yet", async () => {
+  const others: Behaviour[] = [{ status: 500 }, { how: "close" }, { how: "hold" }];
+  const failing = await Promise.all(others.map((one) => receiver(one)));
+  const stuck = await Promise.all(failing.map(({ url }) => endpoint(world, url, registered)));
   const there = await receiver();
   const made = await endpoint(world, there.url, registered);
-  const begun = Date.now();
-  for (let n = 0; n < 10; n++) await anEvent(world);
-  await expect.poll(there.received, { timeout: 12_000 }).toHaveLength(10);
-  // The slow ones are still in their first attempt.
-  expect(Date.now() - begun).toBeLessThan(15_000);
-  await expect
-    .poll(async () => (await deliveriesOf(world, made)).every(({ status }) => status === "delivered"))
-    .toBe(true);
+  await tell(10);
+  await atRest(made);
+  expect(await there.received()).toHaveLength(10);
+  expect(await deliveriesOf(world, made, "?status=delivered")).toHaveLength(10);
+  // The first attempts of the slow one are still under way.
+  expect(await failing[2]?.until(2)).toHaveLength(2);
+  await failing[2]?.release();
+  await Promise.all(stuck.map(atRest));
 });
 
-it("the alarm of the object tries again what has failed, and what flaps comes through", {
-  timeout: 60_000,
-}, async () => {
+it("tries again at its alarm what has failed, until all is delivered", async () => {
   const there = await receiver({ status: 500 }, { status: 200 }, { how: "close" }, { status: 200 });
   const made = await endpoint(world, there.url, registered);
-  const { webhook_id } = made;
-  for (let n = 0; n < 3; n++) await anEvent(world);
-  const stub = env.WEBHOOKS.get(env.WEBHOOKS.idFromName(webhook_id));
-  const delivered = async () => {
-    await runDurableObjectAlarm(stub);
-    return (await deliveriesOf(world, made, "?status=delivered")).length;
-  };
-  await expect.poll(delivered, { timeout: 40_000, interval: 500 }).toBe(3);
-  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
-  expect([ids.length, new Set(ids).size]).toEqual([5, 3]);
-  expect(expectStatus(await world.call("GET", `/v1/webhooks/${webhook_id}`), 200).failing_since).toBe(null);
+  await tell(3);
+  let alarms = 0;
+  for (let at = await atRest(made); at !== null; at = await fireAlarm(world, made)) {
+    expect(at).toBeGreaterThan(world.now());
+    alarms += 1;
+  }
+  expect(await deliveriesOf(world, made, "?status=delivered")).toHaveLength(3);
+  const ids = await eventIdsOf(there);
+  expect([alarms > 0, ids.length, new Set(ids).size]).toEqual([true, 5, 3]);
+  expect(expectStatus(await world.call("GET", pathOf(made)), 200).failing_since).toBe(null);
 });
 
-it("behind many failures in a row it rests, until its owner asks for a test", { timeout: 60_000 }, async () => {
+it("rests after 20 failures in a row, until its owner asks for a test", async () => {
   const there = await receiver({ status: 500 });
   const made = await endpoint(world, there.url, registered);
-  for (let n = 0; n < 30; n++) await anEvent(world);
-  await expect.poll(async () => (await there.received()).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(20);
-  const before = (await there.received()).length;
-  // It rests for five seconds at first.
-  await scheduler.wait(1_500);
-  expect((await there.received()).length).toBeLessThanOrEqual(before + 2);
+  await tell(30);
+  expect(await atRest(made)).toBe(world.now() + 5 * SECOND_MS);
+  expect(await there.received()).toHaveLength(20);
+  // A message of the queue does not wake it earlier.
+  world.advance(5 * SECOND_MS - 1);
+  await tell(1);
+  expect(await atRest(made)).toBe(world.now() + 1);
+  expect(await there.received()).toHaveLength(20);
   await there.behave({ status: 200 });
-  expectStatus(await world.call("POST", `/v1/webhooks/${made.webhook_id}/test`), 200);
-  await expect
-    .poll(async () => (await there.received()).some(({ body }) => body.includes("webhook.test")), { timeout: 4_000 })
-    .toBe(true);
+  expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);
+  await atRest(made);
+  expect((await there.received()).filter(({ body }) => body.includes("webhook.test"))).toHaveLength(1);
 });
 
-it("more than one invocation may send is delivered by several", { timeout: 60_000 }, async () => {
+it("delivers in several invocations what is more than one may send", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["task.opened"] });
-  const { db } = world.deps;
-  const now = Date.now();
-  const count = 3 * CLAIMS_AT_ONCE * CLAIMED_AT_ONCE;
+  const now = world.now();
+  // The first claim of an invocation takes two.
+  const count = CLAIMS_AT_ONCE * CLAIMED_AT_ONCE + 1;
   const each = Array.from({ length: count }, (_, n) => ({
     ...{ webhookId: made.webhook_id, nextAt: now, deliveryId: newId("dlv", now), eventId: newId("evt", now) },
     ...{ eventType: "task.opened", body: JSON.stringify({ n }) },
   }));
-  await commit(db, queueDeliveries(db, each));
-  expectStatus(await world.call("POST", `/v1/webhooks/${made.webhook_id}/test`), 200);
-  await expect.poll(async () => (await there.received()).length, { timeout: 50_000, interval: 500 }).toBe(count + 1);
-  const ids = (await there.received()).map(({ headers }) => headers["webhook-id"]);
-  expect(new Set(ids).size).toBe(count + 1);
+  await commit(world.deps.db, queueDeliveries(world.deps.db, each));
+  expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);
+  expect(await atRest(made)).toBe(world.now());
+  expect(await there.received()).toHaveLength((CLAIMS_AT_ONCE - 1) * CLAIMED_AT_ONCE + 2);
+  expect(await fireAlarm(world, made)).toBe(null);
+  const ids = await eventIdsOf(there);
+  expect([ids.length, new Set(ids).size]).toEqual([count + 1, count + 1]);
 });
 
-it("a disabled endpoint's object sleeps, and goes on when it is enabled", { timeout: 60_000 }, async () => {
+it("has no alarm while its endpoint is disabled, and goes on when it is enabled", async () => {
   const there = await receiver({ status: 410 }, { status: 200 });
   const made = await endpoint(world, there.url, registered);
-  await anEvent(world);
-  const path = `/v1/webhooks/${made.webhook_id}`;
-  const status = async () => expectStatus(await world.call("GET", path), 200).status;
-  await expect.poll(status, { timeout: 15_000 }).toBe("disabled");
-  // Behind the instant of its next attempt.
-  await scheduler.wait(7_000);
-  const stub = env.WEBHOOKS.get(env.WEBHOOKS.idFromName(made.webhook_id));
-  expect(await runInDurableObject(stub, (_object, state) => state.storage.getAlarm())).toBe(null);
-  expectStatus(await world.call("PATCH", path, { body: { status: "enabled" } }), 200);
-  await expect.poll(there.received, { timeout: 15_000 }).toHaveLength(2);
+  await tell(1);
+  expect(await atRest(made)).toBe(null);
+  expect(expectStatus(await world.call("GET", pathOf(made)), 200).status).toBe("disabled");
+  expectStatus(await world.call("PATCH", pathOf(made), { body: { status: "enabled" } }), 200);
+  await atRest(made);
+  expect(await there.received()).toHaveLength(1);
+  expect(await fireAlarm(world, made)).toBe(null);
+  expect(await there.received()).toHaveLength(2);
 });
