@@ -18,9 +18,9 @@ export type Mails = {
 };
 
 /** Returns null when no mail is due. Without an address nothing is sent; the alerts stay in their list. */
-export async function findMails({ db, env }: Deps): Promise<Mails | null> {
+export async function findMails({ db, env, clock }: Deps): Promise<Mails | null> {
   if (env.OPERATOR_ALERT_EMAIL === "") return null;
-  const sentBefore = Date.now() - HOUR_MS;
+  const sentBefore = clock.now() - HOUR_MS;
   const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, AT_ONCE) });
   if (unmailed.length === 0) return null;
   const dueAt = unmailed.map(({ raisedAt, sentAt }) => Math.max(raisedAt, (sentAt ?? 0) + HOUR_MS));
@@ -37,12 +37,12 @@ export async function sendMails(deps: Deps, { sentBefore, alerts }: Mails): Prom
 }
 
 async function mailKind(
-  { db, env, config }: Deps,
+  { db, env, config, clock }: Deps,
   kind: AlertKind,
   alerts: readonly AlertRow[],
   sentBefore: number,
 ): Promise<boolean> {
-  const now = Date.now();
+  const now = clock.now();
   try {
     await commit(db, takeMail(db, kind, now, sentBefore));
   } catch (thrown) {

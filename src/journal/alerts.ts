@@ -7,8 +7,6 @@ import { putAlert } from "./alert-store.ts";
 /** `subject` names the thing in a few words; the same kind and subject is the same alert. */
 export type Alert = { readonly kind: AlertKind; readonly subject: string; readonly message: string };
 
-export const raiseAlert = (db: Database, alert: Alert): Statement => {
-  // Real time, whatever a sandbox's clock says.
-  const now = Date.now();
-  return putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now });
-};
+/** `now`: real time, whatever a sandbox's clock says. */
+export const raiseAlert = (db: Database, alert: Alert, now: number = Date.now()): Statement =>
+  putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now });

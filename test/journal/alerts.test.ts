@@ -8,13 +8,15 @@ import { commit } from "../../src/db/batch.ts";
 import { alertMails, alerts } from "../../src/db/tables/journal.ts";
 import { mailAlertsJob } from "../../src/jobs/mail-alerts.ts";
 import { type Alert, raiseAlert } from "../../src/journal/alerts.ts";
+import { stopped } from "../support/clock.ts";
 import { type SentMail, watchMails } from "../support/mails.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
+/** Its clock stands still. */
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
   await world.deps.db.delete(alerts);
   await world.deps.db.delete(alertMails);
 });
@@ -23,15 +25,14 @@ afterEach(() => world.deps.db.delete(alerts));
 const PATH = "/v1/operator/alerts";
 const gas: Alert = { kind: "low_gas", subject: "registrar on base", message: "The account holds 1 wei." };
 const late: Alert = { kind: "job_lag", subject: "auto_confirm_tasks", message: "Due for 12 minutes." };
-/** Raises them together. A later call raises in a later millisecond, so that its alerts are newer on every list. */
+/** Raises them together, and lets a millisecond pass. */
 async function raise(...found: Alert[]) {
   const { db } = world.deps;
-  const raisedAt = Date.now();
   await commit(
     db,
-    found.map((alert) => raiseAlert(db, alert)),
+    found.map((alert) => raiseAlert(db, alert, world.now())),
   );
-  while (Date.now() === raisedAt) await new Promise((resolve) => setTimeout(resolve, 1));
+  world.advance(1);
 }
 const asOperator = (method: string, path: string) =>
   world.call(method, path, { key: null, headers: { Authorization: `Bearer ${inject("operatorKey")}` } });
@@ -127,7 +128,6 @@ describe("mails of alerts", () => {
     await world.run(mailAlertsJob, deps);
     return sent;
   }
-  const anHourLater = () => world.deps.db.update(alertMails).set({ sentAt: Date.now() - HOUR_MS - 1 });
 
   it("name all open alerts of a kind in one mail, and each alert once", async () => {
     await raise(gas, { ...gas, subject: "registrar on base-sepolia" }, late);
@@ -141,7 +141,7 @@ describe("mails of alerts", () => {
     for (const part of ["registrar on base", "registrar on base-sepolia", gas.message, PATH]) {
       for (const form of [mail?.text, mail?.html]) expect(form).toContain(part);
     }
-    await anHourLater();
+    world.advance(HOUR_MS);
     expect(await mailed()).toEqual([]);
   });
 
@@ -152,7 +152,10 @@ describe("mails of alerts", () => {
     expect(await mailed()).toEqual([]);
     await raise(late);
     expect((await mailed()).map(({ subject }) => subject)).toEqual([expect.stringContaining("job lag: 1")]);
-    await anHourLater();
+    // By then it is an hour since the mail about the gas, and not yet since the other one.
+    world.advance(HOUR_MS - 3);
+    expect(await mailed()).toEqual([]);
+    world.advance(1);
     expect((await mailed()).map(({ text }) => text)).toEqual([expect.stringContaining("registrar on base-sepolia")]);
   });
 
@@ -171,7 +174,7 @@ describe("mails of alerts", () => {
   it("are not sent for acknowledged alerts, nor without an address", async () => {
     await raise(gas);
     expect(await mailed({ address: "" })).toEqual([]);
-    await world.deps.db.update(alerts).set({ acknowledgedAt: Date.now() }).where(eq(alerts.kind, "low_gas"));
+    await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() }).where(eq(alerts.kind, "low_gas"));
     expect(await mailed()).toEqual([]);
   });
 
