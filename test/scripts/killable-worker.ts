@@ -155,3 +155,14 @@ export function slowDown(database: DatabaseSync, change: string, steps: number):
   const count = `with recursive counted (n) as (select 1 union all select n + 1 from counted where n < ${steps}) select n from counted`;
   database.exec(`create trigger slow_down after ${change} begin select count(*) from (${count}); end`);
 }
+
+/** Numbers from 0 to 1, the same in each run (mulberry32). */
+export function seededNumbers(seed = 20_270_301): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

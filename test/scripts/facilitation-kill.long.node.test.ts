@@ -11,9 +11,8 @@ import { sleep } from "../../scripts/processes.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../../src/core/limits.ts";
-import { scaled } from "../support/scale.ts";
 import type { RpcCall } from "./held-node.ts";
-import { isWritten, type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
+import { isWritten, type KillableWorker, seededNumbers, slowDown, startKillable } from "./killable-worker.ts";
 
 const START_MS = 240_000;
 /** How far a facilitation had come when its runtime died. */
@@ -28,8 +27,8 @@ const AIMS: readonly (readonly Point[])[] = [
   ["after the batch"],
   ["answered by the node"],
 ];
-const PURCHASES = scaled(500);
-const KILLS = Math.max(3, scaled(40));
+const PURCHASES = 500;
+const KILLS = 40;
 const EACH = Math.ceil(PURCHASES / KILLS);
 /** Further kills, where a busy machine has missed a point. */
 const MORE_KILLS = 12;
@@ -37,6 +36,8 @@ const MOST = PURCHASES + MORE_KILLS * EACH;
 const AMOUNT = 10_000_000n;
 /** A batch then takes some hundredths of a second. */
 const STEPS = 60_000;
+
+const random = seededNumbers();
 
 /** Two forms, and proofs of three kinds; those that are bound to the provider are presented again as they are. */
 const WAYS = ["bound proof", "consumer", "provider", "payment, bound proof"] as const;
@@ -210,7 +211,7 @@ async function killAmong(purchases: readonly Purchase[], aim: readonly Point[]):
   worker.node.gate({
     arrived: (calls) => {
       asking(calls);
-      return sleep(Math.random() * within);
+      return sleep(random() * within);
     },
     passed: answered,
   });
@@ -225,7 +226,7 @@ async function killAmong(purchases: readonly Purchase[], aim: readonly Point[]):
       under -= 1;
     }
   });
-  const some = Math.floor(Math.random() * (purchases.length / 2));
+  const some = Math.floor(random() * (purchases.length / 2));
   while (purchases.filter(({ answer }) => answer !== null).length < some && under > 0) await sleep(1);
   let fates: Fate[] = [];
   for (;;) {
@@ -233,7 +234,7 @@ async function killAmong(purchases: readonly Purchase[], aim: readonly Point[]):
     fates = lookAt(purchases, node);
     if (aim.every((point) => fates.includes(point)) || under === 0) break;
     worker.thaw();
-    await sleep(Math.random() * 8);
+    await sleep(random() * 8);
   }
   dead = true;
   await worker.kill();

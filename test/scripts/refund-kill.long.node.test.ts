@@ -7,7 +7,6 @@ import type { Agent, Json } from "../../scripts/client.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { isWhole } from "../support/scale.ts";
 import {
   award,
   calledBy,
@@ -145,8 +144,6 @@ type Killed = {
   readonly before?: () => Promise<unknown>;
   /** Once it runs again. */
   readonly after?: () => unknown;
-  /** In whole runs alone: each costs a start of the Worker. */
-  readonly whole?: true;
 };
 
 const OWED = { status: "resolved", refund_status: "owed", paid_out: 0, owed: AWARD, disputed: 0, payout: "waiting" };
@@ -159,7 +156,6 @@ const KILLS: readonly Killed[] = [
     when: "behind the commit of the award",
     freeze: behindCommit(({ refund_status: status }) => status === "owed"),
     left: { ...UNPAID, ...NO_PART },
-    whole: true,
   },
   {
     when: "before the part is stored",
@@ -176,7 +172,6 @@ const KILLS: readonly Killed[] = [
     freeze: atRequest("arrived", about("eth_sendRawTransaction", "payOut")),
     left: { ...UNPAID, ...partOf(AWARD) },
     after: () => sleep(SEND_AGAIN_MS),
-    whole: true,
   },
   {
     when: "behind the sending, before that is noted, and mined",
@@ -212,8 +207,7 @@ function mineOnceAsked(): void {
 }
 
 describe("an award, when the runtime is killed", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
-  const kills = KILLS.filter(({ whole }) => !whole || isWhole());
-  for (const { when, freeze, left, before, after } of kills)
+  for (const { when, freeze, left, before, after } of KILLS)
     test(`${when}, is paid once`, async () => {
       const one = await disputed(worker, consumer, "4.00");
       await toArbiter(worker, one);
@@ -246,7 +240,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
     await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
   });
 
-  test.runIf(isWhole())("before the first part is recorded, and a deposit comes meanwhile, is paid once", async () => {
+  test("before the first part is recorded, and a deposit comes meanwhile, is paid once", async () => {
     const one = await disputed(worker, consumer, "20.00");
     await toArbiter(worker, one);
     const left = await kill(one, atRequest("answered", paid), () => award(worker, one));
@@ -264,16 +258,15 @@ describe("a refund of the provider's own, when the runtime is killed", { timeout
   const unbooked = { refunds: 0, refund: "waiting", refund_status: "owed", received: DISPUTED };
   const booked = { ...unbooked, refunds: 1, refund: "done" };
   const kills: readonly Killed[] = [
-    { when: "once it is read", freeze: atRequest("answered", refundRead), left: unbooked, whole: true },
+    { when: "once it is read", freeze: atRequest("answered", refundRead), left: unbooked },
     { when: "in the batch that books it", freeze: inSlowBatch, left: unbooked },
     {
       when: "once it is booked, before its dispute has it",
       freeze: behindCommit(({ refunds }) => refunds === 1),
       left: booked,
-      whole: true,
     },
   ];
-  for (const { when, freeze, left } of kills.filter(({ whole }) => !whole || isWhole()))
+  for (const { when, freeze, left } of kills)
     test(`${when}, is booked once`, async () => {
       const one = await disputed(worker, consumer, "4.00");
       await concede(worker, one);
