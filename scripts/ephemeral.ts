@@ -72,6 +72,24 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
   return { anvil, entry };
 }
 
+/** Deploys the contracts once more on a chain, at other addresses, with the token that is there. */
+export async function deployAlike(
+  rpcUrl: string,
+  token: Hex,
+  salt: Hex,
+  otherKeys: Partial<Keys> = {},
+): Promise<{ contract: Hex; authority: Hex }> {
+  const { feeRecipient, ...holders } = roleAccounts();
+  const { settlementContract, authority } = await deployContracts(rpcUrl, {
+    deployerKey: holders.admin.privateKey,
+    keys: { ...addressesOf(holders), ...otherKeys },
+    feeRecipient: feeRecipient.address,
+    token,
+    salt,
+  });
+  return { contract: settlementContract, authority };
+}
+
 /** New secrets of a Worker, for the operator's key. */
 export const drawSecrets = async (operatorKey: string) => ({
   CA_KEYS: JSON.stringify([{ jwk: newSigningJwk(), use: "signing" }]),

@@ -1,9 +1,9 @@
 // Where a network has a second node, nothing is taken back, reversed, booked by a balance or noted as a difference on the word of the first one alone
 // (CHN-30). The network `lab-doubted` belongs to this file alone; what it books has three confirmations.
-import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { payOnChain, spoil } from "../support/chain.ts";
+import { honestNode, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import type { Spoil } from "../support/spoiling-node.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
         network.network === LAB ? { ...network, ...fallback } : network,
       ),
     );
-  world = await createWorld({ NETWORKS: networks({ fallback_rpc_url: inject("honestNodes")[LAB] }) });
+  world = await createWorld({ NETWORKS: networks({ fallback_rpc_url: honestNode(LAB) }) });
   misled = await createWorld({ NETWORKS: networks({}) });
 });
 beforeEach(() => settled());

@@ -12,8 +12,12 @@ const env = bindings as unknown as Record<string, string | undefined>;
 export const account = (index: number): string => inject("accounts")[index] ?? "0x";
 export type Chain = { network: string; rpc_url: string; settlement_contract: string; authority: string; token: string };
 
-/** Every chain of the run, the labs among them. */
+/** Every chain of this runtime, the labs among them. */
 export const CHAINS: readonly Chain[] = JSON.parse(env["NETWORKS"] ?? "[]");
+
+/** NETWORKS with the shared chains and some labs, as JSON. A world asks and follows each of its networks, so name those that it needs. */
+export const networksWith = (...labs: readonly string[]): string =>
+  JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab") || labs.includes(network)));
 
 export function chainOf(network = "base-sepolia"): Chain {
   const found = CHAINS.find((chain) => chain.network === network);
@@ -38,6 +42,8 @@ export const headOf = async (network: string): Promise<number> =>
 /** Contracts and a node on the first of this runtime's chains, each for one file (global-setup.ts). */
 export const ownContract = (): { contract: string; authority: string } => JSON.parse(env["OWN_CONTRACT"] ?? "");
 export const otherHolders = (): { contract: string; authority: string } => JSON.parse(env["OTHER_HOLDERS"] ?? "");
+/** The chain of a lab, without the faults of the node in front of it. */
+export const honestNode = (network: string): string => JSON.parse(env["HONEST_NODES"] ?? "{}")[network];
 export const lyingNode = (): string => env["LYING_NODE"] ?? "";
 
 /** The faults that the node in front of a lab's chain applies to the next calls. */

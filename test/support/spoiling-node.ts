@@ -23,7 +23,8 @@ type Call = { readonly id: number; readonly method: string; readonly params: rea
 const isOf = ({ method, first }: Spoil, call: Call): boolean =>
   method === call.method && (first === undefined || first === call.params[0]);
 
-export async function startSpoilingNode(rpcUrl: string): Promise<{ url: string; stop: () => void }> {
+/** `upstream` is asked for the address of the real node at each call. */
+export async function startSpoilingNode(upstream: () => Promise<string>): Promise<{ url: string; stop: () => void }> {
   let spoils: { spoil: Spoil; left: number }[] = [];
   const take = (call: Call): Spoil | undefined => {
     const found = spoils.find(({ spoil, left }) => isOf(spoil, call) && left > 0);
@@ -36,7 +37,7 @@ export async function startSpoilingNode(rpcUrl: string): Promise<{ url: string; 
       response.end();
       return;
     }
-    await answer(request, response, take, rpcUrl);
+    await answer(request, response, take, await upstream());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -16,7 +16,7 @@ import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
-import { account, CHAINS, type Chain, headOf } from "./chain.ts";
+import { account, type Chain, headOf, networksWith } from "./chain.ts";
 import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
 import { traffic } from "./plans.ts";
@@ -41,8 +41,8 @@ export type CallOptions = {
 
 export type Agent = { did: string; privateKey: CryptoKey; pem: string; certificate: string; principalId: string };
 
-/** The networks of a world by default, without the labs. */
-const SHARED_NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab")));
+/** The networks of a world by default. */
+const SHARED_NETWORKS = networksWith();
 
 export class World {
   /** The service's time: the system's clock plus the offset that a test set. */

@@ -1,0 +1,136 @@
+// Runs in Node: chains that one test file stops, turns back and spoils. A lab starts when it is first called, so that a run pays for those it
+// uses. Its contracts have the addresses that the same keys and code give on every chain.
+import { getContractAddress, type Hex } from "viem";
+import { clientFor } from "../../scripts/chain/client.ts";
+import { creationOf, deploy, SALT } from "../../scripts/chain/deploy.ts";
+import { DELAYS, type Delays } from "../../scripts/chain/roles.ts";
+import { deployAlike, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import type { NetworkInput } from "../../src/chain/networks.ts";
+import { baseThreshold } from "../../src/escrow/threshold.ts";
+import { createFrom } from "../chain/test-contracts.ts";
+import { startSpoilingNode } from "./spoiling-node.ts";
+
+type Plan = {
+  readonly network: string;
+  readonly chainId: number;
+  readonly confirmations: number;
+  /** How far its first block lies back. */
+  readonly beganSecondsAgo?: number;
+  readonly delays?: Delays;
+  readonly states?: number;
+  /** USDC by default. */
+  readonly currency?: "USDC" | "EURC";
+};
+
+const DAY_SECONDS = 86_400;
+/** The contracts once more, at other addresses. */
+export const OTHER_SALT: Hex = `0x${"07".repeat(32)}`;
+
+/** The file that a lab belongs to. `lab` and `lab-euro` are also read by others, which leave them as they are. */
+export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of: string }>> = {
+  lab: { of: "facilitation/on-chain", chainId: 31337, confirmations: 3, beganSecondsAgo: 5 * DAY_SECONDS },
+  "lab-signer": { of: "objects/chain-signer", chainId: 31338, confirmations: 1 },
+  "lab-markets": { of: "markets/on-chain", chainId: 31339, confirmations: 1 },
+  "lab-moved": { of: "facilitation/mined-again", chainId: 31340, confirmations: 1 },
+  "lab-wallets": { of: "markets/wallets", chainId: 31341, confirmations: 1 },
+  "lab-replaced": { of: "objects/replaced-calls", chainId: 31342, confirmations: 1 },
+  "lab-waiting": { of: "markets/waiting-consequences", chainId: 31343, confirmations: 1 },
+  "lab-delayed": { of: "markets/delayed-wallets", chainId: 31344, confirmations: 1, delays: DELAYS },
+  "lab-follower": { of: "follower/reorganised", chainId: 31345, confirmations: 3 },
+  "lab-euro": { of: "payments/currencies", chainId: 31346, confirmations: 1, currency: "EURC" },
+  "lab-reversed": { of: "follower/reversed", chainId: 31347, confirmations: 3 },
+  "lab-anew": { of: "follower/facilitated-anew", chainId: 31348, confirmations: 3 },
+  "lab-closed": { of: "payments/closed-networks", chainId: 31350, confirmations: 3, beganSecondsAgo: 600 },
+  "lab-money": { of: "follower/money-histories", chainId: 31360, confirmations: 2, states: 2_000 },
+  "lab-bound": { of: "follower/replaced-payments", chainId: 31361, confirmations: 3 },
+  "lab-split": { of: "follower/wallets", chainId: 31362, confirmations: 3, delays: DELAYS },
+  "lab-vaults": { of: "markets/unanswered-wallets", chainId: 31363, confirmations: 1 },
+  "lab-doubted": { of: "follower/two-nodes", chainId: 31364, confirmations: 3 },
+  "lab-raced": { of: "follower/reversal-races", chainId: 31365, confirmations: 3 },
+  "lab-award": { of: "disputes/delayed-awards", chainId: 31366, confirmations: 1, delays: DELAYS },
+  "lab-stalled": { of: "disputes/stalled-awards", chainId: 31367, confirmations: 1, delays: DELAYS },
+};
+
+export type Lab = {
+  readonly entry: NetworkInput;
+  /** The chain without the faults of the node in front of it. */
+  readonly honestUrl: string;
+  readonly stop: () => Promise<void>;
+};
+
+export async function planLab(plan: Plan): Promise<Lab> {
+  let started: ReturnType<typeof startLab> | undefined;
+  const rpcUrl = () => {
+    started ??= startLab(plan);
+    return started.then((anvil) => anvil.rpcUrl);
+  };
+  const [node, honest] = await Promise.all([startSpoilingNode(rpcUrl), startSpoilingNode(rpcUrl)]);
+  const stop = async () => {
+    node.stop();
+    honest.stop();
+    await (await started)?.stop();
+  };
+  return { entry: { ...plannedEntry(plan, plan.currency), rpc_url: node.url }, honestUrl: honest.url, stop };
+}
+
+async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
+  const chain = await startEphemeralChain({
+    ...plan,
+    kind: "testnet",
+    ...(beganSecondsAgo !== undefined && { genesis: Math.floor(Date.now() / 1_000) - beganSecondsAgo }),
+    ...(currency === "EURC" && { money: { currency, decimals: EURO_DECIMALS, create: createEuro } }),
+  });
+  const planned = plannedEntry(plan, currency);
+  for (const name of ["settlement_contract", "authority", "token"] as const) {
+    if (chain.entry[name].toLowerCase() !== planned[name].toLowerCase())
+      throw new Error(`${plan.network}: ${name} is not where it was planned`);
+  }
+  if (plan.network === "lab") await deployOthers(chain.anvil.rpcUrl, planned.token as Hex);
+  return chain.anvil;
+}
+
+// ---- Addresses -----------------------------------------------------------------------------------------------------------
+
+const EURO_DECIMALS = 8;
+const createEuro = (rpcUrl: string, deployer: Hex) => createFrom(clientFor(rpcUrl), deployer, "EurcLike");
+
+type Named = Pick<Plan, "network" | "chainId" | "confirmations">;
+
+function plannedEntry({ network, chainId, confirmations }: Named, currency: Plan["currency"] = "USDC") {
+  const decimals = currency === "EURC" ? EURO_DECIMALS : 6;
+  const { address: deployer } = roleAccounts().admin;
+  // The deployer's first transaction creates it.
+  const euro = () => getContractAddress({ from: deployer, nonce: 0n });
+  const token = currency === "EURC" ? euro() : creationOf("TestUSDC", [], SALT).address;
+  return {
+    network,
+    chain_id: chainId,
+    kind: "testnet" as const,
+    rpc_url: "",
+    ...contractsFor(token, decimals, SALT),
+    token,
+    currency,
+    decimals,
+    required_confirmations: confirmations,
+    block_seconds: 0,
+  };
+}
+
+function contractsFor(token: Hex, decimals: number, salt: Hex): { settlement_contract: Hex; authority: Hex } {
+  const { admin, feeRecipient } = roleAccounts();
+  const authority = creationOf("AccessManager", [admin.address], salt).address;
+  const args = [authority, feeRecipient.address, token, BigInt(baseThreshold({ decimals }))];
+  return { settlement_contract: creationOf("SettlementContract", args, salt).address, authority };
+}
+
+/** Contracts of the same code that stand beside the service's on `lab`. */
+export function otherContracts(): { otherToken: Hex; otherContract: Hex; otherAuthority: Hex } {
+  const { token } = plannedEntry({ network: "lab", chainId: 0, confirmations: 0 });
+  const { settlement_contract: otherContract, authority: otherAuthority } = contractsFor(token, 6, OTHER_SALT);
+  return { otherToken: creationOf("TestUSDC", [], OTHER_SALT).address, otherContract, otherAuthority };
+}
+
+async function deployOthers(rpcUrl: string, token: Hex): Promise<void> {
+  await deploy(rpcUrl, roleAccounts().admin.privateKey, "TestUSDC", [], OTHER_SALT);
+  await deployAlike(rpcUrl, token, OTHER_SALT);
+}
