@@ -11,6 +11,7 @@ const exclude = [...configDefaults.exclude, ...(whole ? [] : ["test/**/*.long.*"
 export default defineConfig({
   test: {
     maxWorkers: SLOTS,
+    reporters: ["./test/support/reporter.ts"],
     projects: [
       {
         plugins: sharedRuntimes("./wrangler.toml"),
