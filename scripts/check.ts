@@ -20,6 +20,7 @@ const STEPS: readonly Step[] = [
   { name: "who may import whom", seconds: 5, command: script("imports.ts") },
   { name: "each table has one store that writes it", seconds: 9, command: script("writers.ts") },
   { name: "cited rules exist, and each is proven", seconds: 1, command: script("rules.ts") },
+  { name: "no test waits or depends on chance", seconds: 1, command: script("chance.ts") },
   { name: "nothing unused", seconds: 5, command: tool("knip/bin/knip.js", "--no-progress") },
 ];
 

@@ -1,0 +1,45 @@
+// Checks that no test of `npm test` depends on real time or on chance: it waits for nothing, draws nothing without a seed, bounds no duration
+// and runs no test twice. `*.long.*` files are free: they kill real processes.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+type Kind = keyof typeof PATTERNS;
+type Exception = { readonly file: string; readonly kind: Kind; readonly why: string };
+
+const PATTERNS = {
+  draw: /\bMath\.random\(/,
+  wait: /\b(?:setTimeout|setInterval|sleep|scheduler\.wait)\(/,
+  poll: /\b(?:expect\.poll|vi\.waitFor|vi\.waitUntil)\(/,
+  race: /\bPromise\.race\(/,
+  duration: /\bperformance\.now\(|Date\.now\(\) - [a-z]|markInterruptAsFailure|interruptAfterTimeLimit/,
+  retry: /\bretry: ?\d|\brepeats: ?\d/,
+} as const;
+
+const EXCEPTIONS: readonly Exception[] = [];
+
+const root = join(import.meta.dirname, "..");
+const files = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+  .map((name) => `test/${name}`)
+  .filter((name) => name.endsWith(".ts") && !name.includes(".long."));
+
+const used = new Set<Exception>();
+const faults = files.flatMap((file) =>
+  readFileSync(join(root, file), "utf8")
+    .split("\n")
+    .flatMap((line, i) => faultsIn(file, line).map((kind) => `${file}:${i + 1}: ${kind}: ${line.trim()}`)),
+);
+for (const exception of EXCEPTIONS) {
+  if (!used.has(exception)) faults.push(`scripts/chance.ts: the exception of ${exception.file} is not needed`);
+}
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exit(1);
+
+function faultsIn(file: string, line: string): Kind[] {
+  if (/^\s*(?:\/\/|\*|import )/.test(line)) return [];
+  return (Object.keys(PATTERNS) as Kind[]).filter((kind) => {
+    if (!PATTERNS[kind].test(line)) return false;
+    const exception = EXCEPTIONS.find((one) => one.file === file && one.kind === kind);
+    if (exception) used.add(exception);
+    return exception === undefined;
+  });
+}
