@@ -6,7 +6,7 @@ import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Tier } from "../core/vocabulary.ts";
-import type { Database, ReadResults } from "../db/batch.ts";
+import type { ReadResults } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
@@ -15,9 +15,9 @@ import type { RenewalInput } from "./review-schema.ts";
 import { findPlatform, tenantPrincipalOf } from "./store.ts";
 
 /** The reads of an attestation, beside those of the account. */
-export const tenantReads = (db: Database, platformId: string) => {
+export const tenantReads = (deps: Deps, platformId: string) => {
   const principalId = tenantPrincipalOf(platformId);
-  return { principal: findPrincipalById(db, principalId), ...attestReads(db, principalId) };
+  return { principal: findPrincipalById(deps.db, principalId), ...attestReads(deps, principalId) };
 };
 type Found = ReadResults<ReturnType<typeof tenantReads>>;
 
@@ -47,7 +47,7 @@ export async function renewAttestation(call: OperatorCall, platformId: string, {
   const now = deps.clock.now();
   const { platform, ...found } = await call.read({
     platform: findPlatform(db, platformId),
-    ...tenantReads(db, platformId),
+    ...tenantReads(deps, platformId),
   });
   if (!platform) throw new ServiceError("not_found");
   const expiresAt = asked ?? maxExpiry(now);

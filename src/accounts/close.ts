@@ -40,7 +40,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     blocking: findBlocking(db, tenant.platformId),
-    ...accountReads(db, tenant.platformId, TRIGGER),
+    ...accountReads(deps, tenant.platformId, TRIGGER),
   });
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;

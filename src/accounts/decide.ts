@@ -37,7 +37,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const found = await call.read({
     platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
-    ...tenantReads(db, platformId),
+    ...tenantReads(deps, platformId),
   });
   const { platform: before, keys } = found;
   if (!before) throw new ServiceError("not_found");

@@ -134,10 +134,10 @@ export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatc
 // ---- The tenant principal ----------------------------------------------------------------------------------------------
 
 /** Where the name or the country is given, also what follows them: the tenant principal and its first agents. */
-function profileReads({ db, tenant }: ManagementCall, { legal_name, country }: ProfilePatch) {
+function profileReads({ db, deps, tenant }: ManagementCall, { legal_name, country }: ProfilePatch) {
   const names = legal_name !== undefined || country !== undefined;
   const principalId = tenantPrincipalOf(tenant.platformId);
-  const { agents } = names ? restateReads(db, principalId) : { agents: null };
+  const { agents } = names ? restateReads(deps, principalId) : { agents: null };
   const principal = names ? findPrincipalById(db, principalId) : null;
   return present({ platform: findPlatform(db, tenant.platformId), principal, agents });
 }

@@ -67,7 +67,7 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
   const subject = { type: "platform", id: platformId };
   const { platform: before, ...read } = await call.read({
     platform: findPlatform(db, platformId),
-    ...accountReads(db, platformId, trigger),
+    ...accountReads(deps, platformId, trigger),
   });
   if (!before) throw new ServiceError("not_found");
   const found = { ...read, ahead: before.clockOffsetMs };

@@ -20,7 +20,7 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   const tried = new Map<string, number>();
   const triesOf = (kind: DueKind, id: string) => tried.get(tag(kind, id)) ?? 0;
   for (;;) {
-    const found = await findDue(deps, sandbox, FOUND_AT_ONCE);
+    const found = await findDue(deps, sandbox, deps.slices?.due ?? FOUND_AT_ONCE);
     const due = found
       .map(({ kind, ids }) => ({ kind, ids: ids.filter((id) => triesOf(kind, id) < TRIES) }))
       .filter(({ ids }) => ids.length > 0);

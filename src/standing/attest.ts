@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Actor, isRunning } from "../core/vocabulary.ts";
-import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import type { ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
@@ -20,9 +20,9 @@ import { relist } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
 /** The reads of an attestation, beside those of the principal, which may be an expression of the same trip. */
-export const attestReads = (db: Database, principalId: Parameters<typeof restateReads>[1]) => ({
-  cascade: findCascade(db, principalId),
-  ...restateReads(db, principalId),
+export const attestReads = (deps: Deps, principalId: Parameters<typeof restateReads>[1]) => ({
+  cascade: findCascade(deps.db, principalId),
+  ...restateReads(deps, principalId),
 });
 
 /** How long a call may last, and how far clocks may be apart. */
@@ -122,7 +122,7 @@ async function recordEnd(deps: Deps, found: Found, now: number): Promise<Found &
     return { ...found, statements: settleReports(db, [{ principal: before, cascade: found.cascade }], now) };
   }
   // More agents than one batch takes: the end is recorded, and its cascade has to run out first.
-  if (endOf(found) !== null) {
+  if (endOf(deps, found) !== null) {
     await endAttestation(deps, before.principalId, now);
     throw stillStopping(before.status);
   }

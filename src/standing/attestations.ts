@@ -17,7 +17,7 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
   const { db, deps, now, environment } = call;
   const { caller, principal, verifier, revoked, had, ...found } = await call.read({
     ...judgingReads(call, principalId, input),
-    ...attestReads(db, principalId),
+    ...attestReads(deps, principalId),
   });
   const before = attestable(principal);
   const faults = await recordingFaults(call, before, input, { verifier, revoked, had });

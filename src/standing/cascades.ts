@@ -62,8 +62,8 @@ export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundO
   const { trigger } = cause;
   const ids = principals.map(({ principalId }) => principalId);
   const only = more || ids.length > 1 ? undefined : ids[0];
-  const slice = sliceOfPrincipals(principals, found, only === undefined ? null : FIRST);
-  const last = isLast(slice);
+  const slice = sliceOfPrincipals(deps, principals, found, only === undefined ? null : FIRST);
+  const last = isLast(deps, slice);
   return {
     statements: [
       ...above.statements,
@@ -103,7 +103,7 @@ export function cascadeAccount(
       // An agent that was registered after the reading is met by the cascade: a busy account can be closed.
       ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
-    rest: (slices) => runRest(deps, platformId, trigger, !contended && isLast(slice), slices),
+    rest: (slices) => runRest(deps, platformId, trigger, !contended && isLast(deps, slice), slices),
   };
 }
 
@@ -180,13 +180,13 @@ const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger
   retryConflicts(async () => {
     const { db } = deps;
     const subject = subjectOf(subjectId);
-    const { cascade, slice, principal } = await subject.read(db, subjectId, expected);
+    const { cascade, slice, principal } = await subject.read(deps, subjectId, expected);
     if (!cascade || !slice) return { moved: false, left: null };
     const { trigger } = cascade;
     // The slice was read for another trigger.
     if (trigger !== expected) return { moved: false, left: trigger };
     const now = deps.clock.now();
-    const last = isLast(slice);
+    const last = isLast(deps, slice);
     await commitAll(deps, [
       ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
       ...sliceStatements(deps, causeOf(cascade), slice, now),

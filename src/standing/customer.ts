@@ -58,7 +58,7 @@ async function decideStanding(
   const { caller, customer, stopping, ...found } = await call.read({
     ...ownCustomer(call, customerId),
     ...present({ stopping: customerStopped ? null : isGroupStopping(db, group) }),
-    ...groupReads(db, group, cascade),
+    ...groupReads(deps, group, cascade),
   });
   const before = known(customer);
   const moved = move(customerMachine, before.status, trigger);

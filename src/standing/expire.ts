@@ -54,7 +54,7 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
   } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
     cascade: findCascade(db, principalId),
-    ...stopReads(db, principalId, END.trigger),
+    ...stopReads(deps, principalId, END.trigger),
   });
   if (!before || !endsUnrecorded(before, now)) return false;
   const stopping = attestationEnds(deps, before, { ...found, cascade }, now);

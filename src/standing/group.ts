@@ -2,7 +2,7 @@
 // takes the first ones and their first slice of agents with it; the others' entries, events and agents follow by their cascades.
 import type { Deps } from "../context.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
-import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
+import type { Condition, ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { findGroup, type GroupMove, groupIds, refuseChangedPrincipals } from "../principals/group-store.ts";
 import { attestationStopAt, statusOf } from "../principals/standing.ts";
@@ -16,12 +16,13 @@ import { stopReadsOf } from "./subjects.ts";
 
 /** How many principals are reported in the batch of the move. */
 export const FIRST_PRINCIPALS = 50;
+const firstPrincipals = ({ slices }: Deps): number => slices?.principals ?? FIRST_PRINCIPALS;
 
 /** The reads of a group's move, beside those of what stands above it. */
-export const groupReads = (db: Database, where: Condition, trigger: CascadeTrigger) => ({
+export const groupReads = (deps: Deps, where: Condition, trigger: CascadeTrigger) => ({
   // One more tells whether others are left.
-  principals: findGroup(db, where, FIRST_PRINCIPALS + 1),
-  ...stopReadsOf(db, groupIds(where, FIRST_PRINCIPALS), trigger),
+  principals: findGroup(deps.db, where, firstPrincipals(deps) + 1),
+  ...stopReadsOf(deps, groupIds(where, firstPrincipals(deps)), trigger),
 });
 type Found = ReadResults<ReturnType<typeof groupReads>>;
 
@@ -40,7 +41,7 @@ export function moveGroup(
   contended: boolean,
 ): Cascading {
   const { db } = deps;
-  const first = contended ? [] : principals.slice(0, FIRST_PRINCIPALS);
+  const first = contended ? [] : principals.slice(0, firstPrincipals(deps));
   const isEnded = (before: PrincipalRow) => endsBefore(act) && endsUnrecorded(before, now);
   const moved = first.map((before) => movedBy(act, before, isEnded(before), now));
   const statements = [

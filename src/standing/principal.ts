@@ -126,7 +126,7 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
       running: closes ? findAgentIn(call.db, principalId, RUNNING) : null,
     }),
     cascade: findCascade(call.db, principalId),
-    ...stopReads(call.db, principalId, trigger),
+    ...stopReads(call.deps, principalId, trigger),
   });
   const own = known(closing?.principal ?? principal ?? null);
   const found = { ...read, disputed: closing?.disputed ?? null };

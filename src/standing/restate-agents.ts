@@ -29,6 +29,7 @@ import {
 
 /** How many agents one batch restates: each one's version is signed for it. */
 export const SLICE = 200;
+const sliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
 /** The slices of one principal that one invocation restates, and the principals: its queries are limited, so the queue goes on (JOB-12). */
 const SLICES = 5;
@@ -36,8 +37,8 @@ const RESTATED_AT_ONCE = 5;
 const JOB = "restate_agents";
 
 /** The reads of a restatement, beside those of the principal. The principal may be an expression of the same trip. */
-export const restateReads = (db: Database, principalId: Parameters<typeof findStatedAgents>[1]) =>
-  findStatedAgents(db, principalId, FIRST, SLICE);
+export const restateReads = (deps: Deps, principalId: Parameters<typeof findStatedAgents>[1]) =>
+  findStatedAgents(deps.db, principalId, FIRST, sliceSize(deps));
 
 type Found = ReadResults<ReturnType<typeof restateReads>>;
 
@@ -73,7 +74,7 @@ async function restate(
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;
-  const reached = endOf(found);
+  const reached = endOf(deps, found);
   const { length } = found.agents;
   const begin = ({ at, id }: Due) =>
     beginRestatement(
@@ -102,8 +103,8 @@ async function restateRest(deps: Deps, principalId: string, from: Due): Promise<
 }
 
 /** The position of the last agent of a slice; null when no agent is left behind it. */
-export function endOf({ agents }: Pick<Found, "agents">): Due | null {
-  const last = agents.length < SLICE ? undefined : agents.at(-1);
+export function endOf(deps: Deps, { agents }: Pick<Found, "agents">): Due | null {
+  const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
 
@@ -135,13 +136,13 @@ async function continueRestatement(deps: Deps, principalId: string, expected: Du
   const { restatement, principal, ...found } = await readBatch(db, {
     restatement: findRestatement(db, principalId),
     principal: findPrincipalById(db, principalId),
-    ...findStatedAgents(db, principalId, expected, SLICE),
+    ...findStatedAgents(db, principalId, expected, sliceSize(deps)),
   });
   if (!restatement || !principal) return { restated: false, from: null };
   const from = positionOf(restatement);
   // The agents were read from another position.
   if (from.at !== expected.at || from.id !== expected.id) return { restated: false, from };
-  const reached = endOf(found);
+  const reached = endOf(deps, found);
   await commitAll(deps, [
     ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
     refuseChangedPrincipal(db, principal),

@@ -8,10 +8,11 @@ import {
   type VerifierCall,
   type VerifierCaller,
 } from "../call.ts";
+import type { Deps } from "../context.ts";
 import { systemClock, toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import type { ReadResults, Statement } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import type { Revocation, RevocationView } from "../principals/schema.ts";
 import { type Attestation, backedBy, findRevocation, markRevoked } from "../principals/store.ts";
@@ -24,7 +25,7 @@ const TRIGGER = "principal_stops";
 export async function revokeOwn(call: VerifierCall, attestationId: string, input: Revocation): Promise<RevocationView> {
   const { db, verifierId } = call;
   const attestation = { verifierId, attestationId };
-  const { caller, ...found } = await call.read(revocationReads(db, attestation));
+  const { caller, ...found } = await call.read(revocationReads(call.deps, attestation));
   refuseOtherSub(caller, attestationId);
   if (input.verifier_id !== undefined && input.verifier_id !== verifierId) {
     throw validationError([fieldError("verifier_id", "invalid_value", "The credential is another Verifier's.")]);
@@ -43,7 +44,7 @@ export async function revokeAnyones(call: OperatorCall, attestationId: string, i
     throw validationError([fieldError("verifier_id", "required")]);
   }
   const attestation = { verifierId, attestationId };
-  const found = await call.read(revocationReads(db, attestation));
+  const found = await call.read(revocationReads(call.deps, attestation));
   const entry = recordOperatorEntry(db, actor, deps.clock.now(), {
     action: "attestation.revoked",
     subject: { type: "attestation", id: attestationId },
@@ -75,9 +76,9 @@ export function precheckRevocation(
 }
 
 /** The first principals that the attestation backs, and the first slice of their agents. */
-const revocationReads = (db: Database, attestation: Attestation) => ({
-  revocation: findRevocation(db, attestation),
-  ...groupReads(db, backedBy(attestation), TRIGGER),
+const revocationReads = (deps: Deps, attestation: Attestation) => ({
+  revocation: findRevocation(deps.db, attestation),
+  ...groupReads(deps, backedBy(attestation), TRIGGER),
 });
 type Found = ReadResults<ReturnType<typeof revocationReads>>;
 

@@ -28,6 +28,7 @@ import { settleReports } from "./reports.ts";
 
 /** How many agents move in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
+export const sliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
 /** `trigger` moves the agents by their machine; the reason is kept by those that it suspends. */
 export type Cause = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
@@ -49,7 +50,8 @@ export type Slice = {
 };
 
 /** True when nothing is left for a further slice. */
-export const isLast = ({ agents, principals }: Slice): boolean => agents.length < SLICE && principals.length < SLICE;
+export const isLast = (deps: Deps, { agents, principals }: Slice): boolean =>
+  agents.length < sliceSize(deps) && principals.length < sliceSize(deps);
 
 /** An agent before and after its move. */
 type Moved = { readonly before: OwningAgent; readonly agent: AgentRow; readonly move: Move<AgentStatus> };
@@ -72,7 +74,7 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
     ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, ruling)),
     ...passOn(db, slice.agents.filter(held), ruling, now),
     // The principals end when their agents have.
-    ...(slice.agents.length < SLICE ? closeStatements(db, cause.actor, slice.principals, now) : []),
+    ...(slice.agents.length < sliceSize(deps) ? closeStatements(db, cause.actor, slice.principals, now) : []),
   ];
 }
 

@@ -11,17 +11,18 @@ import {
   someTakenAgent,
 } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
+import type { Deps } from "../context.ts";
 import type { Due } from "../core/due.ts";
 import { statesMovedBy } from "../core/machine.ts";
 import type { AccountStop, AgentStatus, CascadeTrigger } from "../core/vocabulary.ts";
-import { type Condition, type Database, present, type ReadResults, readBatch } from "../db/batch.ts";
+import { type Condition, present, type ReadResults, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { findPrincipalsIn, somePrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findPrincipalById } from "../principals/store.ts";
-import { SLICE, type Slice } from "./slice.ts";
+import { type Slice, sliceSize } from "./slice.ts";
 import { findCascade, type Place, positionOf, type SubjectId } from "./store.ts";
 
 /** A subject's cascade as it is stored, and its next slice for an expected trigger; null where the subject is gone. */
@@ -33,7 +34,7 @@ type Continuable = {
 };
 
 type Subject = {
-  readonly read: (db: Database, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
+  readonly read: (deps: Deps, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
   /** Something is left where one of these holds, at its place in a batch. */
   readonly left: (subjectId: SubjectId, trigger: CascadeTrigger) => readonly Condition[];
 };
@@ -45,17 +46,18 @@ export const subjectOf = (subjectId: string): Subject => (subjectId.startsWith("
 const movedBy = (trigger: CascadeTrigger): AgentStatus[] => statesMovedBy(agentMachine, trigger);
 
 /** The reads of a slice, beside those of what stands above. `after`: where its cascade goes on. */
-export const stopReads = (db: Database, principalId: string, trigger: CascadeTrigger, after?: Place) =>
-  findAgentsIn(db, principalId, movedBy(trigger), SLICE, after);
+export const stopReads = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: Place) =>
+  findAgentsIn(deps.db, principalId, movedBy(trigger), sliceSize(deps), after);
 
 /** The same of several principals, which a query of the same trip names. */
-export const stopReadsOf = (db: Database, principalIds: Condition, trigger: CascadeTrigger) =>
-  findAgentsOf(db, principalIds, movedBy(trigger), SLICE);
+export const stopReadsOf = (deps: Deps, principalIds: Condition, trigger: CascadeTrigger) =>
+  findAgentsOf(deps.db, principalIds, movedBy(trigger), sliceSize(deps));
 
 export type FoundOfPrincipals = ReadResults<ReturnType<typeof stopReads>>;
 
 /** `after`: the position of a single principal's slice, null for a slice of many. */
 export function sliceOfPrincipals(
+  deps: Deps,
   owners: readonly PrincipalRow[],
   { agents: found }: FoundOfPrincipals,
   after: Due | null,
@@ -66,25 +68,26 @@ export function sliceOfPrincipals(
     return principal ? [{ ...one, principal }] : [];
   });
   const [only] = owners;
-  const stretch = after && only ? { principalId: only.principalId, after, upTo: endOf(found) } : null;
+  const stretch = after && only ? { principalId: only.principalId, after, upTo: endOf(deps, found) } : null;
   return { agents, stretch, principals: [], ahead: 0 };
 }
 
 /** The position of the last agent of a slice; null when none is left behind it. */
-function endOf(agents: FoundOfPrincipals["agents"]): Due | null {
-  const last = agents.length < SLICE ? undefined : agents.at(-1);
+function endOf(deps: Deps, agents: FoundOfPrincipals["agents"]): Due | null {
+  const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
 
 export const PRINCIPAL: Subject = {
-  read: async (db, principalId, trigger) => {
+  read: async (deps, principalId, trigger) => {
+    const { db } = deps;
     const { cascade, owner, ...found } = await readBatch(db, {
       cascade: findCascade(db, principalId),
       owner: findPrincipalById(db, principalId),
-      ...stopReads(db, principalId, trigger, positionOf(principalId)),
+      ...stopReads(deps, principalId, trigger, positionOf(principalId)),
     });
     const after = cascade && { at: cascade.afterAt, id: cascade.afterDid };
-    return { cascade, slice: owner && sliceOfPrincipals([owner], found, after), principal: owner };
+    return { cascade, slice: owner && sliceOfPrincipals(deps, [owner], found, after), principal: owner };
   },
   left: (principalId, trigger) => [someAgentIn(principalId, movedBy(trigger))],
 };
@@ -102,14 +105,18 @@ export const STOPPED_BY: Readonly<Record<CascadeTrigger, AccountStop | null>> = 
 const ENDED = statesMovedBy(principalMachine, "close");
 
 /** The reads of a slice, beside those of the account. */
-export const accountReads = (db: Database, platformId: Tenant["platformId"], trigger: CascadeTrigger) => ({
-  ...(trigger === "account_returns"
-    ? findTakenAgents(db, platformId, SLICE)
-    : findAccountAgentsIn(db, platformId, movedBy(trigger), SLICE)),
-  ...present({
-    principals: trigger === "principal_closes" ? findPrincipalsIn(db, platformId, ENDED, SLICE) : null,
-  }),
-});
+export const accountReads = (deps: Deps, platformId: Tenant["platformId"], trigger: CascadeTrigger) => {
+  const { db } = deps;
+  const size = sliceSize(deps);
+  return {
+    ...(trigger === "account_returns"
+      ? findTakenAgents(db, platformId, size)
+      : findAccountAgentsIn(db, platformId, movedBy(trigger), size)),
+    ...present({
+      principals: trigger === "principal_closes" ? findPrincipalsIn(db, platformId, ENDED, size) : null,
+    }),
+  };
+};
 
 /** `ahead`: by how many milliseconds the sandbox's clock is ahead of real time. */
 export type FoundOfAccount = ReadResults<ReturnType<typeof accountReads>> & { readonly ahead: number };
@@ -133,10 +140,11 @@ const leftOfAccount = (platformId: SubjectId, trigger: CascadeTrigger): readonly
 };
 
 export const ACCOUNT: Subject = {
-  read: async (db, platformId, trigger) => {
+  read: async (deps, platformId, trigger) => {
+    const { db } = deps;
     const { cascade, ...found } = await readBatch(db, {
       cascade: findCascade(db, platformId),
-      ...accountReads(db, platformId, trigger),
+      ...accountReads(deps, platformId, trigger),
       ahead: findClockOffset(db, platformId),
     });
     return { cascade, slice: sliceOfAccount(trigger, found), principal: null };

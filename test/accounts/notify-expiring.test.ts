@@ -187,7 +187,7 @@ describe("the end of an attestation", () => {
     const { db } = world.deps;
     const attest = async (expiresAt: number) => {
       const actor = { type: "operator", id: "op" } as const;
-      const found = await readBatch(db, tenantReads(db, world.platformId));
+      const found = await readBatch(db, tenantReads(world.deps, world.platformId));
       const { statements } = await attestTenant(
         world.deps,
         found,

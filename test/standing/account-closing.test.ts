@@ -7,7 +7,6 @@ import { agents } from "../../src/db/tables/agents.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import {
@@ -26,8 +25,9 @@ import {
   revocations,
   suspend,
 } from "./account-support.ts";
+import { createSlicedWorld, SLICE } from "./slices.ts";
 
-const COUNT = 2 * SLICE + 50;
+const COUNT = 2 * SLICE + SLICE / 2;
 
 let world: World;
 let other: World;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   other = await createWorld();
 });
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   await givePassword(world);
   // What an earlier test left unfinished.
   await world.deps.db.delete(cascades);
@@ -82,7 +82,7 @@ describe("from the first commit, before any slice has followed", () => {
     const { db } = world.deps;
     const [row] = (await principalsOf(world)).filter(({ tenant }) => !tenant);
     if (!row) throw new Error("no principal");
-    const copies = Array.from({ length: SLICE + 10 }, (_, i) => ({
+    const copies = Array.from({ length: SLICE + SLICE / 2 }, (_, i) => ({
       ...row,
       principalId: `${row.principalId}-${i}`,
       externalRef: `copy-${i}`,

@@ -9,7 +9,6 @@ import { escrows, paymentIntents } from "../../src/db/tables/money.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { asClient, asConsumer, type Paid, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
@@ -30,6 +29,7 @@ import {
   storedAgent,
   suspend,
 } from "./account-support.ts";
+import { createSlicedWorld, SLICE } from "./slices.ts";
 
 let world: World;
 let other: World;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   other = await createWorld();
 });
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   await givePassword(world);
   // The first use of the key and of the session is written in a trip of its own.
   await world.call("GET", "/v1/platform");

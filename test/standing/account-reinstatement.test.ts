@@ -10,7 +10,6 @@ import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -32,8 +31,9 @@ import {
   suspend,
   suspensions,
 } from "./account-support.ts";
+import { createSlicedWorld, SLICE } from "./slices.ts";
 
-const COUNT = 2 * SLICE + 50;
+const COUNT = 2 * SLICE + SLICE / 2;
 const HOUR_MS = 3_600_000;
 
 let world: World;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   other = await createWorld();
 });
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   // What an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
@@ -311,7 +311,7 @@ describe("decisions that follow each other quickly", () => {
   });
 
   it("ten decisions at once leave one state, in which rows and readings agree", async () => {
-    const { dids, first } = await crowd(world, SLICE + 20);
+    const { dids, first } = await crowd(world, SLICE + SLICE / 2);
     await Promise.all(Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? suspend(world) : reinstate(world))));
     await world.run(finishCascades);
     const suspended = (await accountOf(world))?.status === "SUSPENDED";

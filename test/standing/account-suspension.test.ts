@@ -9,11 +9,9 @@ import { operatorEntries } from "../../src/db/tables/journal.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { asClient, asConsumer, confirm, facilitated, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
-import { deliver } from "../support/queue.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, principalBody, type World } from "../support/world.ts";
 import {
@@ -35,8 +33,9 @@ import {
   suspensions,
 } from "./account-support.ts";
 import { withQueue } from "./customer-support.ts";
+import { createSlicedWorld, SLICE, workCascades } from "./slices.ts";
 
-const COUNT = 2 * SLICE + 50;
+const COUNT = 2 * SLICE + SLICE / 2;
 const HOUR_MS = 3_600_000;
 
 let world: World;
@@ -46,7 +45,7 @@ beforeAll(async () => {
   other = await createWorld();
 });
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   // What an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
@@ -195,7 +194,7 @@ describe("from the first commit, before any slice has followed", () => {
 });
 
 describe("the rows of the agents", () => {
-  const message = () => ({ kind: "record", job: finishCascades.name, ids: [world.platformId] });
+  const message = () => ({ kind: "record", job: finishCascades.name, ids: [world.platformId] }) as const;
 
   it.each([
     ["before the second slice is read", 3, SLICE],
@@ -219,7 +218,7 @@ describe("the rows of the agents", () => {
     const { dids } = await crowd(world, COUNT);
     dieBefore(world, 3);
     await suspend(world);
-    await Promise.all([1, 2, 3].map(() => deliver(world, "agent-accountability-jobs", [message(), message()])));
+    await Promise.all([1, 2, 3].map(() => workCascades(world, [message(), message()])));
     expect(await suspensions(world)).toEqual(each(dids));
     expect(await cascadesLeft(world)).toEqual([]);
   });

@@ -8,6 +8,8 @@ import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
+import { stopped } from "../support/clock.ts";
+import { copyRow } from "../support/copies.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { withQueue } from "./customer-support.ts";
 
@@ -15,7 +17,7 @@ const HOUR_MS = 3_600_000;
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
 });
 
 const attested = (hours: number): Record<string, unknown> => ({
@@ -56,7 +58,10 @@ describe("an attestation that ends", () => {
       expectStatus(await world.call("GET", `/v1/agents/${agent.did}/status`, { key: null }), 200);
     expect(await status()).toMatchObject({ status: "ACTIVE", principal_status: "ACTIVE" });
     expect(await sweep()).toBe(0);
-    world.advance(HOUR_MS);
+    world.advance(HOUR_MS - 1);
+    expect(await status()).toMatchObject({ status: "ACTIVE", principal_status: "ACTIVE" });
+    expect(await sweep()).toBe(0);
+    world.advance(1);
     expect(await status()).toMatchObject({ status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" });
     expect((await stored(agent.did))?.status).toBe("ACTIVE");
     expect(await sweep()).toBeGreaterThan(0);
@@ -131,13 +136,16 @@ describe("an attestation that ends", () => {
   it("stops five hundred agents in slices of two hundred, each a transaction of little more than a statement for each", async () => {
     const principalId = await world.principal(attested(1));
     const model = await world.consumer({ principal_id: principalId });
-    const row = await stored(model.did);
-    if (!row) throw new Error("no agent");
     const { db } = world.deps;
-    for (let i = 0; i < 500; i++) {
-      const did = `did:aeap:copy-${i}-${principalId}`;
-      await db.insert(agents).values({ ...row, did, status: i % 5 === 0 ? "FUNDING" : "ACTIVE" });
-    }
+    await copyRow(
+      "agents",
+      `did = '${model.did}'`,
+      {
+        did: `'did:aeap:copy-' || i || '-${principalId}'`,
+        status: "case when i % 5 = 0 then 'FUNDING' else 'ACTIVE' end",
+      },
+      { to: 500 },
+    );
     world.advance(HOUR_MS);
     const events0 = (await eventsOf("agent.status_changed")).length;
     world.meter.reset();

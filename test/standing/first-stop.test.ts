@@ -8,9 +8,8 @@ import { activityEntries } from "../../src/db/tables/journal.ts";
 import { attestations, cascades, principals, restatements } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { FIRST_PRINCIPALS } from "../../src/standing/group.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { expectStatus, type Json, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
 import {
   crowd,
@@ -35,6 +34,7 @@ import {
   withQueue,
 } from "./customer-support.ts";
 import { revokeAs } from "./revocation-support.ts";
+import { createSlicedWorld, FIRST_PRINCIPALS, SLICE } from "./slices.ts";
 
 const HOUR_MS = 3_600_000;
 const AND_BACK = { placeholder: true, reactivate_agents: true };
@@ -43,7 +43,7 @@ const SUSPENDED = "principal.suspended: ATTESTATION_EXPIRED → SUSPENDED";
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   await world.deps.db.delete(cascades);
   await world.deps.db.delete(restatements);
 });
@@ -89,16 +89,16 @@ async function endAll(): Promise<void> {
 describe("a revocation over a suspension that is not done", () => {
   it("leaves the agents to the suspension, so that no renewal gives them back", { timeout: 60_000 }, async () => {
     const attestation = attestationBy(`ver-${world.platformId}`);
-    const { first, dids } = await crowd(world, 450);
+    const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     const { principalId } = first;
     expectStatus(await record(principalId, attestation), 201);
     await world.run(finishRestatements);
     dieBefore(world, 3);
     expectStatus(await ofPrincipal(world, principalId, "suspend"), 200);
-    expect(await reasons()).toMatchObject({ principal: 200 });
+    expect(await reasons()).toMatchObject({ principal: SLICE });
     await takeBack(attestation);
     await world.run(finishCascades);
-    expect(await reasons()).toEqual({ principal: 450 });
+    expect(await reasons()).toEqual({ principal: dids.length });
     expect(await suspensions(world)).toEqual(each(dids));
     expectStatus(await ofPrincipal(world, principalId, "reactivate"), 200);
     expectStatus(await record(principalId, AND_BACK), 201);
@@ -146,16 +146,16 @@ describe("a suspension over an end that no job has recorded", () => {
   });
 
   it("leaves a half-written end its agents", { timeout: 60_000 }, async () => {
-    const { first, dids } = await crowd(world, 450);
+    const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     expectStatus(await record(first.principalId, anHour()), 201);
     await world.run(finishRestatements);
     world.advance(2 * HOUR_MS);
     const { held } = withQueue(world);
     await held.run(endAttestations, held.deps);
-    expect(await reasons()).toMatchObject({ attestation: 200 });
+    expect(await reasons()).toMatchObject({ attestation: SLICE });
     expectStatus(await ofPrincipal(held, first.principalId, "suspend"), 200);
     await world.run(finishCascades);
-    expect(await reasons()).toEqual({ attestation: 450 });
+    expect(await reasons()).toEqual({ attestation: dids.length });
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
@@ -237,7 +237,7 @@ describe("an attestation that ends or is taken back while the account is suspend
 
 describe("a renewal of a principal with many agents, on a clock that was moved", () => {
   it("succeeds as soon as they are suspended", { timeout: 60_000 }, async () => {
-    const { first } = await crowd(world, 250);
+    const { first } = await crowd(world, SLICE + SLICE / 2);
     expectStatus(await record(first.principalId, anHour()), 201);
     await world.run(finishRestatements);
     const moved = { clockOffsetMs: 2 * HOUR_MS };

@@ -7,14 +7,15 @@ import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, restatements } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
+import { finishRestatements } from "../../src/standing/restate-agents.ts";
 import { setEscrow } from "../payments/support.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { expectStatus, type Json, type World } from "../support/world.ts";
 import { crowd, dieBefore, inStatus, returns, storedAgent } from "./account-support.ts";
+import { createSlicedWorld, SLICE } from "./slices.ts";
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   // What an earlier test left unfinished.
   await world.deps.db.delete(cascades);
   await world.deps.db.delete(restatements);

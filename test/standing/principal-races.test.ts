@@ -5,8 +5,11 @@ import { agents } from "../../src/db/tables/agents.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { openIntent, seller } from "../payments/support.ts";
+import { isWhole } from "../support/scale.ts";
 import { agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { inStatus, outcome, storedAgent } from "./account-support.ts";
+
+const RACES = isWhole() ? 50 : 12;
 
 let world: World;
 let other: World;
@@ -26,13 +29,16 @@ const read = async (principalId: string): Promise<Json> =>
 const principalOf = async (did: string): Promise<string> => (await storedAgent(world, did))?.principalId ?? "";
 
 describe("at the same moment", () => {
-  it("50 suspensions and activations leave no agent ACTIVE under a principal that is not", async () => {
+  it(`${RACES} suspensions and activations leave no agent ACTIVE under a principal that is not`, async () => {
     const principalId = await world.principal();
     const body = { ...agentBody("CONSUMER"), principal_id: principalId };
     const drafts = await Promise.all(
-      Array.from({ length: 25 }, async () => expectStatus(await world.call("POST", "/v1/agents", { body }), 201).did),
+      Array.from(
+        { length: RACES / 2 },
+        async () => expectStatus(await world.call("POST", "/v1/agents", { body }), 201).did,
+      ),
     );
-    const verbs = Array.from({ length: 25 }, (_, n) => (n % 2 === 0 ? "suspend" : "reactivate"));
+    const verbs = Array.from({ length: RACES / 2 }, (_, n) => (n % 2 === 0 ? "suspend" : "reactivate"));
     await Promise.all([
       ...drafts.map((did: string) => world.call("POST", `/v1/agents/${did}/activate`)),
       ...verbs.map((verb) => act(principalId, verb)),
@@ -45,12 +51,12 @@ describe("at the same moment", () => {
     for (const { status } of stored) expect(["DRAFT", "SUSPENDED"]).toContain(status);
   });
 
-  it("50 registrations and a closing leave no agent of it that is not REVOKED", async () => {
+  it(`${RACES} registrations and a closing leave no agent of it that is not REVOKED`, async () => {
     const principalId = await world.principal();
     const body = { ...agentBody("CONSUMER"), principal_id: principalId };
     const [closing, ...replies] = await Promise.all([
       act(principalId, "close"),
-      ...Array.from({ length: 50 }, () => world.call("POST", "/v1/agents", { body })),
+      ...Array.from({ length: RACES }, () => world.call("POST", "/v1/agents", { body })),
     ]);
     expect(closing?.status).toBe(200);
     await world.run(finishCascades);

@@ -16,18 +16,18 @@ import { changePrincipal, findPrincipalById } from "../../src/principals/store.t
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { finishCascades, stopAgents } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
-import { type Cause, SLICE } from "../../src/standing/slice.ts";
+import type { Cause } from "../../src/standing/slice.ts";
 import { stopReads } from "../../src/standing/subjects.ts";
-import { deliver } from "../support/queue.ts";
-import { createWorld, type World } from "../support/world.ts";
+import type { World } from "../support/world.ts";
 import { withQueue } from "./customer-support.ts";
+import { createSlicedWorld, SLICE, workCascades } from "./slices.ts";
 
 const HOUR_MS = 3_600_000;
 
 let world: World;
 let principalId: string;
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createSlicedWorld();
   const now = world.now();
   const verification_attestation = {
     attestation_id: "att_short",
@@ -98,7 +98,7 @@ async function stop(trigger: "suspend" | "close", how: Cause, dies = false): Pro
   const { db } = deps;
   const { principal: before, ...found } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
-    ...stopReads(db, principalId, how.trigger),
+    ...stopReads(deps, principalId, how.trigger),
   });
   if (!before) throw new Error("no principal");
   const moved = move(principalMachine, before.status, trigger);
@@ -117,7 +117,7 @@ const SUSPENDS: Cause = { trigger: "principal_stops", reason: "principal", actor
 const CLOSES: Cause = { trigger: "principal_closes", reason: "principal", actor: ACTOR };
 
 describe("a stop that dies", () => {
-  const count = 2 * SLICE + 50;
+  const count = 2 * SLICE + SLICE / 2;
   const died = () => Promise.reject(new Error("the isolate died"));
 
   /** The attestation ends: the job takes the first slice, and hands the others to the queue, which loses them. */
@@ -172,8 +172,8 @@ describe("a stop that dies", () => {
     const dids = await run(count);
     await stop("suspend", SUSPENDS, true);
     expect((await inStatus("SUSPENDED")).length).toBe(SLICE);
-    const message = { kind: "record", job: finishCascades.name, ids: [principalId] };
-    await Promise.all([1, 2, 3].map(() => deliver(world, "agent-accountability-jobs", [message, message])));
+    const message = { kind: "record", job: finishCascades.name, ids: [principalId] } as const;
+    await Promise.all([1, 2, 3].map(() => workCascades(world, [message, message])));
     expect(await inStatus("SUSPENDED")).toEqual(dids);
     expect(await suspensions()).toEqual(each(dids));
     expect(await cascadesLeft()).toEqual([]);

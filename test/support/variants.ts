@@ -7,7 +7,7 @@ import {
   waitOnExecutionContext,
 } from "cloudflare:test";
 import { createApp } from "../../src/app.ts";
-import { buildDeps, type Config, type Deps, type Env } from "../../src/context.ts";
+import { buildDeps, type Config, type Deps, type Env, type SliceSizes } from "../../src/context.ts";
 import type { Route } from "../../src/http/route.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
 import { readDatabase } from "./readings.ts";
@@ -24,6 +24,10 @@ export const withRoute = (world: World, route: Route): World =>
 export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
 
+/** The same world with slices of other sizes. */
+export const withSlices = (world: World, slices: Partial<SliceSizes>): World =>
+  withDeps(world, { ...world.deps, slices });
+
 /** The same world with other variables. */
 export const withVars = (world: World, vars: Partial<Env>): World => rebuilt(world, { ...world.deps.env, ...vars });
 
@@ -31,7 +35,8 @@ export const withDatabase = (world: World, d1: D1Database): World => rebuilt(wor
 
 const rebuilt = (world: World, bindings: Env): World => {
   const deps = buildDeps(bindings, ISSUER, { now: () => world.now() });
-  return withDeps(world, { ...deps, sharedCache: world.deps.sharedCache, passwordCost: PASSWORD_COST });
+  const { sharedCache, slices } = world.deps;
+  return withDeps(world, { ...deps, sharedCache, passwordCost: PASSWORD_COST, ...(slices && { slices }) });
 };
 
 /** The same world with an empty shared cache, as later or in another data centre. */
