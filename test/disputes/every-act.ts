@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Side } from "../../src/core/vocabulary.ts";
 import { rows } from "../promotion/support.ts";
+import { isWhole } from "../support/scale.ts";
 import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { act, arbitrated, type Disputed, filing, overdue, PATH, pass, resolve } from "./support.ts";
 
@@ -114,14 +115,21 @@ function expectedOf(verb: Verb, state: State, { sides, refused }: Caller): reado
 
 const rowOf = async (id: string): Promise<Json> => (await rows("select * from disputes where dispute_id = ?", id))[0];
 
-export function everyActInEveryState(stage: () => Stage): void {
+/** The states in which every caller acts. A whole run has all acts of all callers in all states. */
+const EVERYBODY: readonly State[] = ["pre_arbitration, with an offer", "resolved, withdrawn"];
+
+/** `everywhere`: the callers that act in each state, by name. Without any, only the states in which every caller acts are played. */
+export function everyActInEveryState(stage: () => Stage, everywhere: readonly string[]): void {
+  const isForAll = (state: State) => isWhole() || EVERYBODY.includes(state);
+  const callersIn = (state: State) =>
+    Object.entries(stage().callers).filter(([name]) => isForAll(state) || everywhere.includes(name));
   const made = async (state: State): Promise<Disputed> => {
     const one = await stage().dispute();
     await STATES[state](stage().world, one);
     return one;
   };
 
-  describe.each(EVERY)("in %s", (state) => {
+  describe.each(EVERY.filter((state) => isForAll(state) || everywhere.length > 0))("in %s", (state) => {
     let refusing: Disputed;
     beforeAll(async () => {
       refusing = await made(state);
@@ -133,7 +141,7 @@ export function everyActInEveryState(stage: () => Stage): void {
       let taking: Disputed | null = null;
       const answers: unknown[] = [];
       const expected: unknown[] = [];
-      for (const [name, caller] of Object.entries(stage().callers)) {
+      for (const [name, caller] of callersIn(state)) {
         const answer = expectedOf(verb, state, caller);
         const succeeds = answer[0] < 300;
         if (succeeds) taking = again && taking ? taking : await made(state);

@@ -1,12 +1,13 @@
 // The money of disputes on a real chain (DSP-12, DSP-15): what the contract keeps back, awards in parts and with what the database has forgotten, refunds
 // of the provider's own, and what comes too late.
 import { beforeAll, describe, expect, it } from "vitest";
-import { DAY_MS, MINUTE_MS } from "../../src/core/limits.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { startJob } from "../../src/jobs/run.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf, releaseSurplus } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
+import { isWhole } from "../support/scale.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { reserveOf, THRESHOLD } from "../vaults/support.ts";
 import {
@@ -135,14 +136,14 @@ describe("an award", () => {
     expect((await escrowOf(pair.provider.did)).owed).toBe(0);
   });
 
-  it("twenty runs at once pay once", async () => {
+  it("several runs at once pay once", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
     await deposit(pair.provider.did, 20_000_000);
     const before = await heldBy(pair.provider.did);
     expectStatus(await resolve(world, one.id, { resolution: "upheld" }), 200);
-    await Promise.all(Array.from({ length: 20 }, () => payOut(world, one.id)));
+    await Promise.all(Array.from({ length: isWhole() ? 20 : 5 }, () => payOut(world, one.id)));
     await payOut(world, one.id);
     expect(await heldBy(pair.provider.did)).toBe(before - 10_000_000);
     expect(await read(world, one.consumer, one.id)).toMatchObject({
@@ -157,11 +158,12 @@ describe("a refund of the provider's own", () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await refundOf(one.fac.transaction_id, 10_000_000);
+    const begun = Date.now();
     await follow(world);
     await startJob(world.deps, endDisputeDays);
     const [run] = await rows("select found, oldest_due_at from jobs where name = ?", endDisputeDays.name);
     expect(run?.found).toBe(1);
-    expect(run?.oldest_due_at).toBeGreaterThan(Date.now() - MINUTE_MS);
+    expect(run?.oldest_due_at).toBeGreaterThanOrEqual(begun);
     expect(await rows("select message from alerts where kind = 'job_lag'")).toEqual([]);
   });
 

@@ -6,7 +6,6 @@ import { asConsumer, confirm, facilitated, type Pair, pairOf } from "../facilita
 import { ratingOf, sumsOf, taskOf } from "../follower/reversals.ts";
 import { follow, heldBy, takenAway } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { withHeldQueue } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import {
   act,
@@ -29,7 +28,7 @@ import {
 let world: World;
 beforeAll(async () => {
   // Nothing is paid out beside it.
-  world = withHeldQueue(await createWorld());
+  world = await createWorld();
   await follow(world);
 });
 

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { asProvider, facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { deposit, openLive, promoted, rows } from "../promotion/support.ts";
+import { scaled } from "../support/scale.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { bookedOf, escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from "./support.ts";
 
@@ -171,14 +172,14 @@ describe("a follower that runs twice", () => {
   it("at the same moment books once", async () => {
     const dids = await Promise.all(Array.from({ length: 3 }, async () => (await world.provider()).did));
     for (const did of dids) await deposit(did, THRESHOLD);
-    const runs = Array.from({ length: 20 }, () => follow(world));
+    const runs = Array.from({ length: scaled(100) }, () => follow(world));
     expect(await Promise.all(runs)).toEqual(runs.map(() => true));
     for (const did of dids) {
       expect(await bookedOf(did)).toEqual([["deposit", THRESHOLD, THRESHOLD]]);
       expect(await escrowOf(did)).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
       expect(await told(did)).toEqual(["agent.escrow_state_changed"]);
     }
-  }, 60_000);
+  });
 
   it("after a batch that failed goes on where it was", async () => {
     const { did } = await world.provider();

@@ -4,6 +4,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainMessage } from "../../src/context.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { moveFollower } from "../../src/follower/store.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
@@ -69,6 +70,7 @@ const alertsOf = (kind: string) => rows("select subject, message, seen from aler
 
 describe("a network that was never read", () => {
   it("is open, and the first call sends the follower off within its two trips", async () => {
+    const begun = Date.now();
     world.meter.reset();
     expectStatus(await open(), 201);
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
@@ -78,14 +80,17 @@ describe("a network that was never read", () => {
     expect(follows()).toBe(1);
     const { sent_at, behind_since } = await standing();
     expect(behind_since).toBe(sent_at);
-    expect(Math.abs(Date.now() - sent_at)).toBeLessThan(10_000);
+    expect(sent_at).toBeGreaterThanOrEqual(begun);
   });
 
   it("is sent off once in 30 seconds, however many calls find it behind", async () => {
-    for (let n = 0; n < 3; n++) expectStatus(await open(), 201);
+    expectStatus(await open(), 201);
+    // Nothing that this test does takes so long.
+    await rows("update network_standings set sent_at = sent_at + ? where network = ?", HOUR_MS, LAB);
+    for (let n = 0; n < 2; n++) expectStatus(await open(), 201);
     expect(follows()).toBe(1);
     const { behind_since } = await standing();
-    await rows("update network_standings set sent_at = sent_at - 31000 where network = ?", LAB);
+    await rows("update network_standings set sent_at = sent_at - ? where network = ?", HOUR_MS + 31_000, LAB);
     expectStatus(await open(), 201);
     expect(follows()).toBe(2);
     // The first time counts.
@@ -94,7 +99,7 @@ describe("a network that was never read", () => {
 
   it("closes two minutes after it was sent, and not before", async () => {
     await open();
-    await behindSince(115);
+    await behindSince(60);
     expectStatus(await open(), 201);
     await behindSince(121);
     const before = await spendState(world, consumer.did);
@@ -132,12 +137,13 @@ describe("a follower that stays behind", () => {
     expect(follows()).toBe(2);
   });
 
-  it("by less than 30 seconds is left alone, and by less than two minutes closes nothing", async () => {
+  // The edges are in closures.test.ts.
+  it("is left alone while it is level, and closes nothing while it is a minute behind", async () => {
     await followed();
-    await readThrough(25);
+    await readThrough(-3_600);
     expectStatus(await open(), 201);
     expect(follows()).toBe(0);
-    await readThrough(110);
+    await readThrough(60);
     await open();
     await behindSince(600);
     expectStatus(await open(), 201);
@@ -145,7 +151,7 @@ describe("a follower that stays behind", () => {
 
   it("notes it itself where no node answers, and raises one alert when the network closes", async () => {
     await followed();
-    await readThrough(90);
+    await readThrough(60);
     const silent = withSilentChain(world);
     await follow(silent, LAB);
     expect((await standing()).behind_since).not.toBeNull();
@@ -157,9 +163,7 @@ describe("a follower that stays behind", () => {
     const [alert, ...others] = await alertsOf("follower_lag");
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ subject: LAB, seen: 2 });
-    expect(alert.message).toMatch(
-      /^The network was read to its head last 19\d seconds ago: it takes no new payment intents\.$/,
-    );
+    expect(alert.message).toMatch(/^The network was read to its head last \d+ seconds ago: it takes no new/);
     expect(refusedFor(await open())).toEqual(closedFor("lag"));
     await followed();
     expectStatus(await open(), 201);
@@ -336,9 +340,10 @@ describe("who asks about a closed network", () => {
       closed: "lag",
     });
     await followed();
+    const [{ read_through }] = (await rows("select read_through from followers where network = ?", LAB)) as [Json];
     const level = await read();
     expect(level).toMatchObject({ network: LAB, closed: null });
-    expect(level.lag_seconds).toBeLessThan(30);
+    expect(level.lag_seconds).toBeLessThanOrEqual((Date.now() - read_through) / 1_000);
     expect(level.head_block).toBeGreaterThanOrEqual(level.booked_block);
   });
 });

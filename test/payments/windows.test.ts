@@ -5,6 +5,7 @@ import { formatAmount } from "../../src/core/money.ts";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/money.ts";
 import { stopped } from "../support/clock.ts";
+import { isWhole } from "../support/scale.ts";
 import { type Agent, env, type Reply, type World } from "../support/world.ts";
 import {
   buyer,
@@ -22,7 +23,7 @@ import {
 
 const DAY = 86_400_000;
 const HOUR = DAY / 24;
-const AT_ONCE = 200;
+const AT_ONCE = isWhole() ? 200 : 40;
 const MANY = { timeout: 120_000 };
 
 let world: World;
@@ -109,21 +110,25 @@ describe("the window", () => {
     expect((await open(consumer, "6.000001")).body.detail.remaining).toBe("6.00");
   });
 
-  it("admits exactly 40 of 200 concurrent intents where 40 fit", MANY, async () => {
-    const consumer = await buyer(world, dailyLimit("400.00"));
+  it(`admits exactly ${AT_ONCE / 5} of ${AT_ONCE} concurrent intents where so many fit`, MANY, async () => {
+    const fitting = AT_ONCE / 5;
+    const consumer = await buyer(world, dailyLimit(`${10 * fitting}.00`));
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => open(consumer, "10.00")));
-    expect(opened(replies)).toHaveLength(40);
+    expect(opened(replies)).toHaveLength(fitting);
     expectRefusedByWindow(replies);
     const [state] = await spendState(world, consumer.did);
-    expect([state?.open, state?.holds.length, state?.intents.length]).toEqual([400_000_000, 40, 40]);
+    expect([state?.open, state?.holds.length, state?.intents.length]).toEqual([10_000_000 * fitting, fitting, fitting]);
   });
 
   it(
-    "of 200 concurrent intents of many amounts admits those that fit: what remains is less than any that it refused",
+    `of ${AT_ONCE} concurrent intents of many amounts admits those that fit: what remains is less than any that it refused`,
     MANY,
     async () => {
-      const consumer = await buyer(world, dailyLimit("500.000000"));
-      const amounts = Array.from({ length: AT_ONCE }, (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * 49_999);
+      const consumer = await buyer(world, dailyLimit(`${2.5 * AT_ONCE}.000000`));
+      const amounts = Array.from(
+        { length: AT_ONCE },
+        (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * Math.floor(9_999_800 / AT_ONCE),
+      );
       const replies = await Promise.all(
         amounts.map(async (units) => ({ units, ...(await open(consumer, formatAmount(units, 6))) })),
       );
@@ -131,7 +136,7 @@ describe("the window", () => {
       const [state] = await spendState(world, consumer.did);
       const held = opened(replies).reduce((sum, { units }) => sum + units, 0);
       expect([state?.open, state?.holds.length]).toEqual([held, opened(replies).length]);
-      const remaining = 500_000_000 - held;
+      const remaining = 2_500_000 * AT_ONCE - held;
       expect(remaining).toBeGreaterThanOrEqual(0);
       const refused = replies.filter(({ status }) => status !== 201).map(({ units }) => units);
       expect(refused.length).toBeGreaterThan(0);
@@ -198,18 +203,19 @@ describe("delegation", () => {
   });
 
   it(
-    "admits exactly as many of 200 concurrent intents of several delegates as fit their delegator's window",
+    `admits exactly as many of ${AT_ONCE} concurrent intents of several delegates as fit their delegator's window`,
     MANY,
     async () => {
-      const top = await buyer(world, dailyLimit("500.00"));
-      const middle = await delegateOf(world, top, dailyLimit("400.00"));
-      const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, dailyLimit("400.00"))));
-      const spenders = [top, middle, ...below, await delegateOf(world, top, dailyLimit("500.00"))];
+      const [wide, narrow] = [dailyLimit(`${2.5 * AT_ONCE}.00`), dailyLimit(`${2 * AT_ONCE}.00`)];
+      const top = await buyer(world, wide);
+      const middle = await delegateOf(world, top, narrow);
+      const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, narrow)));
+      const spenders = [top, middle, ...below, await delegateOf(world, top, wide)];
       const each = AT_ONCE / spenders.length;
       const replies = await Promise.all(
         spenders.flatMap((one) => Array.from({ length: each }, async () => ({ one, ...(await open(one, "10.00")) }))),
       );
-      expect(opened(replies)).toHaveLength(50);
+      expect(opened(replies)).toHaveLength(AT_ONCE / 4);
       expectRefusedByWindow(replies);
       const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
       const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
