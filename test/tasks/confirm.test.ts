@@ -2,16 +2,20 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { tasks } from "../../src/db/tables/money.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
-import { confirm, facilitated, pairOf, refused, stateOf } from "../facilitation/support.ts";
+import { confirm, facilitated, type Pair, pairOf, refused, stateOf } from "../facilitation/support.ts";
+import { stopped } from "../support/clock.ts";
+import { copyRow } from "../support/copies.ts";
 import { createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
 
 let world: World;
+/** Buys and sells where no rating is compared. */
+let pair: Pair;
 beforeAll(async () => {
   world = await createWorld();
+  pair = await pairOf(world);
 });
 
 const taskPath = (task: string) => `/v1/tasks/${task}`;
@@ -25,7 +29,7 @@ const rowOf = async (task: string) => (await world.deps.db.select().from(tasks).
 
 describe("reading a task", () => {
   it("is for its two agents", async () => {
-    const { task, fac, consumer, provider } = await facilitated(world);
+    const { task, fac, consumer, provider } = await facilitated(world, pair);
     for (const agent of [consumer, provider]) {
       expect(expectStatus(await world.as(agent, "GET", taskPath(task)), 200)).toEqual({
         task_id: task,
@@ -133,13 +137,13 @@ describe("a confirmation", () => {
   });
 
   it("is the consumer's: the provider is 403", async () => {
-    const { task, consumer, provider } = await facilitated(world);
+    const { task, consumer, provider } = await facilitated(world, pair);
     const dids = [consumer.did, provider.did];
     await refused(world, dids, () => confirm(world, provider, task), 403, "forbidden");
   });
 
   it("needs a score for a partial delivery, between 0 and 1", async () => {
-    const { task, consumer } = await facilitated(world);
+    const { task, consumer } = await facilitated(world, pair);
     const faults = async (body: unknown) =>
       (await confirm(world, consumer, task, body)).body.field_errors?.map(
         (fault: { field: string; code: string }) => `${fault.field} ${fault.code}`,
@@ -157,13 +161,13 @@ describe("a confirmation", () => {
     ["white space, which is none", " \n ", null],
     ["null", null, null],
   ])("may have %s", async (_name, note, shown) => {
-    const { task, consumer } = await facilitated(world);
+    const { task, consumer } = await facilitated(world, pair);
     expectStatus(await confirm(world, consumer, task, { outcome: "confirmed", note }), 200);
     expect(expectStatus(await world.as(consumer, "GET", taskPath(task)), 200).note).toBe(shown);
   });
 
   it("stands: a second one is task_already_closed and changes nothing", async () => {
-    const { task, consumer, provider } = await facilitated(world);
+    const { task, consumer, provider } = await facilitated(world, pair);
     expectStatus(await confirm(world, consumer, task), 200);
     await refused(
       world,
@@ -175,7 +179,7 @@ describe("a confirmation", () => {
   });
 
   it("with its Idempotency-Key answers the same again", async () => {
-    const { task, consumer } = await facilitated(world);
+    const { task, consumer } = await facilitated(world, pair);
     const send = () =>
       world.as(consumer, "POST", `${taskPath(task)}/confirm`, { outcome: "confirmed" }, { "Idempotency-Key": "once" });
     const first = expectStatus(await send(), 200);
@@ -213,7 +217,7 @@ describe("a confirmation", () => {
 
 describe("an Idempotency-Key of a confirmation", () => {
   it("belongs to the consumer: another agent of its platform gets no stored answer under the same key", async () => {
-    const { task, consumer, provider } = await facilitated(world);
+    const { task, consumer, provider } = await facilitated(world, pair);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const path = `${taskPath(task)}/confirm`;
     const body = { outcome: "confirmed" };
@@ -225,43 +229,31 @@ describe("an Idempotency-Key of a confirmation", () => {
 });
 
 describe("the end of the 72 hours", () => {
-  it("accepts a confirmation before it and closes at it", async () => {
-    const inTime = await facilitated(world);
-    await endsIn(inTime.task, 60_000);
-    expect(expectStatus(await confirm(world, inTime.consumer, inTime.task), 200)).toMatchObject({
+  it("accepts a confirmation in the last millisecond before it", async () => {
+    const { task, fac, consumer, provider } = await facilitated(world, pair);
+    const still = stopped(world);
+    still.advance(Date.parse(fac.confirm_by) - 1 - still.now());
+    await still.run(autoConfirmTasks);
+    expect(expectStatus(await still.as(provider, "GET", taskPath(task)), 200).status).toBe("open");
+    expect(expectStatus(await confirm(still, consumer, task), 200)).toMatchObject({
       status: "confirmed",
       consumer_r_i: 0.9,
     });
-    const late = await facilitated(world);
-    await endsIn(late.task, 0);
-    const reply = await confirm(world, late.consumer, late.task, { outcome: "rejected" });
-    expect(reply).toMatchObject({ status: 409, body: { code: "confirmation_window_closed" } });
-    const row = await rowOf(late.task);
-    expect(row).toMatchObject({ status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: row?.confirmBy });
-    expect((await confirm(world, late.consumer, late.task)).body.code).toBe("task_already_closed");
   });
 
-  it("is exact to the millisecond, by the clock of the service", async () => {
-    const frozen = await facilitated(world);
-    const clock = world.deps.clock as { now: () => number };
-    const real = clock.now;
-    const end = Date.parse(frozen.fac.confirm_by);
-    const at = async (now: number) => {
-      clock.now = () => now;
-      const { status } = expectStatus(await world.as(frozen.provider, "GET", taskPath(frozen.task)), 200);
-      return status;
-    };
-    try {
-      expect(await at(end - 1)).toBe("open");
-      expect(await at(end)).toBe("auto_confirmed");
-      expect(await at(end + 1)).toBe("auto_confirmed");
-      clock.now = () => end - 1;
-      await world.run(autoConfirmTasks);
-      expect((await rowOf(frozen.task))?.status).toBe("open");
-      expect(expectStatus(await confirm(world, frozen.consumer, frozen.task), 200).status).toBe("confirmed");
-    } finally {
-      clock.now = real;
-    }
+  it("refuses a confirmation from its own instant on, and closes the task at it", async () => {
+    const { task, fac, consumer, provider } = await facilitated(world, pair);
+    const still = stopped(world);
+    still.advance(Date.parse(fac.confirm_by) - still.now());
+    expect(expectStatus(await still.as(provider, "GET", taskPath(task)), 200).status).toBe("auto_confirmed");
+    const reply = await confirm(still, consumer, task, { outcome: "rejected" });
+    expect(reply).toMatchObject({
+      status: 409,
+      body: { code: "confirmation_window_closed", detail: { status: "auto_confirmed" } },
+    });
+    const row = await rowOf(task);
+    expect(row).toMatchObject({ status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: row?.confirmBy });
+    expect((await confirm(still, consumer, task)).body.code).toBe("task_already_closed");
   });
 
   it("shows at once, and is recorded by a late cron with its own instant, once", async () => {
@@ -289,11 +281,25 @@ describe("the end of the 72 hours", () => {
     expect((await confirm(world, consumer, task)).body.code).toBe("task_already_closed");
   });
 
-  it("a confirmation that races the sweep leaves one outcome", async () => {
+  it("leaves one outcome where the sweep records it between a late confirmation's reading and its commit", async () => {
     const { task, consumer, provider } = await facilitated(world);
     await endsIn(task, 0);
-    const [reply] = await Promise.all([confirm(world, consumer, task), world.run(autoConfirmTasks)]);
-    expect(["confirmation_window_closed", "task_already_closed"]).toContain(reply.body.code);
+    world.meter.beforeBatch(2, () => world.run(autoConfirmTasks));
+    expect((await confirm(world, consumer, task)).body.code).toBe("task_already_closed");
+    expect((await rowOf(task))?.status).toBe("auto_confirmed");
+    expect((await stateOf(world, provider.did)).agents[0]?.ratingInteractions).toBe(1);
+  });
+
+  it("leaves one outcome where a late confirmation records it between the sweep's reading and its commit", async () => {
+    const { task, consumer, provider } = await facilitated(world);
+    await endsIn(task, 0);
+    let late: string | undefined;
+    // The sweep's trips: what is due, the task, its end.
+    world.meter.beforeBatch(3, async () => {
+      late = (await confirm(world, consumer, task)).body.code;
+    });
+    expect(await world.run(autoConfirmTasks)).toBe(0);
+    expect(late).toBe("confirmation_window_closed");
     expect((await rowOf(task))?.status).toBe("auto_confirmed");
     expect((await stateOf(world, provider.did)).agents[0]?.ratingInteractions).toBe(1);
   });
@@ -302,7 +308,6 @@ describe("the end of the 72 hours", () => {
 describe("its cost", () => {
   it("is two trips and does not grow with the history", async () => {
     const pair = await pairOf(world);
-    const { db } = world.deps;
     const measure = async () => {
       const { task } = await facilitated(world, pair, "1.00");
       world.meter.reset();
@@ -310,34 +315,29 @@ describe("its cost", () => {
       const { trips, rowsRead, rowsWritten } = world.meter.reading;
       return { trips, rowsRead, rowsWritten };
     };
-    const others = async (n: number, prefix: string) => {
-      for (let i = 0; i < n; i++) {
-        for (const did of [pair.consumer.did, pair.provider.did]) {
-          await db.insert(ratingCounterparties).values({
-            ...{ did, environment: "sandbox", counterpartyPrincipalId: `prn_${prefix}${i}` },
-            ...{ weight: 50 + i / 100, weighted: 20 },
-          });
-        }
-      }
+    const others = async (from: number, to: number) => {
+      const changed = { counterparty_principal_id: "'prn_' || i", weight: "50 + i / 100.0", weighted: "20" };
+      for (const { did } of [pair.consumer, pair.provider])
+        await copyRow("rating_counterparties", `did = '${did}'`, changed, { from, to });
     };
-    await others(5, "a");
     // The first few move the rating, and with it the feed.
     for (let i = 0; i < 3; i++) await measure();
+    await others(0, 5);
+    await measure();
     const few = await measure();
-    await others(300, "b");
+    await others(5, 305);
     const many = await measure();
     expect(many.trips).toBe(2);
     expect(many.rowsRead).toBe(few.rowsRead);
   });
 
   it("of a sweep with nothing due is one indexed read, however many tasks there are", async () => {
-    const [first] = await world.deps.db.select().from(tasks).where(eq(tasks.status, "confirmed")).limit(1);
-    if (!first) throw new Error("no task");
-    for (let i = 0; i < 200; i++) {
-      const status = i % 2 ? "open" : "confirmed";
-      const confirmBy = world.now() + (status === "open" ? 1 : -1) * HOUR_MS;
-      await world.deps.db.insert(tasks).values({ ...first, taskId: `tsk_many${i}`, status, confirmBy });
-    }
+    const copies = (status: string, confirmBy: number) => {
+      const changed = { task_id: `'tsk_${status}' || i`, status: `'${status}'`, confirm_by: String(confirmBy) };
+      return copyRow("tasks", "status = 'confirmed'", changed, { to: 100 });
+    };
+    await copies("open", world.now() + HOUR_MS);
+    await copies("confirmed", world.now() - HOUR_MS);
     await world.run(autoConfirmTasks);
     world.meter.reset();
     expect(await world.run(autoConfirmTasks)).toBe(0);

@@ -5,12 +5,11 @@ import { asConsumer, confirm, facilitated, type Pair, paid, pairOf } from "../fa
 import { ratingOf, sumsOf } from "../follower/reversals.ts";
 import { follow, takenAway } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
-import { withHeldQueue } from "../support/variants.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
-  world = withHeldQueue(await createWorld());
+  world = await createWorld();
   await follow(world);
 });
 

@@ -126,4 +126,16 @@ describe.each(Object.keys(STATES) as State[])("the answer about a task that is %
     if (outcome === undefined) expect(after).toEqual(before);
     else expect([before.status, before.outcome, after.outcome]).toEqual(["open", null, outcome]);
   });
+
+  it("is told to both platforms once it has ended (TSK-5)", async () => {
+    const { status } = await rowOf(bought.task);
+    const told = await rows(
+      "select platform_id, object ->> 'status' as status from events where type = 'task.closed' and object ->> 'task_id' = ?",
+      bought.task,
+    );
+    const parties = status === "disputed" ? [] : [buying, selling];
+    const expected = parties.map(({ platformId }) => ({ platform_id: platformId, status }));
+    expect(new Set(told)).toEqual(new Set(expected));
+    expect(told).toHaveLength(expected.length);
+  });
 });
