@@ -9,9 +9,13 @@ import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";
-import { withVars } from "../support/variants.ts";
+import { isWhole } from "../support/scale.ts";
+import { withSlices, withVars } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import { ADVANCE, advance, advanced, DAY_S, HOUR_S, offsetOf } from "./support.ts";
+
+/** More rows than one part of a kind takes. */
+const MANY = isWhole() ? 100 : 24;
 
 const one = async (text: string, ...values: unknown[]): Promise<Json> => (await rows(text, ...values))[0];
 const suffixed = (...columns: string[]) =>
@@ -52,6 +56,20 @@ const byStatus = async (table: string, { did }: Agent): Promise<Json> =>
       ({ status, n }) => [status, n],
     ),
   );
+/** The platform's object is reset so many times, as a new version of the Worker does. */
+function withResets(world: World, times: number): World {
+  let left = times;
+  const { SANDBOXES } = env;
+  const get = (id: DurableObjectId) => ({
+    record: async (part: DuePart) => {
+      if (--left >= 0) throw new Error("Durable Object reset because its code was updated.");
+      return SANDBOXES.get(id).record(part);
+    },
+  });
+  const broken = { idFromName: (name: string) => SANDBOXES.idFromName(name), get };
+  return withVars(world, { SANDBOXES: broken as unknown as typeof SANDBOXES });
+}
+
 /** How many objects an event was about, and how often the one that it was about the most; their beginning does not count. */
 const told = ({ platformId }: World, type: string, id: string): Promise<Json> =>
   one(
@@ -64,7 +82,7 @@ const told = ({ platformId }: World, type: string, id: string): Promise<Json> =>
 
 describe("an advance records to the end (ACC-28)", () => {
   it("what is all of one pair, whose ratings each row changes", async () => {
-    const [world, count] = [await createWorld(), 60];
+    const [world, count] = [await createWorld(), MANY];
     const pair = await pairOf(world);
     await openTasks(world, pair, count);
     await openIntents(world, pair, count);
@@ -81,20 +99,22 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await told(world, "intent.abandoned", "intent_id")).toEqual({ objects: count, times: 1 });
   }, 120_000);
 
-  it("more tasks than one reading finds, in exactly 30 days; and moves nothing by a second more", async () => {
-    const [world, count] = [await createWorld(), 1_001];
+  it("more tasks than one reading finds", async () => {
+    const found = isWhole() ? 1_000 : 10;
+    const [world, count] = [withSlices(await createWorld(), { due: found }), 2 * found + 1];
     const pair = await pairOf(world);
     await openTasks(world, pair, count, { willed: false });
-    const refused = await advance(world, { seconds: 30 * DAY_S + 1 });
-    expect([refused.status, refused.body.field_errors[0].code]).toEqual([422, "too_big"]);
-    expect(await offsetOf(world)).toBe(0);
-    expect(await byStatus("tasks", pair.consumer)).toEqual({ open: count });
     await advanced(world, 30 * DAY_S);
     expect(await byStatus("tasks", pair.consumer)).toEqual({ auto_confirmed: count });
     expect(await told(world, "task.closed", "task_id")).toEqual({ objects: count, times: 1 });
   }, 240_000);
 
   it("tasks, intents and disputes count together: 1,001 are refused beyond 30 days, and 1,000 are not", async () => {
+    const back = () =>
+      rows(
+        "update platforms set clock_offset_ms = 0, clock_moved_at = null, clock_recorded_to = null where platform_id = ?",
+        world.platformId,
+      );
     const [world, count] = [await createWorld(), 30];
     const pair = await pairOf(world);
     await openTasks(world, pair, count, { willed: false });
@@ -116,18 +136,24 @@ describe("an advance records to the end (ACC-28)", () => {
     const refused = await advance(world, { seconds: 30 * DAY_S + 1 });
     expect([refused.status, refused.body.field_errors[0].code]).toEqual([422, "too_big"]);
     expect([await offsetOf(world), await waiting()]).toEqual([0, [count, count, intents]]);
+    // Nothing is recorded, as where the object is reset each time: how rows are recorded is tested with fewer.
+    const unrecording = withResets(world, Number.POSITIVE_INFINITY);
+    await advanced(unrecording, 30 * DAY_S);
+    await back();
     await rows("update disputes set due_at = null where dispute_id = ?", id);
-    await advanced(world, 30 * DAY_S + 1);
-    expect(await waiting()).toEqual([undefined, 0, undefined]);
+    await advanced(unrecording, 30 * DAY_S + 1);
+    expect([await offsetOf(world), await waiting()]).toEqual([(30 * DAY_S + 1) * 1_000, [count, count - 1, intents]]);
+    // So that no sweep records it.
+    await back();
   }, 120_000);
 
-  it("the agents of a principal that has more than two slices of them", async () => {
-    const [world, count] = [await createWorld(), 450];
+  it("the agents of a principal that has more than one slice of them", async () => {
+    const [world, count] = [await createWorld(), isWhole() ? 450 : 201];
     const principalId = await world.principal(attested(24));
     const { did } = await world.consumer({ principal_id: principalId });
     const vary = { did: "substr(t.did, 1, 30) || printf('%06d', i)" };
     await copyRow("agents", `did = '${did}'`, vary, { to: count - 1 });
-    await copyRow("certificates", `did = '${did}'`, { ...vary, list_id: "-450", idx: "i" }, { to: count - 1 });
+    await copyRow("certificates", `did = '${did}'`, { ...vary, list_id: "-1", idx: "i" }, { to: count - 1 });
     await advanced(world, DAY_S);
     const statuses = "select status, count(*) as n from agents where principal_id = ? group by status";
     expect(await rows(statuses, principalId)).toEqual([{ status: "SUSPENDED", n: count }]);
@@ -151,8 +177,8 @@ async function copyDispute(id: string, count: number): Promise<void> {
   await rows("update escrows set disputed = disputed * ? where did = ?", count, provider_did);
 }
 
-describe("an advance over a hundred tasks, a hundred intents and ten disputes (ACC-28)", () => {
-  const COUNT = 100;
+describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-28)`, () => {
+  const COUNT = MANY;
   const SECOND = 1_000;
   let world: World;
   let within: Pair;
@@ -281,37 +307,24 @@ describe("an advance over a hundred tasks, a hundred intents and ten disputes (A
 });
 
 describe("a part that is not recorded (ACC-28)", () => {
-  /** The platform's object is reset so many times, as a new version of the Worker does. */
-  function withResets(world: World, times: number): World {
-    let left = times;
-    const { SANDBOXES } = env;
-    const get = (id: DurableObjectId) => ({
-      record: async (part: DuePart) => {
-        if (--left >= 0) throw new Error("Durable Object reset because its code was updated.");
-        return SANDBOXES.get(id).record(part);
-      },
-    });
-    const broken = { idFromName: (name: string) => SANDBOXES.idFromName(name), get };
-    return withVars(world, { SANDBOXES: broken as unknown as typeof SANDBOXES });
-  }
   const opened = async () => {
     const world = await createWorld();
     const pair = await pairOf(world);
-    await openTasks(world, pair, 30);
+    await openTasks(world, pair, MANY);
     return { world, consumer: pair.consumer };
   };
 
   it("is recorded again before the advance answers", async () => {
     const { world, consumer } = await opened();
     await advanced(withResets(world, 2), 4 * DAY_S);
-    expect(await byStatus("tasks", consumer)).toEqual({ auto_confirmed: 30 });
+    expect(await byStatus("tasks", consumer)).toEqual({ auto_confirmed: MANY });
   });
 
   it("is left to the sweep, which goes back to it however long ago it fell due", async () => {
     const { world, consumer } = await opened();
     const broken = withResets(world, Number.POSITIVE_INFINITY);
     await advanced(broken, 4 * DAY_S);
-    expect(await byStatus("tasks", consumer)).toEqual({ open: 30 });
+    expect(await byStatus("tasks", consumer)).toEqual({ open: MANY });
     await rows(
       "update platforms set clock_moved_at = ? where platform_id = ?",
       Date.now() - HOUR_S * 1_000,
@@ -320,6 +333,6 @@ describe("a part that is not recorded (ACC-28)", () => {
     await rows("update followers set read_through = ?", Date.now());
     await broken.run(sweepSandboxes);
     await world.run(sweepSandboxes);
-    expect(await byStatus("tasks", consumer)).toEqual({ auto_confirmed: 30 });
+    expect(await byStatus("tasks", consumer)).toEqual({ auto_confirmed: MANY });
   });
 });
