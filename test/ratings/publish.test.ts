@@ -4,6 +4,7 @@ import { publishRatings } from "../../src/agents/publish-ratings.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
 import { AGENTS, changesFrom, read } from "../directory/support.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
+import { stopped } from "../support/clock.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
 const DAY = 86_400_000;
@@ -62,11 +63,12 @@ describe("the job", () => {
     expect(status.performance.agent_rating).toBe(after.agent_rating);
     // It is due again when decay will have moved it by a hundredth more.
     const { at } = await dueOf(provider);
-    world.offset = at - Date.now() - 60_000;
-    await world.run(publishRatings);
+    const still = stopped(world);
+    still.advance(at - 1 - still.now());
+    await still.run(publishRatings);
     expect((await shown(provider)).agent_rating).toBe(after.agent_rating);
-    world.offset = at - Date.now() + 60_000;
-    await world.run(publishRatings);
+    still.advance(1);
+    await still.run(publishRatings);
     expect((await shown(provider)).agent_rating).toBeCloseTo(after.agent_rating - 0.01, 9);
   });
 

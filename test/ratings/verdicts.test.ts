@@ -14,7 +14,6 @@ import { follow, takenAway } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { advanced, DAY_S } from "../sandbox/support.ts";
 import { attested } from "../support/clock.ts";
-import { withHeldQueue } from "../support/variants.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { Model, type Side } from "./history-model.ts";
 import { expectRounded } from "./history-play.ts";
@@ -25,8 +24,7 @@ let [buying, selling] = [] as unknown as [World, World];
 let model: Model;
 let everybody: Agent[];
 beforeEach(async () => {
-  // Nothing is paid out beside it.
-  [buying, selling] = [withHeldQueue(await createWorld()), withHeldQueue(await createWorld())];
+  [buying, selling] = [await createWorld(), await createWorld()];
   const method = expectStatus(await buying.call("GET", "/v1/rating-method", { key: null }), 200);
   model = new Model(method, "sandbox");
   everybody = [];
