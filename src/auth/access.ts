@@ -19,9 +19,16 @@ export type AccessTiming = {
   readonly maxAgeMs: number;
   /** After a reading, successful or not, no other follows for this long, so that unknown key ids and outages cause no fetch per call. */
   readonly restMs: number;
+  /** Real time in epoch milliseconds, whatever clock the service runs on. */
+  readonly now: () => number;
 };
 
-const TIMING: AccessTiming = { timeoutMs: 4 * SECOND_MS, maxAgeMs: 10 * MINUTE_MS, restMs: 10 * SECOND_MS };
+const TIMING: AccessTiming = {
+  timeoutMs: 4 * SECOND_MS,
+  maxAgeMs: 10 * MINUTE_MS,
+  restMs: 10 * SECOND_MS,
+  now: Date.now,
+};
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /** A host name, or an origin; http on loopback alone. Null when both are empty: Access is off. */
@@ -68,27 +75,27 @@ function namedBy(payload: unknown): string {
  * The team's keys, read when a needed key is unknown: Access rotates them every six weeks. Concurrent requests each read them, because a
  * Worker must not await another request's I/O.
  */
-function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs }: AccessTiming): JWTVerifyGetKey {
+function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessTiming): JWTVerifyGetKey {
   let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;
   let restsUntil = 0;
   const read = async (): Promise<JWTVerifyGetKey> => {
-    if (Date.now() < restsUntil) throw unavailable("not asked for again so soon");
+    if (now() < restsUntil) throw unavailable("not asked for again so soon");
     try {
       const keys = createLocalJWKSet(await fetchKeys(url, timeoutMs));
-      known = { keys, readAt: Date.now() };
+      known = { keys, readAt: now() };
       return keys;
     } catch (thrown) {
       throw unavailable(thrown instanceof Error ? thrown.message : "unknown");
     } finally {
-      restsUntil = Date.now() + restMs;
+      restsUntil = now() + restMs;
     }
   };
   return async (header, token) => {
-    const keys = known !== null && Date.now() < known.readAt + maxAgeMs ? known.keys : await read();
+    const keys = known !== null && now() < known.readAt + maxAgeMs ? known.keys : await read();
     try {
       return await keys(header, token);
     } catch (thrown) {
-      if (!(thrown instanceof JWKSNoMatchingKey) || Date.now() < restsUntil) throw thrown;
+      if (!(thrown instanceof JWKSNoMatchingKey) || now() < restsUntil) throw thrown;
     }
     return (await read())(header, token);
   };

@@ -71,9 +71,12 @@ export async function openTeam(): Promise<Team> {
   return team;
 }
 
+/** As in production, but patient: the team's server shares the machine with the tests. */
+const PATIENT: AccessTiming = { timeoutMs: 60_000, maxAgeMs: 600_000, restMs: 10_000, now: () => Date.now() };
+
 /** A service that accepts the team's tokens, with nothing read yet. */
-export function withAccess(world: World, team: Team, timing?: AccessTiming): World {
+export function withAccess(world: World, team: Team, timing: AccessTiming = PATIENT): World {
   const configured = { ACCESS_TEAM_DOMAIN: team.origin, ACCESS_AUDIENCE: team.audience };
   const deps = buildDeps({ ...env, DB: world.meter.d1, ...configured }, ISSUER, { now: () => world.now() });
-  return withDeps(world, timing ? { ...deps, access: openAccess(team, timing) } : deps);
+  return withDeps(world, { ...deps, access: openAccess(team, timing) });
 }
