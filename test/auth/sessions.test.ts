@@ -1,7 +1,8 @@
 // Sessions of people (CRED-13, CRED-14, CRED-21): bearer or cookie, an environment by header, two ends, and the routes of an account.
 import { beforeAll, describe, expect, it } from "vitest";
-import { HOUR_MS, MINUTE_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
 import { bearer, logIn, signUp } from "../accounts/support.ts";
+import { stopped } from "../support/clock.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, ISSUER, principalBody, type World } from "../support/world.ts";
 import type { Headers } from "./support.ts";
@@ -19,6 +20,13 @@ const cookie = (value: string, origin?: string): Headers => ({
   Cookie: `theme=dark; __Host-session=${value}; x=1`,
   ...(origin !== undefined && { Origin: origin }),
 });
+
+/** A session that has just begun, in a world whose clock stands still. */
+async function begun() {
+  const later = stopped(await createWorld());
+  const headers = bearer(await later.session());
+  return { later, status: async () => (await later.call("GET", "/v1/platform", { key: null, headers })).status };
+}
 
 describe("a session", () => {
   it("does what a management key does, in the sandbox by default", async () => {
@@ -64,38 +72,51 @@ describe("a session", () => {
     expect(expectStatus(reply, 200).environment).toBe("production");
   });
 
-  it("ends 12 hours after its last use, which is written at most every ten minutes", async () => {
-    const later = await createWorld();
-    const own = bearer(await later.session());
-    const status = async () => (await later.call("GET", "/v1/platform", { key: null, headers: own })).status;
+  it("ends 12 hours after its last use, to the millisecond, and the use is written at most every ten minutes", async () => {
+    const { later, status } = await begun();
     const usedAt = async () =>
       (
         await env.DB.prepare("select used_at as at from sessions where platform_id = ?")
           .bind(later.platformId)
           .first<{ at: number }>()
-      )?.at ?? 0;
-    const begun = await usedAt();
-    later.advance(9 * MINUTE_MS);
-    expect([await status(), await usedAt()]).toEqual([200, begun]);
-    later.advance(MINUTE_MS);
-    expect(await status()).toBe(200);
-    expect(await usedAt()).toBeGreaterThanOrEqual(begun + 10 * MINUTE_MS);
-    later.advance(SESSION_IDLE_HOURS * HOUR_MS - MINUTE_MS);
+      )?.at;
+    const start = later.now();
+    later.advance(10 * MINUTE_MS - 1);
+    expect([await status(), await usedAt()]).toEqual([200, start]);
+    later.advance(1);
+    expect([await status(), await usedAt()]).toEqual([200, start + 10 * MINUTE_MS]);
+    later.advance(SESSION_IDLE_HOURS * HOUR_MS - 1);
     expect(await status()).toBe(200);
     later.advance(SESSION_IDLE_HOURS * HOUR_MS);
     expect(await status()).toBe(401);
   });
 
-  it("ends after 30 days, however it is used", async () => {
-    const later = await createWorld();
-    const own = bearer(await later.session());
-    const status = async () => (await later.call("GET", "/v1/platform", { key: null, headers: own })).status;
-    for (let hours = 0; hours < SESSION_DAYS * 24 - 11; hours += 11) {
-      later.advance(11 * HOUR_MS);
+  it("ends after 30 days, to the millisecond, however it is used", async () => {
+    const { later, status } = await begun();
+    const end = later.now() + SESSION_DAYS * DAY_MS;
+    for (const step = 11 * HOUR_MS; later.now() + step < end; ) {
+      later.advance(step);
       expect(await status()).toBe(200);
     }
-    later.advance(11 * HOUR_MS);
+    later.advance(end - 1 - later.now());
+    expect(await status()).toBe(200);
+    later.advance(1);
     expect(await status()).toBe(401);
+  });
+
+  it("writes nothing that it has ended between the two trips of a call", async () => {
+    const own = await createWorld();
+    const [one, other] = [bearer(await own.session()), bearer(await own.session())];
+    const rename = (headers: Headers, trading_name: string) =>
+      own.call("PATCH", "/v1/platform", { key: null, headers, body: { trading_name } });
+    const ends = (headers: Headers) => own.call("DELETE", "/v1/platform/sessions/current", { key: null, headers });
+    own.meter.beforeBatch(2, async () => expect((await ends(one)).status).toBe(204));
+    const late = await rename(one, "Late");
+    expect([late.status, late.body.code]).toEqual([401, "invalid_credentials"]);
+    // The end of another session does not matter.
+    const third = bearer(await own.session());
+    own.meter.beforeBatch(2, async () => expect((await ends(third)).status).toBe(204));
+    expect(expectStatus(await rename(other, "In time"), 200).trading_name).toBe("In time");
   });
 
   it("is stored as a hash alone", async () => {
@@ -131,13 +152,12 @@ describe("the cookie of a session", () => {
 describe("log-in and log-out", () => {
   it("answers a token and sets it as a cookie that no script and no other site reads", async () => {
     const { email, platformId } = await signUp(world);
-    const reply = await world.call("POST", "/v1/platform/sessions", {
-      key: null,
-      body: { email, password: "correct horse battery staple" },
-    });
+    const body = { email, password: "correct horse battery staple" };
+    const later = stopped(world);
+    const reply = await later.call("POST", "/v1/platform/sessions", { key: null, body });
     const session = expectStatus(reply, 201);
     expect(session.platform_id).toBe(platformId);
-    expect(Date.parse(session.expires_at) - Date.now()).toBeGreaterThan(29 * 24 * HOUR_MS);
+    expect(Date.parse(session.expires_at) - later.now()).toBe(SESSION_DAYS * DAY_MS);
     const set = reply.headers.get("set-cookie") ?? "";
     expect(set.startsWith(`__Host-session=${session.session_token}; `)).toBe(true);
     for (const attribute of ["Path=/", "HttpOnly", "Secure", "SameSite=Lax"]) expect(set).toContain(attribute);

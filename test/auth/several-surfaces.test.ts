@@ -11,6 +11,7 @@ import {
   type Surface,
 } from "../../src/call.ts";
 import { type Route, route } from "../../src/http/route.ts";
+import { stopped } from "../support/clock.ts";
 import { send, withConfig, withRoute } from "../support/variants.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { bearer, flipped, type Headers, key, prove, without } from "./support.ts";
@@ -144,7 +145,7 @@ describe("a route of agents and platforms", () => {
   it("charges the caller of the surface that decided, and nobody else", async () => {
     const fresh = await createWorld();
     const caller = await fresh.consumer();
-    const small = withConfig(fresh, { rate: { credentialQuota: 2, addressQuota: 2, windowSeconds: 86_400 } });
+    const small = withConfig(stopped(fresh), { rate: { credentialQuota: 2, addressQuota: 2, windowSeconds: 86_400 } });
     const call = async () => ask(BOTH, { ...(await prove(caller, ATTEMPT)), ...key(fresh.key) }, small);
     const expected = ["agent", caller.did, "CONSUMER"];
     expect([await call(), await call(), await call()]).toEqual([expected, expected, [429, "rate_limited"]]);
