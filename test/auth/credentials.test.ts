@@ -1,5 +1,6 @@
-// Every operation × every wrong credential (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10). A new operation is covered by
-// being registered; a new surface does not compile until its rows are added.
+// Wrong credentials (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10): all of them on one route of each kind, a missing and a foreign one on every
+// route. One router judges the credentials of all routes (test/http/router.test.ts); `npm run test:long` tries every wrong one on every route.
+// A new route is covered by being registered; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { newSessionToken } from "../../src/accounts/tokens.ts";
@@ -9,13 +10,27 @@ import { newId } from "../../src/core/ids.ts";
 import { HOUR_MS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import type { Route } from "../../src/http/route.ts";
-import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
-import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
-import { jwkThumbprint } from "../../src/protocol/jwks.ts";
+import type { CertificateClaims } from "../../src/protocol/certificate.ts";
+import { generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import { drawTeamKey, openTeam, type Team, withAccess } from "../support/access.ts";
+import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { type Agent, BRANDS, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
-import { type Attempt, access, bearer, flipped, type Headers, key, prove, secondsAway, without } from "./support.ts";
+import { type Agent, BRANDS, createWorld, env, expectStatus, type World } from "../support/world.ts";
+import {
+  type Attempt,
+  access,
+  bearer,
+  challengeOf,
+  flipped,
+  forgeCertificate,
+  type Headers,
+  key,
+  prove,
+  reissueCertificate,
+  secondsAway,
+  stopRealTime,
+  without,
+} from "./support.ts";
 
 type Row = { name: string; status: number; code: string; headers: (attempt: Attempt) => Headers | Promise<Headers> };
 
@@ -28,11 +43,12 @@ let revoked: Agent;
 let terminated: Agent;
 let expired: Agent;
 let replaced: Agent;
-const keys = { unknown: "", expired: "", ended: "", branded: "" };
+const keys = { unknown: "", expired: "", branded: "" };
 const sessions = { unknown: "", idle: "", old: "", suspended: "", closed: "" };
 let operatorKey: string;
 let team: Team;
 
+stopRealTime();
 // Every refusal is logged with its reason; a thousand of them would hide other output.
 vi.spyOn(console, "info").mockImplementation(() => undefined);
 
@@ -68,50 +84,22 @@ beforeAll(async () => {
   keys.branded = (await generateManagementKey("sandbox", ["sk"])).rawKey;
   keys.unknown = (await generateManagementKey("sandbox", BRANDS)).rawKey;
   const now = Date.now();
-  for (const [name, expiresAt] of [
-    ["expired", now - 1],
-    ["ended", now],
-  ] as const) {
-    const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
-    const row = {
-      keyHash,
-      keyId: newId("key", now),
-      platformId: world.platformId,
-      environment: "sandbox" as const,
-      keyPrefix,
-    };
-    await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt });
-    keys[name] = rawKey;
-  }
+  const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
+  const { platformId } = world;
+  const expiredKey = { keyHash, keyId: newId("key", now), platformId, environment: "sandbox", keyPrefix } as const;
+  await world.deps.db.insert(managementKeys).values({ ...expiredKey, createdAt: now - 1, expiresAt: now - 1 });
+  keys.expired = rawKey;
 });
 
-// ---- Credentials ---------------------------------------------------------------------------------------------------
-
-async function claimsOf(certificate: string): Promise<CertificateClaims> {
-  const { verification } = await world.deps.ca();
-  const checked = await verifyCertificate(certificate, verification, { issuer: ISSUER, now: Date.now() });
-  if (!checked.ok) throw new Error(checked.reason);
-  return checked.claims;
-}
-/** The agent's certificate with other claims, by the CA itself. */
-const reissued = async (of: Agent, change: Partial<CertificateClaims>): Promise<string> =>
-  issueCertificate({ ...(await claimsOf(of.certificate)), ...change }, (await world.deps.ca()).signing);
-/** The agent's claims under a key that is not the CA's: its own kid, or the CA's. */
-async function forged(of: Agent, borrowKid: boolean): Promise<string> {
-  const { privateKey, publicKey } = await generateKeyPair();
-  const kid = borrowKid ? (await world.deps.ca()).signing.kid : await jwkThumbprint(await exportPublicJwk(publicKey));
-  return issueCertificate(await claimsOf(of.certificate), { kid, privateKey });
-}
+const reissued = (of: Agent, change: Partial<CertificateClaims>) => reissueCertificate(world, of, change);
+const forged = (of: Agent, borrowKid: boolean) => forgeCertificate(world, of, borrowKid);
 const freshKey = async (): Promise<CryptoKey> => (await generateKeyPair()).privateKey;
 
 // ---- The rows ------------------------------------------------------------------------------------------------------
 
-const row = (name: string, status: number, code: string, headers: Row["headers"]): Row => ({
-  name,
-  status,
-  code,
-  headers,
-});
+function row(name: string, status: number, code: string, headers: Row["headers"]): Row {
+  return { name, status, code, headers };
+}
 const invalid = (name: string, headers: Row["headers"]) => row(name, 401, "invalid_credentials", headers);
 const certificateRequired = (name: string, headers: Row["headers"]) => row(name, 401, "certificate_required", headers);
 const failed = (name: string, headers: Row["headers"]) => row(name, 401, "aeap_verification_failed", headers);
@@ -135,7 +123,6 @@ const MANAGEMENT: Row[] = [
   invalid("a sandbox key that calls itself live", () => key(world.key.replace("sandbox", "live"))),
   invalid("an unknown key", () => key(keys.unknown)),
   invalid("an expired key", () => key(keys.expired)),
-  invalid("a key at the instant at which it ends", () => key(keys.ended)),
   row("a key of a suspended platform", 403, "account_suspended", () => key(suspendedWorld.key)),
   row("a live key of a suspended platform", 403, "account_suspended", () => key(suspendedWorld.liveKey)),
   invalid("a key of a closed platform", () => key(closedWorld.key)),
@@ -273,7 +260,11 @@ const ROWS: Record<Surface, (operation: Route) => Row[]> = {
   },
   session: () => SESSION,
   agent: ({ boundProofs }) => [...CERTIFICATE, ...(boundProofs ? BOUND_PROOF : OWN_PROOF)],
-  verifier: () => [invalid("a JWS of nobody", () => bearer("e30.e30.AAAA"))],
+  verifier: () => [
+    invalid("no credential", () => ({})),
+    invalid("a management key", () => key(world.key)),
+    invalid("a JWS of nobody", () => bearer("e30.e30.AAAA")),
+  ],
   operator: () => OPERATOR,
   public: () => [],
 };
@@ -284,7 +275,6 @@ const attemptOf = (operation: Route, rawBody = operation.body ? '{"no_such_field
   path: `${operation.path.replace("{did}", agent.did).replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`,
   rawBody,
 });
-/** The credential is refused before a body that is faulty, missing or unreadable. */
 const BODIES = ['{"no_such_field":1}', "", "{"];
 
 /** On a route with several surfaces, the surface of the presented credential refuses it. */
@@ -295,35 +285,46 @@ const wrongFor = (operation: Route): Row[] => {
   return `${operation.surfaces}`.startsWith("agent,") ? rows.filter(asked) : rows;
 };
 
-const CHALLENGES: Readonly<Record<Surface, string | null>> = {
-  agent: 'AEAP-Certificate realm="agents"',
-  management: 'Service-Api-Key realm="platforms", Bearer realm="dashboard"',
-  session: 'Bearer realm="dashboard"',
-  verifier: 'Bearer realm="verifiers"',
-  operator: 'Bearer realm="operators"',
-  public: null,
-};
-/** A 401 names every way to authenticate on the route. */
-const challengeOf = ({ surfaces }: Route): string =>
-  Object.entries(CHALLENGES)
-    .filter(([surface]) => (surfaces as readonly string[]).includes(surface))
-    .map(([, challenge]) => challenge)
-    .join(", ");
+// ---- The matrix ----------------------------------------------------------------------------------------------------
 
-const matrix = ROUTES.flatMap((operation) =>
-  wrongFor(operation).map((wrong) => ({ operation, wrong, title: `${operation.method} ${operation.path}` })),
+const guarded = ROUTES.filter(({ surfaces }) => !surfaces.includes("public"));
+
+/** Routes of one kind have the same wrong credentials; of a GET nobody sends a body. */
+const kindOf = ({ surfaces, boundProofs, withoutCredential, method }: Route): string =>
+  [surfaces, boundProofs === true, withoutCredential, method === "get"].join(" ");
+/** One of each kind: the first that takes a body, or the first. */
+const representatives = new Set(
+  [...Map.groupBy(guarded, kindOf).values()].map((alike) => alike.find(({ body }) => body) ?? alike[0]),
 );
 
-describe("every operation × every wrong credential", () => {
-  it("includes every operation that needs a credential", () => {
-    const covered = new Set(matrix.map(({ operation }) => operation.operationId));
-    const guarded = ROUTES.filter(({ surfaces }) => !surfaces.includes("public")).map(({ operationId }) => operationId);
-    expect([...covered].sort()).toEqual(guarded.sort());
+/** The credential is refused before a body that is faulty, missing or unreadable. */
+const bodiesFor = (operation: Route): readonly string[] =>
+  operation.method === "get" ? [""] : BODIES.slice(0, isWhole() || representatives.has(operation) ? BODIES.length : 1);
+
+/** A good credential that opens another surface. */
+const FOREIGN = ["an agent's headers", "a management key", "the operator's bearer"];
+const rowsOn = (operation: Route): Row[] => {
+  const rows = wrongFor(operation);
+  if (isWhole() || representatives.has(operation)) return rows;
+  const missing = rows.find(({ name }) => name === "no credential");
+  const foreign = rows.find(({ name }) => FOREIGN.includes(name));
+  if (!missing || !foreign) throw new Error(`${operation.operationId} lacks a row`);
+  return [missing, foreign];
+};
+const matrix = guarded.flatMap((operation) =>
+  rowsOn(operation).map((wrong) => ({ operation, wrong, title: `${operation.method} ${operation.path}` })),
+);
+
+describe("a wrong credential", () => {
+  it("is tried on every surface that needs one, with every row of the surface", () => {
+    const tried = new Set([...representatives].flatMap((operation) => operation?.surfaces ?? []));
+    const needed = Object.keys(ROWS).filter((surface) => surface !== "public");
+    expect([...tried].sort()).toEqual(needed.sort());
     expect(guarded.length).toBeGreaterThan(8);
   });
 
   it.each(matrix)("$title with $wrong.name: $wrong.status $wrong.code", async ({ operation, wrong }) => {
-    for (const body of operation.method === "get" ? [""] : BODIES) {
+    for (const body of bodiesFor(operation)) {
       const attempt = attemptOf(operation, body);
       const headers = await wrong.headers(attempt);
       const { method, path, rawBody } = attempt;
@@ -338,12 +339,10 @@ describe("every operation × every wrong credential", () => {
     const before = await dumpDatabase();
     for (const { operation, wrong } of matrix.filter((_, i) => i % 3 === 0)) {
       const attempt = attemptOf(operation);
-      const { method, path, rawBody } = attempt;
-      await world.call(method, path.split("?")[0] ?? "", {
-        key: null,
-        headers: await wrong.headers({ ...attempt, path: path.split("?")[0] ?? "" }),
-        ...(rawBody !== "" && { rawBody }),
-      });
+      const { method, rawBody } = attempt;
+      const [path = ""] = attempt.path.split("?");
+      const headers = await wrong.headers({ ...attempt, path });
+      await world.call(method, path, { key: null, headers, ...(rawBody !== "" && { rawBody }) });
     }
     expect(await dumpDatabase()).toEqual(before);
   });

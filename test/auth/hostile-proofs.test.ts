@@ -8,7 +8,9 @@ import { seller } from "../payments/support.ts";
 import { dumpDatabase, dumpObjects } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { FORGED_PROOFS, NO_TIMESTAMPS, type Proving, TIMESTAMPS } from "./forged-proofs.ts";
+import { stopRealTime } from "./support.ts";
 
+stopRealTime();
 let world: World;
 let agent: Agent;
 let callee: Agent;

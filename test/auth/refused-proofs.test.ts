@@ -6,6 +6,7 @@ import { ERRORS } from "../../src/core/errors.ts";
 import { type CertificateClaims, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { OFF_CURVE_JWK, OTHER_JWK, signAs } from "../protocol/fixtures.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
+import { stopRealTime } from "./support.ts";
 
 const log = vi.spyOn(console, "info").mockImplementation(() => undefined);
 const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -25,6 +26,8 @@ beforeAll(async () => {
   if (!checked.ok) throw new Error(checked.reason);
   claims = checked.claims;
 });
+
+stopRealTime();
 
 type Headers = Record<string, string>;
 type Attempt = { method?: string; path?: string; body?: unknown; headers: Headers };
@@ -186,7 +189,7 @@ describe("in the sandbox", () => {
     expect(body.message).toBe(ONE_SENTENCE);
     if (!row.certified) return expect(body.detail).toBeUndefined();
     expect(body.detail.reason).toBe(reason);
-    expect(Math.abs(Date.parse(body.detail.service_time) - Date.now())).toBeLessThan(60_000);
+    expect(body.detail.service_time).toBe(new Date().toISOString());
     const unspoken = ["timestamp_missing", "timestamp_malformed", "query_ambiguous"].includes(reason);
     if (unspoken) expect(body.detail.signed_text).toBeNull();
     else expect(body.detail.signed_text).toContain(attempt.headers["AEAP-Timestamp"]);

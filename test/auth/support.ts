@@ -1,4 +1,10 @@
 // Right and wrong credentials as headers.
+import { afterEach, beforeEach, vi } from "vitest";
+import type { Surface } from "../../src/call.ts";
+import type { Route } from "../../src/http/route.ts";
+import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
+import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
+import { jwkThumbprint } from "../../src/protocol/jwks.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, ISSUER, type Reply, type World } from "../support/world.ts";
 
@@ -47,6 +53,34 @@ export const without = async (headers: Promise<Headers>, name: string): Promise<
   return rest;
 };
 
+export async function claimsOf(of: World, { certificate }: Agent): Promise<CertificateClaims> {
+  const { verification } = await of.deps.ca();
+  const checked = await verifyCertificate(certificate, verification, { issuer: ISSUER, now: Date.now() });
+  if (!checked.ok) throw new Error(checked.reason);
+  return checked.claims;
+}
+
+/** The agent's certificate with other claims, by the CA itself. */
+export const reissueCertificate = async (of: World, agent: Agent, change: Partial<CertificateClaims>) =>
+  issueCertificate({ ...(await claimsOf(of, agent)), ...change }, (await of.deps.ca()).signing);
+
+/** The agent's claims under a key that is not the CA's: its own kid, or the CA's. */
+export async function forgeCertificate(of: World, agent: Agent, borrowKid: boolean): Promise<string> {
+  const { privateKey, publicKey } = await generateKeyPair();
+  const kid = borrowKid ? (await of.deps.ca()).signing.kid : await jwkThumbprint(await exportPublicJwk(publicKey));
+  return issueCertificate(await claimsOf(of, agent), { kid, privateKey });
+}
+
+/** Real time stands still during each test, so that a proof has its exact age also on a slow machine: proofs are judged in real time. */
+export function stopRealTime(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
+
 export const secondsAway = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
 
 /** Calls an operator's route and shortens the answer. */
@@ -57,3 +91,19 @@ export async function outcomeOf(of: World, headers: Headers): Promise<unknown> {
   const { status, body } = await callOperator(of, headers);
   return status === 200 ? 200 : [status, body.code];
 }
+
+/** What a 401 names of each surface. */
+const CHALLENGES: Readonly<Record<Surface, string | null>> = {
+  agent: 'AEAP-Certificate realm="agents"',
+  management: 'Service-Api-Key realm="platforms", Bearer realm="dashboard"',
+  session: 'Bearer realm="dashboard"',
+  verifier: 'Bearer realm="verifiers"',
+  operator: 'Bearer realm="operators"',
+  public: null,
+};
+/** A 401 names every way to authenticate on the route. */
+export const challengeOf = ({ surfaces }: Route): string =>
+  Object.entries(CHALLENGES)
+    .filter(([surface]) => (surfaces as readonly string[]).includes(surface))
+    .map(([, challenge]) => challenge)
+    .join(", ");
