@@ -13,15 +13,19 @@ type Turns = {
   readonly leaseSeconds: number;
 };
 
+/** Real time, and a wait in it. */
+type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promise<unknown> };
+const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
+
 /**
  * Runs at most `atOnce` of a key at a time. Others look again every moment, and are refused with 429 when their patience ends: a request
  * waits on its own timer, because it may not be woken by another request.
  */
-export function turnsOf({ atOnce, patienceSeconds, leaseSeconds }: Turns) {
+export function turnsOf({ atOnce, patienceSeconds, leaseSeconds }: Turns, { now, wait }: Timer = TIMER) {
   /** The turns that are taken, as the instants of their ends. */
   const taken = new Map<string, Set<{ readonly until: number }>>();
   const isFull = (turns: Set<{ readonly until: number }>): boolean => {
-    for (const turn of turns) if (turn.until <= Date.now()) turns.delete(turn);
+    for (const turn of turns) if (turn.until <= now()) turns.delete(turn);
     return turns.size >= atOnce;
   };
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
@@ -31,9 +35,9 @@ export function turnsOf({ atOnce, patienceSeconds, leaseSeconds }: Turns) {
       if (waited >= patienceSeconds * SECOND_MS) {
         throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
       }
-      await scheduler.wait(LOOK_MS);
+      await wait(LOOK_MS);
     }
-    const turn = { until: Date.now() + leaseSeconds * SECOND_MS };
+    const turn = { until: now() + leaseSeconds * SECOND_MS };
     turns.add(turn);
     try {
       return await work();

@@ -22,17 +22,52 @@ function workOf() {
   return { running, ends, work };
 }
 
+/** Time that only `advance` moves: those that wait go on when theirs has come, the longest due first. */
+function stoppedTime() {
+  let now = 0;
+  let waiting: { at: number; resolve: () => void }[] = [];
+  return {
+    timer: {
+      now: () => now,
+      wait: (ms: number) =>
+        new Promise<void>((resolve) => {
+          waiting.push({ at: now + ms, resolve });
+        }),
+    },
+    advance: async (seconds: number) => {
+      const end = now + seconds * 1_000;
+      for (;;) {
+        await settled();
+        const at = Math.min(end, ...waiting.map((one) => one.at));
+        const due = waiting.filter((one) => one.at <= at);
+        now = at;
+        if (due.length === 0) return;
+        waiting = waiting.filter((one) => one.at > at);
+        for (const { resolve } of due) resolve();
+      }
+    },
+  };
+}
+
+/** Everything that waits for nothing has run: nothing here leaves the queue of microtasks. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+const codeOf = (thrown: unknown) => thrown instanceof ServiceError && thrown.code;
+
 describe("turns", () => {
   it("let so many run at a time, and the next when one has ended, also when it failed", async () => {
     const { running, ends, work } = workOf();
-    const inTurn = turnsOf({ ...TURNS, atOnce: 2 });
+    const { timer, advance } = stoppedTime();
+    const inTurn = turnsOf({ ...TURNS, atOnce: 2 }, timer);
     const failing = inTurn("one", async () => {
       await work();
       throw new Error("it failed");
     }).catch(({ message }: Error) => message);
     const others = Array.from({ length: 4 }, () => inTurn("one", work));
     for (let ended = 0; ended < 5; ended++) {
-      await expect.poll(() => ends.length).toBeGreaterThan(ended);
+      await advance(0.1);
+      expect(ends.length).toBe(Math.min(5, ended + 2));
       ends[ended]?.();
     }
     expect(await failing).toBe("it failed");
@@ -42,32 +77,52 @@ describe("turns", () => {
 
   it("refuse whoever has waited to the end of their patience, and what was refused does not run", async () => {
     const { running, ends, work } = workOf();
-    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 0.1 });
+    const { timer, advance } = stoppedTime();
+    const inTurn = turnsOf(TURNS, timer);
     const first = inTurn("one", work);
-    const refusal = await inTurn("one", work).catch((thrown: unknown) => thrown);
+    let refusal: unknown;
+    const second = inTurn("one", work).catch((thrown: unknown) => {
+      refusal = thrown;
+    });
+    await advance(TURNS.patienceSeconds - 0.001);
+    expect(refusal).toBeUndefined();
+    await advance(0.001);
     expect(refusal).toBeInstanceOf(ServiceError);
     expect(refusal).toMatchObject({ status: 429, code: "rate_limited", extra: { headers: { "Retry-After": "2" } } });
     ends[0]?.();
-    await first;
+    await Promise.all([first, second]);
     expect(running.most).toBe(1);
-    await Promise.all([inTurn("one", async () => "free"), scheduler.wait(0)]);
+    expect(await inTurn("one", async () => "free")).toBe("free");
   });
 
   it("are counted for each key apart", async () => {
     const { running, ends, work } = workOf();
-    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 0 });
+    const { timer } = stoppedTime();
+    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 0 }, timer);
     const both = [inTurn("one", work), inTurn("other", work)];
-    await expect.poll(() => ends.length).toBe(2);
-    expect((await inTurn("one", work).catch((thrown: unknown) => thrown)) instanceof ServiceError).toBe(true);
+    await settled();
+    expect(ends.length).toBe(2);
+    expect(codeOf(await inTurn("one", work).catch((thrown: unknown) => thrown))).toBe("rate_limited");
     for (const end of ends) end();
     await Promise.all(both);
     expect(running.most).toBe(2);
   });
 
   it("that are never given back count no more when their lease is over", async () => {
-    const inTurn = turnsOf({ ...TURNS, leaseSeconds: 0.1 });
-    const lost = inTurn("one", () => new Promise<never>(() => undefined));
-    expect(await inTurn("one", async () => "next")).toBe("next");
-    expect(await Promise.race([lost, scheduler.wait(0).then(() => "still there")])).toBe("still there");
+    const { timer, advance } = stoppedTime();
+    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60 }, timer);
+    let ended = false;
+    void inTurn("one", () => new Promise<never>(() => undefined)).finally(() => {
+      ended = true;
+    });
+    const began: string[] = [];
+    const next = inTurn("one", async () => {
+      began.push("next");
+    });
+    await advance(TURNS.leaseSeconds - 0.001);
+    expect(began).toEqual([]);
+    await advance(0.001);
+    await next;
+    expect([began, ended]).toEqual([["next"], false]);
   });
 });
