@@ -1,10 +1,12 @@
-// Reads do not grow with the stored history: the same calls over a thousand and over twenty thousand rows.
+// Reads do not grow with the stored history: the same calls over a thousand and over several thousand rows, twenty in `npm run test:long`.
 import { beforeAll, describe, expect, it } from "vitest";
+import { stopped } from "../support/clock.ts";
 import { checkPlans, traffic } from "../support/plans.ts";
+import { isWhole } from "../support/scale.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
 const SMALL = 1_000;
-const LARGE = 20_000;
+const LARGE = isWhole() ? 20_000 : 4_000;
 let small: World;
 let large: World;
 const principalOf = new Map<World, string>();
@@ -52,7 +54,8 @@ async function fill(world: World, rows: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  [small, large] = [await createWorld(), await createWorld()];
+  // The clock stands still, so that no call writes the use of its key.
+  [small, large] = [stopped(await createWorld()), stopped(await createWorld())];
   await fill(small, SMALL);
   await fill(large, LARGE);
 });
@@ -117,7 +120,7 @@ async function cost(world: World, [, path, list]: Call): Promise<{ rows: number;
 }
 
 describe("the rows read", () => {
-  it.each(CALLS)("by %s are as many among 20,000 as among 1,000", async (...call) => {
+  it.each(CALLS)("by %s are as many among many as among 1,000", async (...call) => {
     const [few, many] = [await cost(small, call), await cost(large, call)];
     expect(few.shown === 0).toBe(/(there are|that has) none$/.test(call[0]));
     expect(many).toEqual(few);
@@ -126,7 +129,7 @@ describe("the rows read", () => {
     if (call[0].includes("principals")) expect(many.rows).toBeLessThanOrEqual(2 * many.shown + 6);
   });
 
-  it("by a registration and an activation are as many among 20,000 as among 1,000", async () => {
+  it("by a registration and an activation are as many among many as among 1,000", async () => {
     const rows = async (world: World) => {
       world.meter.reset();
       const { did } = await world.consumer();

@@ -1,7 +1,7 @@
 // Migrations on a real D1: a database of an earlier version keeps its content and ends with the columns and indexes of
 // the tables.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { devNull, tmpdir } from "node:os";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
@@ -32,13 +32,13 @@ async function apply(file: string): Promise<void> {
   await db().batch(statements.map((statement) => db().prepare(statement)));
 }
 
+/** A Worker that has the database alone: wrangler warns of Durable Objects that nothing runs here. */
+const CONFIG = { name: "migrations", d1_databases: [{ binding: "DB", database_id: crypto.randomUUID() }] };
+
 beforeAll(async () => {
-  proxy = await getPlatformProxy<{ DB: D1Database }>({
-    configPath: join(root, "wrangler.toml"),
-    persist: { path: state },
-    envFiles: [devNull],
-    remoteBindings: false,
-  });
+  const configPath = join(state, "wrangler.json");
+  writeFileSync(configPath, JSON.stringify({ ...CONFIG, compatibility_date: "2026-11-01" }));
+  proxy = await getPlatformProxy<{ DB: D1Database }>({ configPath, persist: { path: state }, remoteBindings: false });
 }, 60_000);
 afterAll(async () => {
   await proxy?.dispose();

@@ -1,0 +1,117 @@
+// A commit is one batch: all of it or nothing. What it was decided on is guarded, and a refusal by a guard or a unique key is a conflict.
+import { eq, sql } from "drizzle-orm";
+import { beforeEach, describe, expect, it } from "vitest";
+import { Conflict } from "../../src/core/retry.ts";
+import { commit, guard, mustChange, present, readAll, readBatch, readOne, written } from "../../src/db/batch.ts";
+import { countEnded, endedKeys, isEnded } from "../../src/db/ended.ts";
+import { activityHeads, idempotencyOutcomes } from "../../src/db/tables/journal.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+let world: World;
+let db: World["deps"]["db"];
+beforeEach(async () => {
+  world = await createWorld();
+  ({ db } = world.deps);
+  await db.delete(idempotencyOutcomes);
+});
+
+const row = (requestKey: string, expiresAt = 1) => ({
+  ...{ platformId: world.platformId, requestKey, expiresAt },
+  ...{ bodyHash: "", status: 200, body: "", sealed: false },
+});
+const insert = (requestKey: string, expiresAt?: number) =>
+  db.insert(idempotencyOutcomes).values(row(requestKey, expiresAt));
+const update = (requestKey: string) =>
+  db.update(idempotencyOutcomes).set({ status: 299 }).where(eq(idempotencyOutcomes.requestKey, requestKey));
+const stored = async () =>
+  (await db.select().from(idempotencyOutcomes)).map(({ requestKey, status }) => `${requestKey} ${status}`).sort();
+
+describe("a commit", () => {
+  it("writes all of its statements, and none when one of them is refused", async () => {
+    await commit(db, [insert("a"), insert("b")]);
+    await expect(commit(db, [update("a"), insert("c"), insert("b")])).rejects.toBeInstanceOf(Conflict);
+    expect(await stored()).toEqual(["a 200", "b 200"]);
+  });
+
+  it("of nothing asks the database nothing", async () => {
+    world.meter.reset();
+    await commit(db, []);
+    expect(world.meter.reading.trips).toBe(0);
+  });
+
+  it("is a conflict where a statement that must change a row changes none", async () => {
+    await commit(db, [insert("a")]);
+    await commit(db, mustChange(db, update("a")));
+    await expect(commit(db, [insert("b"), ...mustChange(db, update("none"))])).rejects.toBeInstanceOf(Conflict);
+    expect(await stored()).toEqual(["a 299"]);
+  });
+
+  it("is a conflict where a guard's condition does not hold at its place in the batch", async () => {
+    const isStored = sql`exists (select 1 from idempotency_outcomes where request_key = 'a')`;
+    await expect(commit(db, [guard(db, isStored), insert("a")])).rejects.toBeInstanceOf(Conflict);
+    await commit(db, [insert("a"), guard(db, isStored)]);
+    expect(await stored()).toEqual(["a 200"]);
+  });
+
+  it("that fails for another reason is no conflict", async () => {
+    const broken = db.select({ one: sql`nonsense()` }).from(sql`(select 1)`);
+    const failure = await commit(db, [insert("a"), broken]).catch((thrown: unknown) => thrown);
+    expect([failure instanceof Error, failure instanceof Conflict]).toEqual([true, false]);
+    expect(await stored()).toEqual([]);
+  });
+});
+
+describe("a batch of reads", () => {
+  it("is one trip, and gives each read what it asked for", async () => {
+    await commit(db, [insert("a"), insert("b")]);
+    const all = db.select({ key: idempotencyOutcomes.requestKey }).from(idempotencyOutcomes);
+    const none = db.select({ seq: activityHeads.seq }).from(activityHeads).where(eq(activityHeads.platformId, "none"));
+    world.meter.reset();
+    const found = await readBatch(db, {
+      all: readAll(all),
+      one: readOne(all),
+      none: readOne(none),
+      done: written(update("a")),
+    });
+    expect(found).toEqual({ all: [{ key: "a" }, { key: "b" }], one: { key: "a" }, none: null, done: null });
+    expect(world.meter.reading.trips).toBe(1);
+    expect(await stored()).toEqual(["a 299", "b 200"]);
+    expect(await readBatch(db, {})).toEqual({});
+  });
+
+  it("leaves out the reads that a call does not need", () => {
+    const one = readOne(db.select({ seq: activityHeads.seq }).from(activityHeads));
+    expect(present({ one, other: null })).toEqual({ one });
+  });
+});
+
+describe("rows that have ended", () => {
+  const ending = {
+    ...{ table: idempotencyOutcomes, key: idempotencyOutcomes.requestKey, end: idempotencyOutcomes.expiresAt },
+  };
+  const count = async (by: number, most: number) =>
+    (await readBatch(db, { count: countEnded(db, ending, by, most) })).count;
+  beforeEach(() => commit(db, [insert("third", 9), insert("first", 5), insert("second", 7)]));
+
+  it("are counted up to a bound with the first end, at the instant at which they end", async () => {
+    expect(await count(4, 10)).toEqual({ count: 0, oldest: null });
+    expect(await count(5, 10)).toEqual({ count: 1, oldest: 5 });
+    expect(await count(9, 2)).toEqual({ count: 2, oldest: 5 });
+  });
+
+  it("are named in slices, the first ended first", async () => {
+    const named = async (by: number, slice: number) =>
+      (
+        await db
+          .select()
+          .from(idempotencyOutcomes)
+          .where(sql`request_key in ${endedKeys(ending, by, slice)}`)
+      ).map(({ requestKey }) => requestKey);
+    expect([await named(6, 10), await named(9, 2)].map((keys) => keys.sort())).toEqual([
+      ["first"],
+      ["first", "second"],
+    ]);
+    await commit(db, [db.delete(idempotencyOutcomes).where(isEnded(ending, 7, 10))]);
+    expect(await stored()).toEqual(["third 200"]);
+  });
+});
