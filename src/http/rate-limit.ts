@@ -49,6 +49,7 @@ async function charge(
 
 function count({ env, clock, config }: Deps, key: string, policy: string, quota: number): RateState {
   const { windowSeconds } = config.rate;
+  // Real time: the offset of a sandbox's clock is not part of it (ACC-9).
   const now = clock.now();
   const span = windowSeconds * SECOND_MS;
   const start = now - (now % span);

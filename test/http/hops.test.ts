@@ -4,7 +4,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { lockAgent } from "../../src/objects/agent-lock.ts";
 import { asClient, asConsumer, asProvider, confirm, facilitated, PATH, paid } from "../facilitation/support.ts";
+import { interceptDatabases, type Step } from "../support/bindings.ts";
 import { type FarWorld, farFrom } from "../support/hops.ts";
+import { withVars } from "../support/variants.ts";
 import {
   type Agent,
   agentBody,
@@ -30,7 +32,6 @@ beforeAll(async () => {
 
 const keyed = () => ({ "Idempotency-Key": crypto.randomUUID() });
 const path = () => `/v1/agents/${provider.did}`;
-const window = () => ({ dispute_window_days: 1 + Math.floor(Math.random() * 365) });
 
 describe("a far caller waits for", () => {
   it("one hop: a read", async () => {
@@ -69,7 +70,7 @@ describe("a far caller waits for", () => {
       far.world.call(method, `/v1/agents/${did}/${part}`, body && { body });
     const hops: number[] = [];
     for (const [method, part, body] of [
-      ["PATCH", "scope", window()],
+      ["PATCH", "scope", { dispute_window_days: 3 }],
       ["POST", "certificate"],
       ["PATCH", "status", { status: "SUSPENDED" }],
     ] as const) {
@@ -118,14 +119,22 @@ describe("a call that finds its agent's lock held", () => {
     const { did } = await near.consumer();
     const held = await lockAgent(env, did);
     near.meter.reset();
-    // The holder suspends the agent after the call has read it as ACTIVE, which nobody returns to ACTIVE.
-    const returning = near.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
-    while (near.meter.reading.trips === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    await env.DB.prepare("update agents set status = 'SUSPENDED', suspended_from = 'ACTIVE' where did = ?")
-      .bind(did)
-      .run();
-    held?.[Symbol.dispose]();
-    expect(expectStatus(await returning, 200).status).toBe("ACTIVE");
+    // After the call has read the agent as ACTIVE, the holder suspends it and gives the lock back.
+    const suspend = env.DB.prepare(
+      "update agents set status = 'SUSPENDED', suspended_from = 'ACTIVE' where did = ?",
+    ).bind(did);
+    let batches = 0;
+    const step: Step = async (name, go) => {
+      const result = await go();
+      if (name === "DB.batch" && ++batches === 1) {
+        await suspend.run();
+        held?.[Symbol.dispose]();
+      }
+      return result;
+    };
+    const slow = withVars(near, interceptDatabases({ ...env, DB: near.meter.d1 }, step));
+    const reply = await slow.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
+    expect(expectStatus(reply, 200).status).toBe("ACTIVE");
     expect(near.meter.reading.trips).toBe(3);
   });
 

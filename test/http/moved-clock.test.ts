@@ -11,7 +11,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { route } from "../../src/http/route.ts";
 import { type Headers, prove, secondsAway } from "../auth/support.ts";
 import { buyer, orderOf, seller } from "../payments/support.ts";
-import { attested, moveClock } from "../support/clock.ts";
+import { attested, moveClock, stopped } from "../support/clock.ts";
 import { send, withConfig, withRoute } from "../support/variants.ts";
 import {
   type Agent,
@@ -284,7 +284,7 @@ describe("a moved clock does not move", () => {
 
   it("a quota, which a call that is read twice uses once", async () => {
     const windowSeconds = DAY_MS / SECOND_MS;
-    const world = await createWorld();
+    const world = stopped(await createWorld());
     const small = withConfig(world, { rate: { credentialQuota: 3, addressQuota: 3, windowSeconds } });
     const left: number[] = [];
     for (let days = 0; days < 4; days++) {
