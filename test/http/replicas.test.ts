@@ -7,6 +7,7 @@ import type { Route } from "../../src/http/route.ts";
 import { READING_POSTS } from "../../src/journal/consequences/table.ts";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { PLAYS } from "../journal/plays/all.ts";
+import { isWhole } from "../support/scale.ts";
 import { withEmptyCache, withVars } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type World } from "../support/world.ts";
 
@@ -127,7 +128,13 @@ describe("an operation that writes goes to the primary with both of its trips:",
       (effects === true || method !== "get") && operationId !== "verifyProof" && !READING_POSTS.includes(operationId),
   );
 
-  it.each(writing.map(({ operationId }) => operationId))("%s", async (operationId) => {
+  // Which copy a call reads is seen on every route above: here goes one of each kind, to its end.
+  const kinds = Map.groupBy(writing, ({ surfaces, method, idempotency, lock }) =>
+    [surfaces, method, idempotency, lock !== undefined].join(" "),
+  );
+  const played = isWhole() ? writing : [...kinds.values()].flatMap(([first]) => first ?? []);
+
+  it.each(played.map(({ operationId }) => operationId))("%s", async (operationId) => {
     const [play] = Object.values(PLAYS[operationId] ?? {});
     if (!play) throw new Error(`nobody plays ${operationId}`);
     const other = withVars(await createWorld(), { DB: observe(env.DB), READ_REPLICAS: "on" });

@@ -8,8 +8,10 @@ import type { Route } from "../../src/http/route.ts";
 import { must, operator } from "../journal/plays/stage.ts";
 import { account } from "../support/chain.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
+import { readDatabase } from "../support/readings.ts";
+import { isWhole } from "../support/scale.ts";
 import { deliverEvents, takeSnapshot } from "../support/snapshot.ts";
-import { agentBody, type CallOptions, createWorld, env, type Reply, type World } from "../support/world.ts";
+import { type Agent, agentBody, type CallOptions, createWorld, type Reply, type World } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier } from "../verifiers/support.ts";
 import {
   newConsumer,
@@ -35,37 +37,14 @@ export const otherThan = (environment: Environment): Environment =>
 
 // ---- Two platforms ---------------------------------------------------------------------------------------------------------
 
-/** The platforms of this file, and the messages that they have sent to queues. */
+/** The platforms of this file. */
 const opened: World[] = [];
-const sent: unknown[] = [];
 
-/** What disputes want of the chain and a replay of its job, which nobody does here: it would be written beside the calls that are watched. */
-const HELD: readonly unknown[] = ["set_reserve", "pay_award", "replay_events"];
-function isHeld(body: unknown): boolean {
-  const { kind, job } = body as { kind?: unknown; job?: unknown };
-  return HELD.includes(kind) || HELD.includes(job);
-}
-/** Nobody delivers, for the same reason. */
+/** Nobody delivers: it would be written beside the calls that are watched. */
 const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
 
-/** The queue's binding, watched. */
-const watched = (queue: Queue): never =>
-  ({
-    send: async (body: unknown, options?: QueueSendOptions) => {
-      const settings = noted(body, options);
-      if (!isHeld(body)) await queue.send(body, settings);
-    },
-    sendBatch: (batch: Iterable<MessageSendRequest>, options?: QueueSendBatchOptions) =>
-      queue.sendBatch(batch, noted(batch, options)),
-  }) as never;
-function noted<T>(body: unknown, options: T): T {
-  sent.push(body);
-  return options;
-}
-
 export async function openPlatform(): Promise<Platform> {
-  const queues = { CHAIN_QUEUE: watched(env.CHAIN_QUEUE), JOB_QUEUE: watched(env.JOB_QUEUE) };
-  const world = await createWorld({ ...queues, OUTBOX_QUEUE: watched(env.OUTBOX_QUEUE), WEBHOOKS });
+  const world = await createWorld({ WEBHOOKS });
   opened.push(world);
   const verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
   const side = async (environment: Environment, key: string, network: string): Promise<Side> => ({
@@ -100,6 +79,14 @@ export const bySession = ({ world, environment, session }: Side, whose: string):
       key: null,
       headers: { ...headers, Authorization: `Bearer ${session}`, "Service-Environment": environment },
     }),
+});
+export const byAgent = (world: World, agent: Agent, name: string): Caller => ({
+  name,
+  ask: async (method, path, { body, rawBody }) => {
+    const raw = rawBody ?? (body === undefined ? "" : JSON.stringify(body));
+    const headers = await world.prove(agent, method, path, String(raw));
+    return world.call(method, path, { key: null, headers, ...(raw !== "" && { rawBody: raw }) });
+  },
 });
 export const byOperator = ({ world }: Side): Caller => ({
   name: "an operator",
@@ -331,15 +318,31 @@ export function told({ status, headers, text }: Reply): string {
   return JSON.stringify([status, shown, text.replace(/"request_id":"req_\w+"/, "")]);
 }
 
-/** Every row of the database, and how many messages and mails were sent. */
-async function stateNow(): Promise<string> {
-  const tables = [...(await takeSnapshot())].map(([name, rows]) => [name, [...rows]]);
-  return JSON.stringify([sent.length, opened.map(({ mails }) => mails.length), tables]);
-}
+/** How many messages and mails were sent. */
+const sentSoFar = (): string => opened.map(({ sent, mails }) => `${sent.length} ${mails.length}`).join();
+const rowsNow = async (): Promise<string> =>
+  JSON.stringify([...(await takeSnapshot())].map(([name, rows]) => [name, [...rows]]));
 
-/** Returns the check that nothing was written or sent since. Everything that waits is delivered first. */
+/** Returns the check that no row was written and nothing sent since. Everything that waits is delivered first. */
 export async function watchRows(side: Side): Promise<() => Promise<boolean>> {
   await deliverEvents(side.world);
-  const before = await stateNow();
-  return async () => (await stateNow()) === before;
+  const [sent, reading] = [sentSoFar(), await readDatabase()];
+  const before = await rowsNow();
+  // The same reading again: SQLite counts no change since.
+  return async () => sentSoFar() === sent && ((await readDatabase()) === reading || (await rowsNow()) === before);
 }
+
+// ---- How much of a walk a run takes ----------------------------------------------------------------------------------------
+
+/**
+ * The part of a walk that `npm test` takes: all of it for the first of each kind, of every other the least that tells a foreign object from
+ * none. `npm run test:long` takes all of it for each.
+ */
+export function portions<T>(all: readonly T[], kindOf: (one: T) => string): { whole: (one: T) => boolean } {
+  const first = new Set([...Map.groupBy(all, kindOf).values()].map(([one]) => one));
+  return { whole: (one) => isWhole() || first.has(one) };
+}
+
+/** Each in turn in one environment, and what is walked as a whole in both. */
+export const placesOf = <T>(all: readonly T[], whole: (one: T) => boolean, environment: Environment): T[] =>
+  all.filter((one, at) => whole(one) || ENVIRONMENTS[at % ENVIRONMENTS.length] === environment);
