@@ -1,7 +1,7 @@
 // Places of certificates in status lists (IDN-13, IDN-14): free ones are drawn at random, a new list begins before the newest is full, and a
 // list costs its exceptions alone.
 import { and, desc, eq, sql } from "drizzle-orm";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { STATUS_LIST_SIZE } from "../../src/core/limits.ts";
 import { certificates, statusLists } from "../../src/db/tables/agents.ts";
 import { PLACES_SAMPLED } from "../../src/identity/certificate-store.ts";
@@ -12,7 +12,26 @@ import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
 
+/** Places are drawn from 32-bit numbers: here they are those of a generator with a seed (mulberry32). */
+function drawSeeded(): void {
+  let state = 20_270_301;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+  const real = crypto.getRandomValues.bind(crypto);
+  vi.spyOn(crypto, "getRandomValues").mockImplementation((array) =>
+    array instanceof Uint32Array ? array.map(next) : real(array),
+  );
+}
+
 let world: World;
+beforeAll(() => {
+  drawSeeded();
+  return () => vi.restoreAllMocks();
+});
 beforeEach(async () => {
   world = await createWorld();
 });

@@ -25,11 +25,13 @@ describe("a DID URL", () => {
     expect(parseDidUrl(text)).toEqual(expected);
   });
 
-  it("is told from other text in a time that grows with its length alone", () => {
-    const started = performance.now();
-    for (const text of [`did:a:${"%41:".repeat(1000)}\u0000`, `did:a:b${"/a".repeat(2000)} `]) parseDidUrl(text);
-    expect(performance.now() - started).toBeLessThan(500);
-  });
+  // An expression that tries every way to split such a text would not come to an end.
+  it.each([`did:a:${"%41:".repeat(1000)}\u0000`, `did:a:b${"/a".repeat(2000)} `])(
+    "is told from a long text that differs in its last character",
+    (text) => {
+      expect(parseDidUrl(text)).toBeUndefined();
+    },
+  );
 });
 
 describe("a did:web", () => {
