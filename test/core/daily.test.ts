@@ -1,0 +1,52 @@
+// Limits of actions that cost gas, in any 24 hours of real time (MKT-24, MKT-29).
+import { describe, expect, it } from "vitest";
+import { inLastDay, withFurther } from "../../src/core/daily.ts";
+import { FIRST, isBehind } from "../../src/core/due.ts";
+import type { ServiceError } from "../../src/core/errors.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
+
+const NOW = 10 * DAY_MS;
+const BOUND = { most: 3, message: "Too many." };
+
+const refusalOf = (asks: readonly number[], further = 1): unknown => {
+  try {
+    withFurther(asks, further, NOW, BOUND);
+    return null;
+  } catch (thrown) {
+    const { code, extra } = thrown as ServiceError;
+    return [code, extra.message, extra.headers?.["Retry-After"]];
+  }
+};
+
+describe("what was asked for in the last day", () => {
+  it("counts for 24 hours, to the millisecond", () => {
+    expect(inLastDay([NOW - DAY_MS, NOW - DAY_MS + 1, NOW], NOW)).toEqual([NOW - DAY_MS + 1, NOW]);
+    expect(inLastDay(null, NOW)).toEqual([]);
+  });
+
+  it("is kept with what is asked for now, up to the bound", () => {
+    expect(withFurther([NOW - DAY_MS, NOW - 5], 2, NOW, BOUND)).toEqual([NOW - 5, NOW, NOW]);
+    expect(withFurther(null, 3, NOW, BOUND)).toEqual([NOW, NOW, NOW]);
+  });
+
+  it("is refused beyond the bound, until so many have left the day, in whole seconds rounded up", () => {
+    const asks = [NOW - DAY_MS + 1_001, NOW - DAY_MS + 5_000, NOW - 1];
+    expect(refusalOf(asks)).toEqual(["rate_limited", "Too many.", "2"]);
+    expect(refusalOf(asks, 2)).toEqual(["rate_limited", "Too many.", "5"]);
+    // More than the bound allows at any time.
+    expect(refusalOf([], 4)).toEqual(["rate_limited", "Too many.", "86400"]);
+  });
+});
+
+describe("a due row", () => {
+  it("is behind a position by its instant, then by its id", () => {
+    const rows = [
+      { at: 1, id: "b" },
+      { at: 2, id: "a" },
+      { at: 2, id: "b" },
+    ];
+    expect(rows.filter(isBehind({ at: 2, id: "a" }))).toEqual([{ at: 2, id: "b" }]);
+    expect(rows.filter(isBehind({ at: 1, id: "a" }))).toEqual(rows);
+    expect([rows.filter(isBehind(null)), rows.filter(isBehind(FIRST))]).toEqual([rows, rows]);
+  });
+});
