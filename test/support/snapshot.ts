@@ -1,7 +1,7 @@
 // Every row of every table before and after an act, and the differences.
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
-import { readDatabase } from "./readings.ts";
+import { readDatabase, type Table } from "./readings.ts";
 import type { Json, Reply, World } from "./world.ts";
 
 /** A stored row before and after the act; null where there is none. */
@@ -13,9 +13,18 @@ export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 /** When a key and a session were last used: written after the answer of any call, and no consequence of it. */
 const USES: Readonly<Record<string, string>> = { management_keys: "last_used_at", sessions: "used_at" };
 
+/** One for each reading of the database: two snapshots between which nothing was written are the same object. */
+const snapshots = new WeakMap<readonly Table[], Snapshot>();
+
 export async function takeSnapshot(): Promise<Snapshot> {
   const tables = await readDatabase();
-  return new Map(
+  const snapshot = snapshots.get(tables) ?? snapshotOf(tables);
+  snapshots.set(tables, snapshot);
+  return snapshot;
+}
+
+const snapshotOf = (tables: readonly Table[]): Snapshot =>
+  new Map(
     tables.map(({ name, key, rows }) => {
       const keyed = rows.map(
         (row) => [key.map((column) => row[column]).join(" "), withoutUse(name, settledPart(name, row))] as const,
@@ -23,19 +32,19 @@ export async function takeSnapshot(): Promise<Snapshot> {
       return [name, new Map(keyed)];
     }),
   );
-}
 
 function withoutUse(table: string, row: Json): Json {
   const { [USES[table] ?? ""]: _used, ...rest } = row;
   return rest;
 }
 
-/** Compares all tables before and after the act. All events are delivered first, so that the outbox queue writes nothing meanwhile. */
+/** Compares all tables before and after the act. All events are delivered first, so that an act which delivers them writes no more than its own. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
   await deliverEvents(world);
   const before = await takeSnapshot();
   await act();
   const after = await takeSnapshot();
+  if (after === before) return new Map();
   const tables = [...after].map(([name, rows]) => [name, changesOf(before.get(name) ?? new Map(), rows)] as const);
   return new Map(tables.filter(([, changes]) => changes.length > 0));
 }
@@ -52,9 +61,7 @@ export async function tablesChangedBy(
   return { reply, tables: [...difference.keys()].filter((name) => !FOLLOWING.has(name)) };
 }
 
-// The queue may deliver at the same time: the second run finds the rest.
-export const deliverEvents = ({ deps }: World): Promise<unknown> =>
-  handOnEvents(deps, []).catch(() => handOnEvents(deps, []));
+export const deliverEvents = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []);
 
 function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
