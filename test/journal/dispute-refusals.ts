@@ -1,6 +1,5 @@
 // A refused call of each operation on disputes, for test/journal/refusals.test.ts.
 import { facilitated, type Pair } from "../facilitation/support.ts";
-import { withHeldQueue } from "../support/variants.ts";
 import type { World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
 import { must, operator } from "./plays/stage.ts";
@@ -8,9 +7,7 @@ import { must, operator } from "./plays/stage.ts";
 /** `disputeId`: an open one about `disputedId`, a transaction; `endedId`: one that has ended. */
 type At = { readonly world: World; readonly disputeId: string; readonly disputedId: string; readonly endedId: string };
 
-/** Nothing is worked beside: what is sent to the chain's queue would be written later. */
-export async function disputesOf(of: World, pair: Pair): Promise<Omit<At, "world">> {
-  const world = withHeldQueue(of);
+export async function disputesOf(world: World, pair: Pair): Promise<Omit<At, "world">> {
   const settle = async (): Promise<string> => (await facilitated(world, pair)).fac.transaction_id;
   const file = async (transaction_id: string): Promise<string> => {
     const body = { transaction_id, reason: "other", disputed_amount: "0.10" };

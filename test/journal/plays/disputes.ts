@@ -9,7 +9,6 @@ import { confirm, facilitated } from "../../facilitation/support.ts";
 import { livePair, refundOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
-import { withHeldQueue } from "../../support/variants.ts";
 import type { Json, World } from "../../support/world.ts";
 import { pairOf, partiesOf } from "./purchases.ts";
 import { DAY, follow, must, NETWORK, operator, type Play, type Plays, type Stage, store } from "./stage.ts";
@@ -31,7 +30,7 @@ async function purchase(stage: Stage): Promise<Case> {
   const bought = await facilitated(stage.world, await pairOf(stage), AMOUNT);
   // Whoever acts has the entry of its log: the consumer's platform, unless the case says otherwise.
   const parties = { ...partiesOf(bought), account: [stage.other.platformId] };
-  return { world: withHeldQueue(stage.world), buyersKey: stage.other.key, bought, parties };
+  return { world: stage.world, buyersKey: stage.other.key, bought, parties };
 }
 /** One clock serves both platforms. */
 const file = ({ world, buyersKey: key, bought }: Case) => {
@@ -134,10 +133,9 @@ const filing =
   };
 /** One of production, by its agents. */
 const overdueLive: Play = async ({ world, other }) => {
-  const held = withHeldQueue(world);
-  const one = await disputed(held, { pair: await livePair(world, other) });
-  await arbitrated(held, one);
-  const of = { ...one, world: held };
+  const one = await disputed(world, { pair: await livePair(world, other) });
+  await arbitrated(world, one);
+  const of = { ...one, world };
   await due(of);
   return async () => {
     await runDays(of);
@@ -152,7 +150,7 @@ const handing =
     const outcome = { wanted: {}, status: "waiting", reason: null, txHash: null, nextCheckAt: 1 } as const;
     await store(world, (db) => putOperation(db, { network: NETWORK, kind, subject }, outcome, 1));
     return async () => {
-      await world.run(job, withHeldQueue(world).deps);
+      await world.run(job);
       return {};
     };
   };

@@ -13,7 +13,6 @@ import { confirm, facilitated, type Pair, paid } from "../../facilitation/suppor
 import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import { account, payOnChain, rpc } from "../../support/chain.ts";
-import { withHeldQueue } from "../../support/variants.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import {
@@ -162,10 +161,8 @@ const confirmed = (world: World, { consumer, task }: Bought) =>
   must(200, confirm(world, consumer, task, { outcome: "confirmed" }));
 
 const conceded = async (world: World, bought: Bought) => {
-  // What the vault keeps back is no matter of this one.
-  const held = withHeldQueue(world);
-  const { dispute_id: id } = await must(201, file(held, bought));
-  await must(200, act(held, bought.provider, id, "concede"));
+  const { dispute_id: id } = await must(201, file(world, bought));
+  await must(200, act(world, bought.provider, id, "concede"));
 };
 
 /** For a settlement that was facilitated and booked. */

@@ -14,7 +14,7 @@ import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts"
 import { watchRegistrations } from "../../../src/markets/watch.ts";
 import { refusedWallet } from "../../markets/support.ts";
 import { account } from "../../support/chain.ts";
-import { withConfig, withHeldQueue, withSilentChain } from "../../support/variants.ts";
+import { withConfig, withSilentChain } from "../../support/variants.ts";
 import type { Json, World } from "../../support/world.ts";
 import { MINUTE, marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
 
@@ -94,7 +94,7 @@ async function askWhileProductionMoves(world: World, did: string): Promise<void>
         .where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, "production"))),
     ),
   );
-  await ask(WALLET, withHeldQueue)(world, did);
+  await ask(WALLET)(world, did);
 }
 
 const remove = (key: (world: World) => string) => (world: World, did: string) =>
@@ -138,7 +138,7 @@ async function stillWaiting(world: World): Promise<string> {
   await provisionMarkets(withSilentChain(world).deps, keyOf(did), Date.now());
   return did;
 }
-const watch = (world: World, did: string) => watchRegistrations.record(withHeldQueue(world).deps, `${NETWORK} ${did}`);
+const watch = (world: World, did: string) => watchRegistrations.record(world.deps, `${NETWORK} ${did}`);
 
 /** A provider whose escrow is full, in the vault of an earlier edition. */
 const EARLIER = "0x00000000000000000000000000000000000000ed";
@@ -154,8 +154,7 @@ async function inEarlierVault(world: World): Promise<string> {
   ]);
   return did;
 }
-const moveEdition = (world: World, did: string) =>
-  moveEditions.record(withHeldQueue(world).deps, `${NETWORK} ${did} sandbox`);
+const moveEdition = (world: World, did: string) => moveEditions.record(world.deps, `${NETWORK} ${did} sandbox`);
 
 async function stalled(world: World): Promise<void> {
   const did = await unanswered(world);
@@ -229,19 +228,13 @@ export const MARKET_PLAYS: Plays = {
     "the threshold is gone": ofAgent(saidOtherwise({ wallet: WALLET, threshold: "14000000" }), watch),
   },
   follow_chains: {
-    "handed to the queue: follow_chain": ofNobody(nothing, (world) =>
-      world.run(followChains, withHeldQueue(world).deps),
-    ),
+    "handed to the queue: follow_chain": ofNobody(nothing, (world) => world.run(followChains)),
   },
   follow_thresholds: {
-    "handed to the queue: follow_threshold": ofNobody(behind, (world) =>
-      world.run(followThresholds, withHeldQueue(world).deps),
-    ),
+    "handed to the queue: follow_threshold": ofNobody(behind, (world) => world.run(followThresholds)),
   },
   resume_market_provisioning: {
-    "handed to the queue: provision_market": ofNobody(stalled, (world) =>
-      world.run(resumeProvisioning, withHeldQueue(world).deps),
-    ),
+    "handed to the queue: provision_market": ofNobody(stalled, (world) => world.run(resumeProvisioning)),
   },
   apply_wallet_changes: {
     "handed to the queue: provision_market": ofNobody(
@@ -254,7 +247,7 @@ export const MARKET_PLAYS: Plays = {
         };
         await store(world, (db) => db.update(agentMarkets).set(change).where(eq(agentMarkets.did, did)));
       },
-      (world) => world.run(applyWalletChanges, withHeldQueue(world).deps),
+      (world) => world.run(applyWalletChanges),
     ),
   },
   move_editions: {
@@ -272,8 +265,7 @@ export const MARKET_PLAYS: Plays = {
     }, moveEdition),
     "no provider is left in an earlier edition": ofNobody(
       (world) => store(world, (db) => db.delete(registeredEditions)),
-      // The providers of the plays before are left: what is sent for them would be done while another play is observed.
-      (world) => world.run(moveEditions, withHeldQueue(world).deps),
+      (world) => world.run(moveEditions),
     ),
   },
   tend_signers: tending(tendSigners),

@@ -3,7 +3,7 @@ import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
 import { paid } from "../../facilitation/support.ts";
 import { rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
-import { withHeldQueue, withVars } from "../../support/variants.ts";
+import { withVars } from "../../support/variants.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import { anHour, DAY, follow, HOUR, must, type Play, type Plays } from "./stage.ts";
@@ -52,7 +52,7 @@ async function openTask(): Promise<Buying> {
 async function openDispute(): Promise<Buying> {
   const { buying, parties, provider, transaction_id } = await bought();
   const body = { transaction_id, reason: "other", disputed_amount: "10.00" };
-  await must(201, withHeldQueue(buying).call("POST", "/v1/disputes", { body }));
+  await must(201, buying.call("POST", "/v1/disputes", { body }));
   await rows("update chain_operations set next_check_at = null where kind = 'reserve' and subject = ?", provider.did);
   return { buying, parties };
 }

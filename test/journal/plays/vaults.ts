@@ -2,7 +2,6 @@
 import { wantAgain } from "../../../src/chain/store.ts";
 import { driveVault, findLeaving, releaseEscrows, releaseKey } from "../../../src/vaults/exit.ts";
 import { deposit } from "../../promotion/support.ts";
-import { withHeldQueue } from "../../support/variants.ts";
 import type { World } from "../../support/world.ts";
 import { paidIn, provider, THRESHOLD, waiting } from "./follower.ts";
 import { follow, marketsOf, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
@@ -58,13 +57,9 @@ export const VAULT_PLAYS: Plays = {
     "it sells again": ofAgent(back, drive),
   },
   find_leaving: {
-    "handed to the queue: release_escrow": ofNobody(left(1), (world) =>
-      world.run(findLeaving, withHeldQueue(world).deps),
-    ),
+    "handed to the queue: release_escrow": ofNobody(left(1), (world) => world.run(findLeaving)),
   },
   release_escrows: {
-    "handed to the queue: release_escrow": ofNobody(back, (world) =>
-      world.run(releaseEscrows, withHeldQueue(world).deps),
-    ),
+    "handed to the queue: release_escrow": ofNobody(back, (world) => world.run(releaseEscrows)),
   },
 };
