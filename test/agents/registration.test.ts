@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { isPayableDid } from "../../src/chain/hashes.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { type Body, faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";
+import { type Body, faultsOf, type Role, registerAgent, registrationOf, rowsOf } from "./support.ts";
 
 let world: World;
 let principalId: string;
@@ -307,6 +307,15 @@ describe("a body with one fault registers nothing", () => {
       ]);
     },
   );
+
+  it.each(["CONSUMER", "PROVIDER"] as const)("a principal that is closed before a %s is written", async (role) => {
+    const principal_id = await world.principal();
+    const close = () => world.call("POST", `/v1/principals/${principal_id}/close`);
+    world.meter.beforeBatch(2, async () => expectStatus(await close(), 200));
+    const reply = await register(bodyOf(role, { principal_id }));
+    expect([reply.status, reply.body.code]).toEqual([409, "invalid_status"]);
+    expect(await rowsOf("agents", "principal_id", principal_id)).toEqual([]);
+  });
 
   it.each<[string, Role, string, number]>([
     ["TIER_1", "PROVIDER", "TIER_2", 403],

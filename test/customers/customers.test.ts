@@ -1,5 +1,6 @@
 // Customers over HTTP: creation, lists, patches and deletion, with their refusals, their bounds and their owners (PRN-23).
 import { beforeAll, describe, expect, it } from "vitest";
+import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 const PATH = "/v1/customers";
@@ -142,6 +143,21 @@ describe("a reference", () => {
   });
 });
 
+describe("a customer of another platform, or of the other environment", () => {
+  it("is not found, and is not changed", async () => {
+    const customer = await created();
+    for (const [of, key] of [[other, other.key] as const, [world, world.liveKey] as const]) {
+      const replies = [
+        await of.call("GET", at(customer), { key }),
+        await patch(customer, { name: "X" }, of, key),
+        await of.call("DELETE", at(customer), { key }),
+      ];
+      expect(replies.map(({ status, body }) => [status, body.code])).toEqual(Array(3).fill([404, "not_found"]));
+    }
+    expect(await read(customer)).toEqual(customer);
+  });
+});
+
 describe("the listing", () => {
   it("is newest first, in pages, and each customer once", async () => {
     const fresh = await createWorld();
@@ -176,12 +192,14 @@ describe("the listing", () => {
 
 describe("a patch", () => {
   it("changes what it names, and its entry says from what to what", async () => {
-    const customer = await created({ external_ref: reference(), metadata: { a: "1", b: "2" } });
+    // No time passes: the patch is newer all the same.
+    const still = stopped(world);
+    const customer = await created({ external_ref: reference(), metadata: { a: "1", b: "2" } }, still);
     const external_ref = reference();
-    const renamed = expectStatus(await patch(customer, { name: "Renamed" }), 200);
+    const renamed = expectStatus(await patch(customer, { name: "Renamed" }, still), 200);
     expect(renamed).toEqual({ ...customer, name: "Renamed", updated_at: renamed.updated_at });
     expect(Date.parse(renamed.updated_at)).toBeGreaterThan(Date.parse(customer.updated_at));
-    const last = expectStatus(await patch(customer, { external_ref, metadata: { c: "3" } }), 200);
+    const last = expectStatus(await patch(customer, { external_ref, metadata: { c: "3" } }, still), 200);
     expect(last).toEqual({ ...renamed, external_ref, metadata: { c: "3" }, updated_at: last.updated_at });
     expect(await read(customer)).toEqual(last);
     const [newest, older] = await entriesOf(customer);

@@ -1,4 +1,5 @@
 // Registering a principal, with every fault of a body and duplicates (PRN-1 to PRN-9).
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -100,6 +101,15 @@ describe("a principal", () => {
   it("may belong to a customer of its platform and environment", async () => {
     const customer_id = await customerOf(world, "sandbox");
     expect(expectStatus(await register({ ...attested(), customer_id }), 201).customer_id).toBe(customer_id);
+  });
+
+  it("joins no customer that is suspended, and none of the other environment", async () => {
+    const suspended = await customerOf(world, "sandbox");
+    await world.deps.db.update(customers).set({ status: "SUSPENDED" }).where(eq(customers.customerId, suspended));
+    const { status, body } = await register({ ...attested(), customer_id: suspended });
+    expect([status, body.code, body.detail]).toEqual([409, "invalid_status", { customer_status: "SUSPENDED" }]);
+    const foreign = await register({ ...attested(), customer_id: await customerOf(world, "production") });
+    expect(faultsOf(foreign)).toEqual([["customer_id", "not_found"]]);
   });
 });
 
