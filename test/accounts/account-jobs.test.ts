@@ -7,12 +7,12 @@ import {
   ENDED_KEY_HOURS,
   HOUR_MS,
   LINK_HOURS,
-  MINUTE_MS,
   SESSION_DAYS,
   SESSION_IDLE_HOURS,
   UNVERIFIED_DAYS,
 } from "../../src/core/limits.ts";
 import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
+import { stopped } from "../support/clock.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { bearer, freshAddress, logIn, mailedToken, post, register, rowsOf, signUp } from "./support.ts";
@@ -21,7 +21,7 @@ const LIFE_MS = UNVERIFIED_DAYS * DAY_MS;
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
   // What other tests left is not counted here.
   await env.DB.batch([
     env.DB.prepare("delete from platforms where status = 'EMAIL_PENDING'"),
@@ -48,13 +48,12 @@ describe("an account that was never verified", () => {
     await world.run(signActivityHeads);
     const journal = ["activity_chains", "activity_entries", "activity_heads"];
     expect(await tracesOf(platformId)).toEqual(["account_links", ...journal, "passwords", "platforms"]);
-    // A busy machine takes its time between the two.
-    world.advance(LIFE_MS - MINUTE_MS);
+    world.advance(LIFE_MS - 1);
     expect(await world.run(removeUnverified)).toBe(0);
     expect((await post(world, "/v1/platform/register", { email, password: "another battery staple" })).status).toBe(
       409,
     );
-    world.advance(MINUTE_MS);
+    world.advance(1);
     expect(await world.run(removeUnverified)).toBe(1);
     expect(await tracesOf(platformId, email)).toEqual([]);
     const again = await register(world, email);
@@ -145,9 +144,9 @@ describe("credentials that have ended", () => {
     const idle = await logIn(world, email);
     world.advance(SESSION_IDLE_HOURS * HOUR_MS - HOUR_MS);
     const used = await logIn(world, email);
-    world.advance(HOUR_MS - MINUTE_MS);
+    world.advance(HOUR_MS - 1);
     expect(await world.run(pruneCredentials)).toBe(0);
-    world.advance(MINUTE_MS);
+    world.advance(1);
     expect(await world.run(pruneCredentials)).toBe(1);
     expect(await rowsOf("sessions", platformId)).toHaveLength(1);
     const status = async (token: string) =>
@@ -166,9 +165,9 @@ describe("credentials that have ended", () => {
   it("are deleted: links after their end, used or not", async () => {
     const [first, second] = [await signUp(world), freshAddress()];
     const { platform_id: waiting } = await register(world, second);
-    world.advance(LINK_HOURS * HOUR_MS - MINUTE_MS);
+    world.advance(LINK_HOURS * HOUR_MS - 1);
     expect(await world.run(pruneCredentials)).toBe(0);
-    world.advance(MINUTE_MS);
+    world.advance(1);
     expect(await world.run(pruneCredentials)).toBe(2);
     for (const platformId of [first.platformId, waiting]) expect(await rowsOf("account_links", platformId)).toEqual([]);
   });
@@ -178,10 +177,10 @@ describe("credentials that have ended", () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const rotate = () => world.call("POST", "/v1/platform/keys/rotate", { key, headers, body: {} });
     const first = expectStatus(await rotate(), 200);
-    world.advance(ENDED_KEY_HOURS * HOUR_MS - MINUTE_MS);
+    world.advance(ENDED_KEY_HOURS * HOUR_MS - 1);
     await world.run(pruneCredentials);
     expect(await rowsOf("management_keys", platformId)).toHaveLength(2);
-    world.advance(MINUTE_MS);
+    world.advance(1);
     await world.run(pruneCredentials);
     expect(await rowsOf("management_keys", platformId)).toMatchObject([{ key_prefix: first.api_key.key_prefix }]);
     expect((await world.call("GET", "/v1/platform", { key: first.api_key.raw_key })).status).toBe(200);

@@ -33,8 +33,9 @@ const accounts = async (): Promise<Json[]> =>
   ).results;
 
 /** Accounts as rows alone, in a range of ids of their own. */
+let ranges = 0;
 async function seed(count: number, status = "PROFILE_PENDING"): Promise<string[]> {
-  const stamp = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
+  const stamp = String(++ranges).padStart(14, "0");
   const ids = Array.from({ length: count }, (_, n) => `plt_A${stamp}${String(n).padStart(6, "0")}`);
   await env.DB.prepare(
     `insert into platforms (platform_id, status, email, email_folded, documents, created_at, updated_at)

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
+import { stopped } from "../support/clock.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
 import {
@@ -55,7 +56,7 @@ describe("a change of the address", () => {
   });
 
   it("is an entry of the log with both addresses, and a notice to both", async () => {
-    const later = await createWorld();
+    const later = stopped(await createWorld());
     const one = await person(later);
     const next = freshAddress();
     await ask(one, next, PASSWORD, later);
@@ -99,7 +100,7 @@ describe("a change of the address", () => {
   });
 
   it("counts the last link alone, mailed once a minute and five times an hour", async () => {
-    const later = await createWorld();
+    const later = stopped(await createWorld());
     const one = await person(later);
     const [first, second] = [freshAddress(), freshAddress()];
     expectStatus(await ask(one, first, PASSWORD, later), 202);

@@ -6,6 +6,7 @@ import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { runMessage, startJob } from "../../src/jobs/run.ts";
 import { recordNotice } from "../../src/journal/notices.ts";
+import { stopped } from "../support/clock.ts";
 import type { SentMail } from "../support/mails.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, type Json, type World } from "../support/world.ts";
@@ -13,7 +14,7 @@ import { rowsOf, signUp } from "./support.ts";
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
   // Each test sees its own notices alone.
   await env.DB.prepare("delete from notices").run();
 });

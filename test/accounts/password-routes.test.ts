@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
+import { stopped } from "../support/clock.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
 import {
@@ -192,7 +193,7 @@ describe("asking for a reset", () => {
   });
 
   it("mails once a minute and five times an hour, and once when ten ask at once", async () => {
-    const later = await createWorld();
+    const later = stopped(await createWorld());
     const { email } = await signUp(later);
     const signedUp = linksTo(later, email);
     const mailed = () => linksTo(later, email) - signedUp;
@@ -212,7 +213,7 @@ describe("asking for a reset", () => {
   });
 
   it("ends the link before, and stores the token as a hash alone", async () => {
-    const later = await createWorld();
+    const later = stopped(await createWorld());
     const { email } = await signUp(later);
     await forgot(email, later);
     const first = mailedToken(later, email);
@@ -327,7 +328,7 @@ describe("the reset", () => {
   });
 
   it("is refused 24 hours after the mail, exactly", async () => {
-    const later = await createWorld();
+    const later = stopped(await createWorld());
     const { email } = await signUp(later);
     await forgot(email, later);
     const link = mailedToken(later, email);
