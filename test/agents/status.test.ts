@@ -1,16 +1,31 @@
 // The patch of the status and the activation, in every state and under races (AGT-13 to AGT-19).
 import { beforeAll, describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { SLICE } from "../../src/standing/slice.ts";
 import { crowd, dieBefore, reinstate, suspend } from "../standing/account-support.ts";
+import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { agentIn, readAgent, rowsOf, STATES } from "./support.ts";
 
+const AT_ONCE = isWhole() ? 50 : 10;
+
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
+});
+
+/** An attestation that ends in an hour. */
+const anHour = (): Json => ({
+  verification_attestation: {
+    attestation_id: `att_${crypto.randomUUID()}`,
+    verifier_id: "ver_1",
+    model: "kyb",
+    issued_at: new Date(world.now() - HOUR_MS).toISOString(),
+    expires_at: new Date(world.now() + HOUR_MS).toISOString(),
+  },
 });
 
 const patchStatus = (did: string, status: string, reason?: string) =>
@@ -97,17 +112,8 @@ describe("the status patch", () => {
   });
 
   it("names the status that the agent is shown with, also before the job has recorded it", async () => {
-    const principal_id = await world.principal({
-      verification_attestation: {
-        attestation_id: "att_1",
-        verifier_id: "ver_1",
-        model: "kyb",
-        issued_at: new Date(world.now() - 1_000).toISOString(),
-        expires_at: new Date(world.now() + 3_000).toISOString(),
-      },
-    });
-    const { did } = await world.consumer({ principal_id });
-    world.advance(3_000);
+    const { did } = await world.consumer({ principal_id: await world.principal(anHour()) });
+    world.advance(HOUR_MS);
     const { body } = await patchStatus(did, "ACTIVE");
     expect(body.detail).toEqual({ status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" });
     expect(body.message).toBe("The agent is SUSPENDED: that does not permit this.");
@@ -164,16 +170,6 @@ describe("the status patch", () => {
 });
 
 describe("suspending an agent that something above it has stopped already", () => {
-  const HOUR_MS = 3_600_000;
-  const anHour = (): Json => ({
-    verification_attestation: {
-      attestation_id: `att_${crypto.randomUUID()}`,
-      verifier_id: "ver_1",
-      model: "kyb",
-      issued_at: new Date(world.now() - HOUR_MS).toISOString(),
-      expires_at: new Date(world.now() + HOUR_MS).toISOString(),
-    },
-  });
   const act = (principalId: string, verb: string) => world.call("POST", `/v1/principals/${principalId}/${verb}`);
   const stored = async (did: string): Promise<Json> => (await rowsOf("agents", "did", did))[0];
   const reported = async (did: string): Promise<Json> => ({
@@ -319,14 +315,14 @@ describe("activation", () => {
     },
   );
 
-  it("raced by fifty has one winner and one private key", async () => {
+  it("raced by many has one winner and one private key", async () => {
     const { did } = await world.draft("CONSUMER");
     const replies = await Promise.all(
-      Array.from({ length: 50 }, () => world.call("POST", `/v1/agents/${did}/activate`)),
+      Array.from({ length: AT_ONCE }, () => world.call("POST", `/v1/agents/${did}/activate`)),
     );
     const winners = replies.filter(({ status }) => status === 200);
     expect(winners).toHaveLength(1);
-    expect(replies.filter(({ body }) => body.code === "invalid_status")).toHaveLength(49);
+    expect(replies.filter(({ body }) => body.code === "invalid_status")).toHaveLength(AT_ONCE - 1);
     expect(replies.filter(({ text }) => text.includes("PRIVATE KEY"))).toHaveLength(1);
     expect(await rowsOf("certificates", "did", did)).toHaveLength(1);
     const entries = (await rowsOf("activity_entries", "subject_id", did)).filter(
