@@ -15,10 +15,10 @@ export type Cut = {
 };
 const MOMENTS = ["before", "after"] as const;
 
-/** Runs the act in an isolate that dies at a step. Null when the act came to its end before that step. */
+/** Runs the act in an isolate that dies at a step; with `of`, steps of that name alone count. Null when the act came to its end before. */
 export async function killAt(
   world: World,
-  { step: last, moment }: Omit<Cut, "name">,
+  { step: last, moment, of }: Omit<Cut, "name"> & { readonly of?: string },
   act: (dying: World) => Promise<unknown>,
 ): Promise<Cut | null> {
   const { promise: killed, resolve: kill } = Promise.withResolvers<Cut>();
@@ -32,15 +32,21 @@ export async function killAt(
   };
   const bindings = interceptBindings({ ...world.deps.env, DB: world.meter.d1 }, async (name, go) => {
     if (dead) return forever;
-    steps += 1;
-    const isLast = steps === last;
+    const counts = of === undefined || name === of;
+    if (counts) steps += 1;
+    const isLast = counts && steps === last;
     if (isLast && moment === "before") return die(name);
     const result = await go();
     return isLast || dead ? die(name) : result;
   });
+  const serving = world.serving.now;
   const finished = act(withVars(world, bindings)).then(() => null);
   const cut = await Promise.race([killed, finished]);
-  if (cut) await restartObjects();
+  if (cut) {
+    // The call that died never ends.
+    world.serving.now = serving;
+    await restartObjects();
+  }
   return cut;
 }
 
