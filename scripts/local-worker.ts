@@ -13,7 +13,8 @@ import {
 import { join, resolve } from "node:path";
 import type { NetworkInput } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
-import { complaintIn, type Group, type Guard, plain, run, StackError, shown, sleep, spawnGroup } from "./processes.ts";
+import type { Door } from "./door.ts";
+import { complaintIn, type Group, type Guard, plain, run, StackError, shown, spawnGroup } from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 
 /** Receives each step as it begins: the part of the stack, and the action. */
@@ -26,11 +27,14 @@ export type Workspace = {
   readonly progress: Progress;
 };
 type WorkerOptions = Workspace & {
-  readonly port: number;
+  /** The service's port, which leads to the Worker once it is ready. */
+  readonly door: Door;
   readonly networks: readonly NetworkInput[];
-  /** The line that the Worker logs once it is ready. */
+  /** Receives what the Worker logs once it is ready. */
   readonly echo: (text: string) => void;
 };
+/** What wrangler has printed so far, and who looks at it whenever there is more. */
+type Said = { text: string; onText: () => void };
 /** The last applied migration of a state, and its demo platform. */
 type Prepared = { readonly migration: string; readonly platform: string };
 
@@ -38,14 +42,16 @@ const root = join(import.meta.dirname, "..");
 export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
 /** The folder of wrangler's builds, wherever the state is. */
 export const SCRATCH = join(root, ".wrangler/tmp");
-const READY_TIMEOUT_MS = 50_000;
-const POLL_MS = 150;
+const READY_TIMEOUT_MS = 180_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 export const EVERY_MINUTE = "* * * * *";
 export const EVERY_HOUR = "0 * * * *";
 // wrangler replaces a runtime that died. The one at the public port then knows no Worker, and every request waits for ever.
 const CRASH = /The Workers runtime crashed/;
+const READY = /Ready on http:\/\/127\.0\.0\.1:(\d+)/;
+// wrangler would wait for an edit; the caller must know.
+const FAILED_BUILD = /Build failed[\s\S]*\[ERROR\].*\n|runtime failed to start.*\n/i;
 
 export const folders = (dir: string) => ({
   state: join(dir, "state"),
@@ -131,9 +137,9 @@ function readOr(file: string, absent: string): string {
 
 /** Starts the Worker and waits until it answers. */
 export async function startWorker(options: WorkerOptions): Promise<Group & { baseUrl: string }> {
-  const { dir, port, guard, signal, echo } = options;
+  const { dir, door, guard, signal, echo } = options;
   const { state, temporary, logs } = folders(dir);
-  const baseUrl = `http://127.0.0.1:${port}`;
+  const baseUrl = `http://127.0.0.1:${door.port}`;
   const envFile = join(dir, "worker.env");
   const variables = await environmentFile(baseUrl, options);
   writePrivately(envFile, variables);
@@ -142,9 +148,10 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   const logFile = join(logs, "worker.log");
   rmSync(logFile, { force: true });
 
-  const output = { text: "", ready: false };
+  const said: Said = { text: "", onText: () => undefined };
+  let isReady = false;
   const crash = Promise.withResolvers<string>();
-  const listen = ["--local", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"];
+  const listen = ["--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const where = ["--persist-to", state, "--env-file", envFile, "--show-interactive-dev-session=false"];
   const group = spawnGroup([...node(wrangler), "dev", ...listen, ...where], {
     cwd: root,
@@ -152,19 +159,23 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
     onOutput: (text) => {
       appendFileSync(logFile, plain(text));
       if (CRASH.test(text)) crash.resolve("its runtime died");
-      else if (output.ready) echo(text);
-      else output.text += text;
+      else if (isReady) echo(text);
+      else {
+        said.text += plain(text);
+        said.onText();
+      }
     },
   });
   guard.add(-group.pid);
   const ended = Promise.race([group.ended, crash.promise]);
   try {
-    await untilHealthy(baseUrl, ended, () => output.text, signal);
+    door.leadTo(await untilReady(said, ended, signal));
+    await requireHealthy(baseUrl, signal);
   } catch (error) {
     await group.stop();
     throw error;
   }
-  output.ready = true;
+  isReady = true;
   return { ...group, ended, baseUrl };
 }
 
@@ -199,31 +210,37 @@ export async function fireCron(baseUrl: string, cron = EVERY_MINUTE): Promise<vo
   if (!response.ok) throw new Error(`${response.status} ${text}`);
 }
 
-async function untilHealthy(
-  baseUrl: string,
-  ended: Promise<string>,
-  said: () => string,
-  signal: AbortSignal,
-): Promise<void> {
-  const deadline = Date.now() + READY_TIMEOUT_MS;
-  let ending: string | undefined;
-  void ended.then((how) => {
-    ending = how;
-  });
-  while (true) {
+/** Waits until wrangler names the port at which the Worker answers. */
+async function untilReady(said: Said, ended: Promise<string>, signal: AbortSignal): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const refuse = (reason: string) => reject(new StackError(reason));
+  const onAbort = () => reject(signal.reason);
+  const timer = setTimeout(() => {
+    refuse(
+      `the Worker was not ready after ${READY_TIMEOUT_MS / 1_000} s: ${complaintIn(said.text) ?? "it said nothing"}`,
+    );
+  }, READY_TIMEOUT_MS);
+  signal.addEventListener("abort", onAbort);
+  void ended.then((how) => refuse(`the Worker did not start: ${complaintIn(said.text) ?? how}`));
+  said.onText = () => {
+    if (FAILED_BUILD.test(said.text)) refuse(`the Worker does not build: ${buildErrorIn(said.text)}`);
+    const port = READY.exec(said.text)?.[1];
+    if (port !== undefined) resolve(Number(port));
+  };
+  try {
     signal.throwIfAborted();
-    if (ending !== undefined) throw new StackError(`the Worker did not start: ${complaintIn(said()) ?? ending}`);
-    // wrangler would wait for an edit; the caller must know.
-    if (/Build failed|runtime failed to start/i.test(said())) {
-      throw new StackError(`the Worker does not build: ${buildErrorIn(said())}`);
-    }
-    if (await isHealthy(baseUrl)) return;
-    if (Date.now() > deadline) {
-      const reason = complaintIn(said()) ?? `no answer from ${baseUrl}/healthz`;
-      throw new StackError(`the Worker was not ready after ${READY_TIMEOUT_MS / 1_000} s: ${reason}`);
-    }
-    await sleep(POLL_MS);
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
   }
+}
+
+async function requireHealthy(baseUrl: string, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
+  const response = await fetch(`${baseUrl}/healthz`, { signal: limit });
+  await response.arrayBuffer();
+  if (!response.ok) throw new StackError(`the Worker is not healthy: ${baseUrl}/healthz answers ${response.status}`);
 }
 
 /** True when a service answers at the address. */

@@ -6,7 +6,7 @@ import { sleep } from "./processes.ts";
 import type { ServiceDescription } from "./stack.ts";
 
 const POLL_MS = 100;
-const WAIT_MS = 10_000;
+const WAIT_MS = 60_000;
 
 export type ReceivedMail = { readonly to: string; readonly subject: string; readonly text: string };
 

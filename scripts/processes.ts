@@ -1,8 +1,6 @@
-// Child processes that cannot outlive their parent, the ports they listen on, and one-line reports of the machine's refusals. For the local
-// stack and its tests.
+// Child processes that cannot outlive their parent, and one-line reports of the machine's refusals. For the local stack and its tests.
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, relative } from "node:path";
 
 /** A reason that a person can act on: printed as one line, without a stack. */
@@ -66,7 +64,7 @@ export type Guard = {
 };
 
 const PATIENCE_MS = 8_000;
-const LAST_WAIT_MS = 2_000;
+const LAST_WAIT_MS = 8_000;
 // A guard process: it ends the registered processes as soon as its parent is gone, even after a SIGKILL.
 const GUARD_SCRIPT = `
 pids=
@@ -82,8 +80,7 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
   const [file = "", ...args] = command;
   const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const pid = child.pid ?? 0;
-  const killAtExit = () => signalGroup(pid, "SIGKILL");
-  process.once("exit", killAtExit);
+  const forget = atExit(() => signalGroup(pid, "SIGKILL"));
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onOutput);
   const ended = endOf(child);
   return {
@@ -95,9 +92,25 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
       // The leader has ended, but its children may still run.
       signalGroup(pid, "SIGKILL");
       await until(() => !signalGroup(pid, 0), LAST_WAIT_MS);
-      process.off("exit", killAtExit);
+      forget();
     },
   };
+}
+
+const endings = new Set<() => void>();
+
+/** Calls `end` when this process exits, unless the returned function is called before. Node.js warns of more than ten listeners: one serves all. */
+export function atExit(end: () => void): () => void {
+  if (endings.size === 0) process.once("exit", endAll);
+  endings.add(end);
+  return () => {
+    endings.delete(end);
+    if (endings.size === 0) process.off("exit", endAll);
+  };
+}
+
+function endAll(): void {
+  for (const end of endings) end();
 }
 
 /** Runs a command to its end and returns its output. Throws a StackError with the line that explains a failure. */
@@ -142,36 +155,6 @@ export function startGuard(): Guard {
   child.on("error", () => undefined);
   stdin.on("error", () => undefined);
   return { add: (pid) => stdin.write(`add ${pid}\n`), close: () => stdin.end("close\n") };
-}
-
-/** Below the ports that systems hand out by themselves: what is free here stays so until it is used. */
-const DRAWN = { from: 20_000, count: 12_000 } as const;
-const DRAWS = 20;
-
-/** A free port where `wanted` is 0; refuses one that is taken. */
-export async function claimPort(wanted: number, hint: string): Promise<number> {
-  if (wanted !== 0) return listenOnce(wanted, hint);
-  for (let draw = 0; draw < DRAWS; draw++) {
-    const drawn = DRAWN.from + Math.floor(Math.random() * DRAWN.count);
-    const port = await listenOnce(drawn, hint).catch(() => null);
-    if (port !== null) return port;
-  }
-  return listenOnce(0, hint);
-}
-
-function listenOnce(wanted: number, hint: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason = error.code === "EADDRINUSE" ? "is in use" : `cannot be used (${error.code ?? error.message})`;
-      reject(new StackError(`port ${wanted} ${reason}: choose another with ${hint}; 0 picks a free one`));
-    });
-    server.listen(wanted, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : wanted;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** True when a process of this number runs, of any user. */

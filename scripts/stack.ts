@@ -8,6 +8,7 @@ import { type Anvil, anvilBinary, devAccounts, startAnvil } from "./chain/anvil.
 import { checkNetworks } from "./chain/check-networks.ts";
 import { clientFor } from "./chain/client.ts";
 import { deployContracts } from "./chain/deploy.ts";
+import { type Door, openDoor, requireFreePort } from "./door.ts";
 import {
   folders,
   type Progress,
@@ -19,7 +20,7 @@ import {
   wrangler,
 } from "./local-worker.ts";
 import { startMailbox } from "./mailbox.ts";
-import { claimPort, isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
+import { isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
 
 /** 0: any; null: the one of the first start, and where there was none the usual one. */
@@ -99,8 +100,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await using cleanup = new AsyncDisposableStack();
   lock(dir);
   cleanup.defer(() => unlock(dir));
-  const servicePort = await claimServicePort(dir, ports.service, log);
-  const chainPorts = await claimChainPorts(dir, ports, log);
+  const door = await openServiceDoor(dir, ports.service, log);
+  cleanup.defer(door.close);
+  const chainPorts = await chooseChainPorts(dir, ports, log);
   requireTools();
   if (!existsSync(folders(dir).secrets)) progress("secrets", "drawing them");
   const secrets = await loadOrCreateSecrets(folders(dir).secrets);
@@ -113,8 +115,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const [chains] = await allSettled([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
   signal.throwIfAborted();
   const networks = chains.map(({ network }) => network);
-  progress("service", `building the Worker and starting it on port ${servicePort}`);
-  const worker = await startWorker({ ...space, port: servicePort, networks, echo: log });
+  progress("service", `building the Worker and starting it on port ${door.port}`);
+  const worker = await startWorker({ ...space, door, networks, echo: log });
   cleanup.defer(() => worker.stop());
   cleanup.defer(startCron(worker.baseUrl, (reason) => log(`${reason}\n`)));
   const workerLog = join(folders(dir).logs, "worker.log");
@@ -152,33 +154,41 @@ export function runningFrom(dir: string): number | null {
 }
 
 /** Signed data names the service's address, so the port of the first start is used again unless another is requested. */
-async function claimServicePort(dir: string, wanted: number | null, log: (text: string) => void): Promise<number> {
+async function openServiceDoor(dir: string, wanted: number | null, log: (text: string) => void): Promise<Door> {
   const file = join(dir, "port");
   const first = firstPort(file);
-  const again = !wanted && first !== null ? await claimPort(first, "").catch(() => null) : null;
-  const port = again ?? (await claimPort(wanted ?? USUAL_PORTS.service, PORT_HINTS.service));
-  if (first === null) writeFileSync(file, String(port));
-  else if (port !== first) {
+  const again = !wanted && first !== null ? await openDoor(first, "").catch(() => null) : null;
+  const door = again ?? (await openDoor(wanted ?? USUAL_PORTS.service, PORT_HINTS.service));
+  if (first === null) writeFileSync(file, String(door.port));
+  else if (door.port !== first) {
     const names = `Agents of this folder have certificates that name http://127.0.0.1:${first}: they work at PORT=${first} alone.`;
     log(`${names} npm run reset forgets them.\n`);
   }
-  return port;
+  return door;
 }
 
-/** The chain's first port is used again if it is free and no other is requested. */
-async function claimChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
-  const claimed = new Map<string, number>();
+/** The chain's first port is used again if it is free and no other is requested. With 0, anvil binds a free one and prints it. */
+async function chooseChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
+  const chosen = new Map<string, number>();
   for (const { network, port } of CHAINS) {
     const first = !ports[port] ? firstPort(chainPortFile(dir, network)) : null;
-    const again = first === null ? null : await claimPort(first, "").catch(() => null);
-    if (first !== null && again === null)
-      log(`Port ${first} of ${network} is in use: the chain takes another this time.\n`);
-    // With 0, anvil picks a port and prints it.
+    if (first !== null && (await isFree(first))) {
+      chosen.set(network, first);
+      continue;
+    }
+    if (first !== null) log(`Port ${first} of ${network} is in use: the chain takes another this time.\n`);
     const wanted = ports[port] ?? USUAL_PORTS[port];
-    claimed.set(network, again ?? (wanted === 0 ? 0 : await claimPort(wanted, PORT_HINTS[port])));
+    await requireFreePort(wanted, PORT_HINTS[port]);
+    chosen.set(network, wanted);
   }
-  return claimed;
+  return chosen;
 }
+
+const isFree = (port: number): Promise<boolean> =>
+  requireFreePort(port, "").then(
+    () => true,
+    () => false,
+  );
 
 const chainPortFile = (dir: string, network: string): string => join(dir, "chain", `${network}.port`);
 

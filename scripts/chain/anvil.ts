@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
+import { atExit } from "../processes.ts";
 
 export type AnvilAccount = { address: Hex; privateKey: Hex };
 export type Anvil = {
@@ -34,7 +35,7 @@ export type AnvilOptions = {
 // Public test keys, which every anvil has.
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 const DEV_ACCOUNTS = 10;
-const START_TIMEOUT_MS = 15_000;
+const START_TIMEOUT_MS = 60_000;
 const STATE_INTERVAL_SECONDS = 5;
 
 /**
@@ -55,9 +56,10 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
   const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   // A parent that ends early takes its chain along; the signal lets it write its state.
-  const onExit = () => child.kill("SIGTERM");
-  process.once("exit", onExit);
-  child.once("exit", () => process.off("exit", onExit));
+  child.once(
+    "exit",
+    atExit(() => child.kill("SIGTERM")),
+  );
   const port = await untilListening(child, wanted);
   if (quiet) child.stdout.resume();
   else child.stdout.pipe(process.stdout);

@@ -18,7 +18,7 @@ import { playWebhooks } from "./play-webhooks.ts";
 import { Stage } from "./stage.ts";
 
 const MARKET = "GLOBAL-USDC";
-const JOBS_WAIT_MS = 10_000;
+const JOBS_WAIT_MS = 60_000;
 const LITTLE_GAS = 10n ** 15n;
 const GAS = 10n ** 18n;
 /** Base units. */

@@ -1,10 +1,12 @@
 // The project's commands as a person runs them: real processes, in the project or in a copy of it.
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { claimPort } from "../../scripts/processes.ts";
+import { text } from "node:stream/consumers";
 import { readDescription } from "../../scripts/service.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 
@@ -13,6 +15,8 @@ export type Command = {
   /** The output so far, of both streams. */
   readonly output: () => string;
   readonly errors: () => string;
+  /** Resolves once the output matches, and rejects where the command ends before. */
+  readonly untilOutput: (pattern: RegExp) => Promise<void>;
   readonly ended: Promise<number | null>;
 };
 type Place = { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly uid?: number };
@@ -28,16 +32,43 @@ export function launch(file: string, args: readonly string[], { cwd = root, env 
   const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let errors = "";
-  child.stdout.setEncoding("utf8").on("data", (text) => {
+  let look = () => {};
+  const onText = (text: string) => {
     output += text;
-  });
+    look();
+  };
+  child.stdout.setEncoding("utf8").on("data", onText);
   child.stderr.setEncoding("utf8").on("data", (text) => {
-    output += text;
     errors += text;
+    onText(text);
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
-  return { child, output: () => output, errors: () => errors, ended };
+  const untilOutput = (pattern: RegExp) =>
+    new Promise<void>((resolve, reject) => {
+      const before = look;
+      look = () => {
+        before();
+        if (pattern.test(output)) resolve();
+      };
+      look();
+      void ended.then(() => reject(new Error(`it ended without ${pattern}: ${output}`)));
+    });
+  return { child, output: () => output, errors: () => errors, untilOutput, ended };
 }
+
+/** Runs a script of the project. */
+export const runScript = (script: string, ...args: readonly string[]): Command =>
+  launch(process.execPath, [join(root, "scripts", script), ...args]);
+
+/** A line of a step, with the seconds so far. */
+export const STEP = /^ +\d+\.\d s {2}(\w+) +\S.*$/;
+
+/** The parts whose steps the command has named, in order. */
+export const stepsOf = (command: Command): string[] =>
+  command
+    .output()
+    .split("\n")
+    .flatMap((line) => STEP.exec(line)?.[1] ?? []);
 
 /** Ends the command and what it has started. */
 export async function end(command: Command, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
@@ -51,15 +82,27 @@ export async function end(command: Command, signal: NodeJS.Signals = "SIGTERM"):
 
 /** Waits until a stack runs from the folder. */
 export async function described(command: Command, dir: string): Promise<ServiceDescription> {
-  let ended = false;
-  void command.ended.then(() => {
-    ended = true;
-  });
-  while (true) {
-    const description = readDescription(dir);
-    if (description !== null) return description;
-    if (ended) throw new Error(command.output());
-    await sleep(100);
+  await command.untilOutput(/^Ready after /m);
+  const description = readDescription(dir);
+  if (description === null) throw new Error(command.output());
+  return description;
+}
+
+/** The addresses at which a stack listens. */
+export const urlsOf = ({ base_url, chains }: ServiceDescription): string[] => [
+  base_url,
+  ...Object.values(chains).map(({ rpc_url }) => rpc_url),
+];
+
+/**
+ * Keeps the ports of a stack for its next start: the system gives a port to no other program for a minute after its listener has ended a
+ * connection (TIME_WAIT).
+ */
+export async function keepPorts(service: ServiceDescription): Promise<void> {
+  for (const url of urlsOf(service)) {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname).on("error", () => undefined);
+    await once(socket, "connect");
   }
 }
 
@@ -75,4 +118,29 @@ export function copyOfProject(...missing: string[]): string {
   return copy;
 }
 
-export const freePort = (): Promise<number> => claimPort(0, "");
+export async function readPlatform(service: ServiceDescription): Promise<Record<string, unknown>> {
+  const response = await fetch(`${service.base_url}/v1/platform`, {
+    headers: { "Service-Api-Key": service.sandbox_key },
+  });
+  if (response.status !== 200) throw new Error(await response.text());
+  return (await response.json()) as Record<string, unknown>;
+}
+
+export const blockNumber = async ({ chain }: ServiceDescription): Promise<number> =>
+  Number(await rpc(chain.rpc_url, "eth_blockNumber"));
+
+export async function rpc(url: string, method: string, ...params: unknown[]): Promise<unknown> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return ((await response.json()) as { result: unknown }).result;
+}
+
+/** Reads an address and names another host. */
+export async function readAs(host: string, url: string): Promise<{ body: string; type: string | undefined }> {
+  const asked = request(url, { headers: { Host: host, "X-Forwarded-Host": host } }).end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  return { body: await text(answer), type: answer.headers["content-type"] };
+}

@@ -6,12 +6,14 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hex } from "viem";
 import { type Agent, type Json, keyHeaders, operatorHeaders, pick, send } from "../../scripts/client.ts";
+import { openDoor } from "../../scripts/door.ts";
 import { roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { folders, prepareDatabase, startWorker } from "../../scripts/local-worker.ts";
-import { claimPort, type Group, sleep, startGuard } from "../../scripts/processes.ts";
+import { type Group, startGuard } from "../../scripts/processes.ts";
 import { loadOrCreateSecrets, type Secrets } from "../../scripts/secrets.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { type HeldNode, startHeldNode } from "./held-node.ts";
+import { untilStopped } from "./processes.ts";
 import { databaseWith, runtimeBelow } from "./runtime-kill.ts";
 
 export type KillableWorker = {
@@ -21,7 +23,7 @@ export type KillableWorker = {
   /** The chain itself. */
   readonly chain: { readonly network: string; readonly rpcUrl: string; readonly contract: Hex; readonly token: Hex };
   readonly database: (kind: "d1" | "do", table: string, waitMs?: number) => DatabaseSync;
-  /** The signal is sent at once. */
+  /** The signal is sent at once, and arrives a little later. */
   readonly freeze: () => Promise<void>;
   readonly thaw: () => void;
   readonly kill: () => Promise<void>;
@@ -38,8 +40,6 @@ export type KillableWorker = {
   readonly agent: (role: "PROVIDER" | "CONSUMER", more?: Json) => Promise<Agent>;
 };
 
-/** A signal arrives a little later than it is sent. */
-const SIGNAL_MS = 4;
 const STALLED_MS = 300_000;
 
 export async function startKillable(): Promise<KillableWorker> {
@@ -51,16 +51,16 @@ export async function startKillable(): Promise<KillableWorker> {
   const secrets = withOwnKeys(await loadOrCreateSecrets(folders(dir).secrets));
   const space = { dir, guard, secrets, signal: new AbortController().signal, progress: () => undefined };
   await prepareDatabase(space);
-  const port = await claimPort(0, "");
-  const baseUrl = `http://127.0.0.1:${port}`;
+  const door = await openDoor(0, "");
+  const baseUrl = `http://127.0.0.1:${door.port}`;
   const networks = [{ ...entry, rpc_url: node.url }];
   let worker: Group;
   let runtime = 0;
   const start = async () => {
     using database = databaseWith(dir, "d1", "jobs");
     database.prepare("update jobs set progressed_at = progressed_at - ? where pending > 0").run(STALLED_MS);
-    worker = await startWorker({ ...space, port, networks, echo: () => undefined });
-    runtime = runtimeBelow(worker.pid, port);
+    worker = await startWorker({ ...space, door, networks, echo: () => undefined });
+    runtime = runtimeBelow(worker.pid);
   };
   const kill = async () => {
     process.kill(-worker.pid, "SIGKILL");
@@ -85,13 +85,14 @@ export async function startKillable(): Promise<KillableWorker> {
     database: (kind, table, waitMs) => databaseWith(dir, kind, table, waitMs),
     freeze: () => {
       process.kill(runtime, "SIGSTOP");
-      return sleep(SIGNAL_MS);
+      return untilStopped(runtime);
     },
     thaw: () => process.kill(runtime, "SIGCONT"),
     kill,
     start,
     close: async () => {
       await kill().catch(() => undefined);
+      await door.close();
       await anvil.stop();
       node.stop();
       guard.close();

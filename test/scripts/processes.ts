@@ -1,8 +1,13 @@
-// The process tree and the listening ports, as the operating system reports them.
-import { execFileSync } from "node:child_process";
+// The process tree and its ports, as the operating system reports them.
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import type { Command } from "./commands.ts";
 
-type Process = { pid: number; parent: number; zombie: boolean };
+type Process = { pid: number; parent: number; state: string };
+
+const hasProc = existsSync("/proc/self/stat");
+const isZombie = ({ state }: Process): boolean => state.startsWith("Z");
 
 /** Children, their children, and so on. */
 export function descendantsOf(pid: number): number[] {
@@ -14,61 +19,103 @@ export function descendantsOf(pid: number): number[] {
 
 /** Those that still run. One that has ended and waits to be collected by init does not. */
 export function stillRunning(pids: readonly number[]): number[] {
-  const running = new Set(processes().flatMap(({ pid, zombie }) => (zombie ? [] : [pid])));
+  const running = new Set(processes().flatMap((one) => (isZombie(one) ? [] : [one.pid])));
   return pids.filter((pid) => running.has(pid));
 }
 
-/** The one of these processes that listens on a port of loopback. */
-export function listenerAmong(pids: readonly number[], port: number): number | undefined {
-  if (!existsSync("/proc/self/stat")) {
-    const found = execFileSync("lsof", ["-t", `-iTCP:${port}`, "-sTCP:LISTEN"], { encoding: "utf8" }).split("\n");
-    return pids.find((pid) => found.includes(String(pid)));
-  }
-  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const rows = read("/proc/net/tcp").split("\n");
-  // sl local_address rem_address st … inode; 0A listens.
-  const row = rows
-    .map((line) => line.trim().split(/\s+/))
-    .find(([, address, , state]) => address === local && state === "0A");
-  const socket = `socket:[${row?.[9]}]`;
-  return pids.find((pid) => openFilesOf(pid).includes(socket));
+/** Processes that have a text in their command line. */
+export const runningWith = (text: string): number[] =>
+  processes().flatMap((one) => (!isZombie(one) && nameOf(one.pid).includes(text) ? [one.pid] : []));
+
+/** The two runtimes of `wrangler dev`: one listens, and the other, which can be debugged, runs the Worker. */
+export function runtimesAmong(pids: readonly number[]): { listener: number | undefined; worker: number | undefined } {
+  const runtimes = pids.filter((pid) => /\bworkerd serve\b/.test(nameOf(pid)));
+  const isWorker = (pid: number) => nameOf(pid).includes("--inspector-addr");
+  return { listener: runtimes.find((pid) => !isWorker(pid)), worker: runtimes.find(isWorker) };
 }
 
 /** The command line of a process. */
-export const nameOf = (pid: number): string =>
-  existsSync("/proc/self/stat")
+const nameOf = (pid: number): string =>
+  hasProc
     ? read(`/proc/${pid}/cmdline`).replaceAll("\0", " ")
     : execFileSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" });
 
-function openFilesOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
-  } catch {
-    return [];
+/** Waits until a process listens on loopback, and returns its port: for a program that binds a free one and does not tell it. */
+export async function untilListening({ child, output }: Command): Promise<number> {
+  for (;;) {
+    const port = portOf(child.pid ?? 0);
+    if (port !== undefined) return port;
+    if (child.exitCode !== null) throw new Error(output());
+    await setImmediate();
   }
+}
+
+function portOf(pid: number): number | undefined {
+  if (!hasProc) {
+    const args = ["-a", "-nP", "-p", String(pid), "-iTCP@127.0.0.1", "-sTCP:LISTEN", "-Fn"];
+    const port = /:(\d+)$/m.exec(spawnSync("lsof", args, { encoding: "utf8" }).stdout)?.[1];
+    return port === undefined ? undefined : Number(port);
+  }
+  const sockets = new Set(namesIn(`/proc/${pid}/fd`).map((fd) => linkAt(`/proc/${pid}/fd/${fd}`)));
+  // sl local_address rem_address st … inode; 0A listens.
+  const rows = read("/proc/net/tcp")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/));
+  const row = rows.find(([, local, , state, , , , , , inode]) => {
+    return state === "0A" && local?.startsWith("0100007F:") && sockets.has(`socket:[${inode}]`);
+  });
+  return row?.[1] === undefined ? undefined : Number.parseInt(row[1].slice(-4), 16);
+}
+
+function linkAt(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+/** Waits until each thread of a process has taken its SIGSTOP. */
+export async function untilStopped(pid: number): Promise<void> {
+  while (statesOf(pid).some((state) => !state.startsWith("T"))) await setImmediate();
+}
+
+/** The state of each thread, or of the whole process where the system has no /proc. */
+function statesOf(pid: number): string[] {
+  if (!hasProc) return processes().flatMap((one) => (one.pid === pid ? [one.state] : []));
+  return namesIn(`/proc/${pid}/task`).map((thread) => statIn(`/proc/${pid}/task/${thread}/stat`).state);
 }
 
 // Small images have no ps, macOS has no /proc.
 function processes(): Process[] {
-  if (!existsSync("/proc/self/stat")) {
+  if (!hasProc) {
     const lines = execFileSync("ps", ["-axo", "pid=,ppid=,stat="], { encoding: "utf8" }).trim().split("\n");
-    return lines.map((line) => toProcess(line.trim().split(/\s+/)));
-  }
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      const stat = read(`/proc/${name}/stat`);
-      // pid (name, which may hold anything) state ppid …
-      const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      return stat === "" ? [] : [toProcess([name, parent, state])];
+    return lines.map((line) => {
+      const [pid, parent, state = ""] = line.trim().split(/\s+/);
+      return { pid: Number(pid), parent: Number(parent), state };
     });
+  }
+  return namesIn("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), ...statIn(`/proc/${name}/stat`) }))
+    .filter(({ state }) => state !== "");
 }
 
-const toProcess = ([pid = "", parent = "", state = ""]: string[]): Process => ({
-  pid: Number(pid),
-  parent: Number(parent),
-  zombie: state.startsWith("Z"),
-});
+/** Without a state where the process has gone. */
+function statIn(file: string): Omit<Process, "pid"> {
+  const stat = read(file);
+  // pid (name, which may hold anything) state ppid …
+  const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state, parent: Number(parent) };
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
 
 function read(file: string): string {
   try {

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { mailedToken } from "../../scripts/mail-links.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import { type Command, described, FREE_PORTS, launch, root } from "./commands.ts";
-import { descendantsOf, listenerAmong, nameOf } from "./processes.ts";
+import { descendantsOf, runtimesAmong } from "./processes.ts";
 
 /** The service writes to the same file: whoever comes second waits. */
 const BUSY_MS = 10_000;
@@ -19,16 +19,13 @@ export async function startIn(dir: string): Promise<RunningStack> {
   return { command, service: await described(command, dir) };
 }
 
-export const runtimeOf = ({ command, service }: RunningStack): number =>
-  runtimeBelow(command.child.pid ?? 0, Number(new URL(service.base_url).port));
+export const runtimeOf = ({ command }: RunningStack): number => runtimeBelow(command.child.pid ?? 0);
 
-/** The runtime that runs the Worker, and not the one that listens at the port. */
-export function runtimeBelow(pid: number, port: number): number {
-  const started = descendantsOf(pid);
-  const listener = listenerAmong(started, port);
-  const runtime = started.find((pid) => pid !== listener && /\bworkerd serve\b/.test(nameOf(pid)));
-  if (runtime === undefined) throw new Error("no runtime runs the Worker");
-  return runtime;
+/** The runtime that runs the Worker, and not the one that listens. */
+export function runtimeBelow(pid: number): number {
+  const { worker } = runtimesAmong(descendantsOf(pid));
+  if (worker === undefined) throw new Error("no runtime runs the Worker");
+  return worker;
 }
 
 /** The database of a kind that has the table; `waitMs`: how long it waits for another that writes. */

@@ -3,11 +3,10 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
@@ -15,7 +14,8 @@ import { EVENT_TYPES } from "../../src/journal/events.ts";
 import { drawWebhookSecret, signWebhook } from "../../src/protocol/webhook-signature.ts";
 import { isTaken, post } from "../../src/webhooks/post.ts";
 import { RETRY_WAITS_MS } from "../../src/webhooks/schedule.ts";
-import { type Command, end, freePort, launch, root } from "../scripts/commands.ts";
+import { type Command, end, launch, root } from "../scripts/commands.ts";
+import { untilListening } from "../scripts/processes.ts";
 
 const page = readFileSync(join(root, "docs/webhooks.md"), "utf8");
 const block = (language: string): string => new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "";
@@ -53,19 +53,6 @@ async function headersOf({ id, body }: Event, { secrets = [secret], age = 0 }: S
   };
 }
 
-async function untilListening(port: number, { child, output }: Command): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(output());
-    const socket = connect(port, "127.0.0.1");
-    const open = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    });
-    socket.destroy();
-    if (open) return;
-    await sleep(50);
-  }
-}
-
 describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program }) => {
   const isThere = program === NODE || spawnSync(program, ["--version"]).status === 0;
   describe.skipIf(!isThere)("running", () => {
@@ -80,11 +67,9 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       writeFileSync(join(dir, file), block(language));
       db = new DatabaseSync(join(dir, "receiver.db"));
       db.exec(block("sql"));
-      const port = await freePort();
-      const env = { WEBHOOK_SECRET: secret, PORT: String(port), PYTHONPATH: join(root, "test/support/python") };
+      const env = { WEBHOOK_SECRET: secret, PORT: "0", PYTHONPATH: join(root, "test/support/python") };
       running = launch(program, [file], { cwd: dir, env: { ...env, NODE_OPTIONS: "", PYTHONDONTWRITEBYTECODE: "1" } });
-      url = `http://127.0.0.1:${port}/`;
-      await untilListening(port, running);
+      url = `http://127.0.0.1:${await untilListening(running)}/`;
     });
     afterAll(async () => {
       await end(running, "SIGKILL");

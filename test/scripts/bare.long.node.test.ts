@@ -2,12 +2,12 @@
 // copy of the project, because these files lie beside wrangler.toml.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ServiceDescription } from "../../scripts/stack.ts";
-import { type Command, copyOfProject, described, end, FREE_PORTS, freePort, launch } from "./commands.ts";
+import { type Command, copyOfProject, described, end, FREE_PORTS, launch } from "./commands.ts";
 
-const START_MS = 90_000;
+const START_MS = 600_000;
+const READY = /Ready on (http:\S+)/;
 const OWN = "A_VARIABLE_OF_MINE='1'\n";
 
 describe("wrangler dev alone", { timeout: START_MS }, () => {
@@ -36,16 +36,12 @@ describe("wrangler dev alone", { timeout: START_MS }, () => {
   });
 
   test("answers a platform that the stack's own database has", async () => {
-    const port = await freePort();
     const wrangler = join(copy, "node_modules/wrangler/wrangler-dist/cli.js");
-    const args = ["--no-warnings", wrangler, "dev", "--port", String(port), "--inspector-port", "0"];
+    const args = ["--no-warnings", wrangler, "dev", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
     const command = launch(process.execPath, args, { cwd: copy, env });
     running.push(command);
-    const base = `http://127.0.0.1:${port}`;
-    while (!(await fetch(`${base}/healthz`).catch(() => null))?.ok) {
-      expect(command.child.exitCode).toBeNull();
-      await sleep(200);
-    }
+    await command.untilOutput(READY);
+    const base = READY.exec(command.output())?.[1];
     const platform = await fetch(`${base}/v1/platform`, { headers: { "Service-Api-Key": known.sandbox_key } });
     expect([platform.status, await platform.json()]).toMatchObject([200, { platform_status: "ACCREDITED" }]);
     expect((await fetch(`${base}/.well-known/aeap-ca-jwks`)).status).toBe(200);

@@ -1,0 +1,71 @@
+// README's code blocks, and its commands as a person plays them: in a shell, beside the folder of a stack.
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { expect } from "vitest";
+import { type Command, launch, root } from "./commands.ts";
+
+export const README = readFileSync(join(root, "README.md"), "utf8");
+
+export type Played = { readonly code: number | null; readonly output: string };
+
+/** The code blocks of a language, in their order. */
+export const blocks = (language: string): string[] =>
+  [...README.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "gm"))].map(([, text = ""]) => text);
+
+export function blockWith(language: string, text: string): string {
+  const found = blocks(language).filter((block) => block.includes(text));
+  expect(found, `${language} blocks with ${text}`).toHaveLength(1);
+  return found[0] ?? "";
+}
+
+/** Plays a text without the files of the machine, which bash reads where its input is a socket. `folder` holds `.dev`. */
+export const playShell = (text: string, folder: string): Promise<Played> =>
+  play(launch("bash", ["--norc", "-euo", "pipefail", "-c", text], { cwd: folder, env: environment(folder) }));
+
+export const playDemo = (folder: string): Promise<Played> =>
+  play(launch(process.execPath, ["scripts/demo.ts"], { env: environment(folder) }));
+
+async function play(command: Command): Promise<Played> {
+  const code = await command.ended;
+  return { code, output: command.output() };
+}
+
+const environment = (folder: string): NodeJS.ProcessEnv => ({
+  PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter),
+  DEV_DIR: join(folder, ".dev"),
+  NO_COLOR: "1",
+});
+
+/** Expects the output to be what README shows of the demo, but for its ellipses. */
+export function expectShown(output: string): void {
+  // The ellipsis of "POST …/scope" is part of the output.
+  const shown = comparable(blockWith("text", "/v1/platform")).split(/…(?!\/)/);
+  expect(shown.length).toBeGreaterThan(5);
+  let rest = comparable(output);
+  for (const [i, part] of shown.entries()) {
+    const at = i === 0 ? 0 : i === shown.length - 1 ? rest.length - part.length : rest.indexOf(part);
+    expect(rest.slice(Math.max(at, 0)).startsWith(part), difference(part, rest)).toBe(true);
+    rest = rest.slice(at + part.length);
+  }
+  expect(rest).toBe("");
+}
+
+/** Without white space, and without durations, ids, addresses and hashes, which differ from run to run. */
+const comparable = (text: string): string =>
+  text
+    .replace(/ \d+ ms$/gm, " <time>")
+    .replace(/did:aeap:[0-9a-f-]{36}/g, "<did>")
+    .replace(/http:\/\/127\.0\.0\.1:\d+/g, "<base>")
+    .replace(/\b[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}/g, "<id>")
+    .replace(/\b0x[0-9a-f]+/gi, "<hash>")
+    .replace(/\beyJ[\w-]+/g, "<jws>")
+    .replace(/\s+/g, "");
+
+/** The first place where the output does not continue as README does. */
+function difference(part: string, rest: string): string {
+  let length = part.length;
+  while (!rest.includes(part.slice(0, length))) length -= 1;
+  const [same, shown] = [part.slice(0, length), part.slice(length)];
+  const printed = rest.slice(rest.indexOf(same) + length);
+  return `after "${same.slice(-60)}" README has "${shown.slice(0, 60)}", the output "${printed.slice(0, 60)}"`;
+}
