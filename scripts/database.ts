@@ -1,9 +1,9 @@
 // Brings the local database up to date and puts the demo platform into it: an accredited account that is not promoted to production yet,
 // its tenant principal and its sandbox key (of which only the hash is stored). `node scripts/database.ts <state> <secrets file>`.
-import { devNull } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
-import { getPlatformProxy } from "wrangler";
+import { getPlatformProxy, unstable_readConfig } from "wrangler";
 import { keyPrefixOf } from "../src/accounts/management-key.ts";
 import type { Env } from "../src/context.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
@@ -17,18 +17,24 @@ const APPLIED = `create table if not exists d1_migrations (
   id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`;
 
 const [, , state = "", secretsFile = ""] = process.argv;
-const proxy = await getPlatformProxy<Pick<Env, "DB">>({
-  configPath: join(root, "wrangler.toml"),
-  persist: { path: join(state, "v3") },
-  // An empty list would load .dev.vars, which may belong to another stack or user.
-  envFiles: [devNull],
-  remoteBindings: false,
-});
+const proxy = await openDatabaseIn(join(state, "v3"));
 try {
   await migrate(proxy.env.DB);
   await seed(proxy.env.DB, loadSecrets(secretsFile).platform);
 } finally {
   await proxy.dispose();
+}
+
+/**
+ * The settings that it leaves in the folder name the database alone: with all of wrangler.toml, wrangler would warn of Durable Objects that
+ * nothing runs here, and load `.dev.vars`, which may belong to another stack or user.
+ */
+async function openDatabaseIn(folder: string) {
+  const { name, compatibility_date, d1_databases } = unstable_readConfig({ config: join(root, "wrangler.toml") });
+  const configPath = join(folder, "database.json");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(configPath, JSON.stringify({ name, compatibility_date, d1_databases }));
+  return getPlatformProxy<Pick<Env, "DB">>({ configPath, persist: { path: folder }, remoteBindings: false });
 }
 
 /** As `wrangler d1 migrations apply`, which starts a runtime for each file and takes a second for it. */
