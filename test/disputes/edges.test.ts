@@ -7,13 +7,15 @@ import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { livePair } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
-import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { at } from "./instants.ts";
-import { act, arbitrated, disputed, eventsAbout, file, filing, PATH, read, resolve } from "./support.ts";
+import { act, arbitrated, disputed, eventsAbout, file, filing, PATH, read, resolve, richProvider } from "./support.ts";
 
 let world: World;
+let provider: Agent;
 beforeAll(async () => {
   world = await createWorld();
+  provider = await richProvider(world);
 });
 
 const rowOf = async (id: string): Promise<Json> => (await rows("select * from disputes where dispute_id = ?", id))[0];
@@ -25,7 +27,7 @@ const closingsOf = async (task: string): Promise<number> =>
 
 describe("the end of a task's window", () => {
   const bought = async () => {
-    const purchase = await facilitated(world);
+    const purchase = await facilitated(world, await pairOf(world, provider));
     return { ...purchase, end: Date.parse(purchase.fac.confirm_by) };
   };
   /** What is left of a task that nobody answered. */
@@ -80,7 +82,7 @@ describe("the end of a task's window", () => {
 
 describe("the end of the dispute window", () => {
   it("a dispute is filed one millisecond before it, and neither at it nor after it", async () => {
-    const purchase = await facilitated(world);
+    const purchase = await facilitated(world, await pairOf(world, provider));
     const [{ dispute_window_closes_at: end } = {}] = await rows(
       "select dispute_window_closes_at from transactions where transaction_id = ?",
       purchase.fac.transaction_id,
@@ -96,7 +98,7 @@ describe("the end of the dispute window", () => {
 describe("the end of the parties' days", () => {
   /** One with an offer of half of it. */
   const offered = async () => {
-    const one = await disputed(world);
+    const one = await disputed(world, { pair: await pairOf(world, provider) });
     expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
     return { ...one, end: Date.parse(one.dispute.pre_arb_deadline) };
   };
@@ -172,7 +174,7 @@ describe("the end of the arbiter's 14 days", () => {
   it.each(["production", "sandbox"])(
     "in %s: from it on, and not one millisecond before, it is overdue",
     async (environment) => {
-      const pair = environment === "production" ? await livePair(world) : await pairOf(world);
+      const pair = environment === "production" ? await livePair(world) : await pairOf(world, provider);
       const one = await disputed(world, { pair });
       expect(one.dispute.environment).toBe(environment);
       await arbitrated(world, one);

@@ -191,6 +191,17 @@ describe("when", () => {
   });
 });
 
+it("a consumer that has gone to production disputes no purchase of the sandbox", async () => {
+  const bought = await facilitated(world);
+  const moved = (environment: string) =>
+    rows("update agents set environment = ? where did = ?", environment, bought.consumer.did);
+  await moved("production");
+  expect(said(await file(world, bought))).toEqual([409, "environment_mismatch"]);
+  expect(await rows("select * from disputes where transaction_id = ?", bought.fac.transaction_id)).toEqual([]);
+  await moved("sandbox");
+  expectStatus(await file(world, bought), 201);
+});
+
 it("the machine has no other move", () => {
   const moves = disputeMachine.states.flatMap((from) =>
     DISPUTE_TRIGGERS.flatMap((trigger) => {
