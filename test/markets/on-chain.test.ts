@@ -3,7 +3,7 @@
 // alone.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -16,11 +16,13 @@ import { followThreshold, followThresholds } from "../../src/escrow/follow-thres
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
-import { account, chainOf, send, spoil } from "../support/chain.ts";
+import { account, chainOf, networksWith, send, spoil } from "../support/chain.ts";
+import { killAt } from "../support/cuts.ts";
 import { labOf, REGISTRAR, RICH } from "../support/lab.ts";
+import { deliverAll } from "../support/queue.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
-import { useLab } from "./support.ts";
+import { impatient, later, takeMessages, useLab } from "./support.ts";
 
 const LAB = "lab-markets";
 const ADMIN = account(0);
@@ -56,14 +58,16 @@ describe("a market", () => {
   it("whose registration passed the dry run and then failed in its block is FAILED too", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
-    const opening = open(did);
-    await waitingOf(REGISTRAR);
     // Pays more than the registration, so it comes first in the block.
     const revocation = { from: ADMIN, to: authority(), data: revoke, gas: "0x2dc6c0", gasPrice: "0x174876e800" };
-    await lab("eth_sendTransaction", revocation);
-    await lab("evm_mine");
+    const revoked = impatient(world, async () => {
+      await lab("eth_sendTransaction", revocation);
+      await mine();
+    });
     try {
-      expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "FAILED", reason: "reverted" }]);
+      expect(expectStatus(await open(did, revoked), 200).markets).toMatchObject([
+        { status: "FAILED", reason: "reverted" },
+      ]);
     } finally {
       await lab("evm_setAutomine", true);
       await send(LAB, ADMIN, authority(), grant);
@@ -74,43 +78,42 @@ describe("a market", () => {
   it("waits for a chain without new blocks, blocks no other call, and finishes in the background", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
-    const opening = open(did);
-    await waitingOf(REGISTRAR);
-    const suspending = world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
-    // Well before a turn that is not given back ends by itself.
-    const first = await Promise.race([suspending, scheduler.wait(8_000)]);
-    expect(first?.body.status).toBe("SUSPENDED");
-    const reply = await opening;
-    const [market] = expectStatus(reply, 200).markets;
+    const suspending = impatient(world, async () => {
+      const turn = await env.AGENTS.get(env.AGENTS.idFromName(did)).lock(0);
+      expect(turn).not.toBeNull();
+      turn?.lock[Symbol.dispose]();
+      const { body } = await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+      expect(body.status).toBe("SUSPENDED");
+    });
+    const [market] = expectStatus(await open(did, suspending), 200).markets;
     expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
     // The waiting transaction is named, and no second one is sent.
     expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
     const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
     const before = await waiting();
-    expect(await provisionMarkets(world.deps, job(did), Date.now() + 300)).toBeNull();
+    expect(await provisionMarkets(impatient(world).deps, job(did), later())).toBeNull();
     expect(await waiting()).toBe(before);
     await lab("evm_setAutomine", true);
-    await mine(1);
-    await work(did);
+    await mine();
+    await deliverAll(world);
     const { registration_tx } = market;
     expect(await marketOf(did)).toMatchObject({
       status: "ACTIVE",
       registration_tx,
       escrow_wallet: expect.stringMatching(/^0x/),
     });
-  }, 60_000);
+  });
 
   it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {
-    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
+    const networks = JSON.parse(networksWith(LAB)) as { rpc_url: string }[];
     const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
     const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
     const { did } = await deaf.agent("PROVIDER");
     const reply = await open(did, deaf);
     expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
     await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
-    await vi.waitFor(async () => expect(await marketOf(did, deaf)).toMatchObject({ status: "ACTIVE" }), {
-      timeout: 20_000,
-    });
+    await deliverAll(world);
+    expect(await marketOf(did, deaf)).toMatchObject({ status: "ACTIVE" });
   });
 });
 
@@ -118,20 +121,20 @@ describe("a registration", () => {
   it("that the pool has lost is sent again, and keeps no other market waiting", async () => {
     const [lost, next] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
     await lab("evm_setAutomine", false);
-    const opening = open(lost.did);
-    await waitingOf(REGISTRAR);
-    const [hash] = await keptHashes(LAB).then((hashes) => hashes.slice(-1));
-    await lab("anvil_dropTransaction", hash);
+    const [{ registration_tx }] = expectStatus(await open(lost.did, impatient(world)), 200).markets;
+    await lab("anvil_dropTransaction", registration_tx);
     await lab("evm_setAutomine", true);
-    // Behind the lost one, which the chain waits for.
-    const behind = provisionLater(next.did);
+    // The chain waits for the lost one before this one.
+    expect(expectStatus(await open(next.did, impatient(world)), 200).markets).toMatchObject([
+      { status: "PROVISIONING" },
+    ]);
     await ageSent(LAB, 10_000);
     await world.run(tendSigners, alone());
-    await mine(1);
-    expect(expectStatus(await opening, 200).markets).toMatchObject([{ status: "ACTIVE", registration_tx: hash }]);
-    await behind;
+    await mine();
+    await deliverAll(world);
+    expect(await marketOf(lost.did)).toMatchObject({ status: "ACTIVE", registration_tx });
     expect(await marketOf(next.did)).toMatchObject({ status: "ACTIVE" });
-  }, 60_000);
+  });
 
   it("without gas waits with the reason and an alert, and continues once the account is filled", async () => {
     const { did } = await world.agent("PROVIDER");
@@ -161,8 +164,7 @@ describe("a registration", () => {
     // A minute later the contract is asked again, and not earlier.
     expect(await watch(did)).toBe("done");
     await due(did);
-    const [after] = await Promise.all([watch(did)]);
-    expect(after).toBe("waiting");
+    expect(await watch(did)).toBe("waiting");
     expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", reason: "reorganised" });
     const unpromised = await aid();
     expect(unpromised.identity.authorized_markets).toEqual([]);
@@ -199,6 +201,42 @@ describe("a registration", () => {
   });
 });
 
+describe("a registration during which the isolate dies", () => {
+  /** The node spoils the call that sends the transaction, and its one retry. */
+  const dieAfterSubmit = async (did: string, how: "lose" | "lose_answer") => {
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: 2, how });
+    const cut = await killAt(world, { step: 1, moment: "after", of: "CHAIN_SIGNER.submit" }, (dying) =>
+      open(did, dying),
+    );
+    await spoil(LAB);
+    expect(cut).not.toBeNull();
+    expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", registration_tx: null });
+  };
+  const sentBy = async () => Number(await lab("eth_getTransactionCount", REGISTRAR, "pending"));
+
+  it("is sent by the minute's job where it was kept and never reached the node, and opens its market", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const before = await sentBy();
+    await dieAfterSubmit(did, "lose");
+    expect(await sentBy()).toBe(before);
+    const [kept] = (await keptHashes(LAB)).slice(-1);
+    await ageSent(LAB, 10_000);
+    await world.run(tendSigners, alone());
+    await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
+    await deliverAll(world);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+    expect([await sentBy(), (await keptHashes(LAB)).slice(-1)]).toEqual([before + 1, [kept]]);
+  });
+
+  it("is not sent again by the client's repeated call where it reached the node and its answer was lost", async () => {
+    const { did } = await world.agent("PROVIDER");
+    const before = await sentBy();
+    await dieAfterSubmit(did, "lose_answer");
+    expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
+    expect(await sentBy()).toBe(before + 1);
+  });
+});
+
 describe("a threshold", () => {
   const escrowOf = async (did: string) => {
     const [row] = await world.deps.db.select().from(escrows).where(eq(escrows.did, did));
@@ -221,14 +259,15 @@ describe("a threshold", () => {
     await lab("evm_setAutomine", false);
     const before = await count();
     const registered = await stored(did);
-    const asked = Array.from({ length: 10 }, () => followThreshold(world.deps, job(did), Date.now() + 3_000));
+    const { deps } = impatient(world);
+    const asked = Array.from({ length: 10 }, () => followThreshold(deps, job(did), later()));
     expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
     expect(await count()).toBe(before + 1);
     // The registration is watched as before.
     expect(await stored(did)).toEqual(registered);
     await lab("evm_setAutomine", true);
     await mine(1);
-    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await followThreshold(world.deps, job(did), later())).toBe(true);
     expect(await onChain(did)).toBe(9_000_000);
     expect(await count()).toBe(before + 1);
   });
@@ -238,18 +277,16 @@ describe("a threshold", () => {
     expectStatus(await open(did), 200);
     await want(did, 8_000_000);
     const before = await lab("eth_blockNumber");
-    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await followThreshold(world.deps, job(did), later())).toBe(true);
     await lab("anvil_rollback", Number(await lab("eth_blockNumber")) - Number(before));
     await due(did);
     await watch(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
     expect((await escrowOf(did)).chainThreshold).toBe(15_000_000);
-    const found: unknown[] = [];
-    const CHAIN_QUEUE = { send: async (message: unknown) => void found.push(message) } as never;
-    await world.run(followThresholds, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });
-    expect(found).toContainEqual({ kind: "follow_threshold", ...job(did) });
+    await world.run(followThresholds);
+    expect(takeMessages(world, did)).toContainEqual({ kind: "follow_threshold", ...job(did) });
     await ageSent(LAB, 10_000);
-    expect(await followThreshold(world.deps, job(did), Date.now() + 5_000)).toBe(true);
+    expect(await followThreshold(world.deps, job(did), later())).toBe(true);
     expect(await onChain(did)).toBe(8_000_000);
   });
 });
@@ -268,21 +305,18 @@ describe("the registrar's account", () => {
   it("whose transaction has waited for five minutes is an alert", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
-    const opening = open(did);
-    await waitingOf(REGISTRAR);
+    expectStatus(await open(did, impatient(world)), 200);
     await world.run(tendSigners, alone());
     expect(await openAlerts("waiting_transaction")).toEqual([]);
     await ageSent(LAB, 5 * MINUTE_MS);
     await world.run(tendSigners, alone());
     expect(await openAlerts("waiting_transaction")).toMatchObject([{ subject: `registrar on ${LAB}` }]);
     await lab("evm_setAutomine", true);
-    await mine(1);
-    await opening;
-  }, 60_000);
+    await mine();
+    await work(did);
+    expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
+  });
 });
-
-/** Opens a market, and does not wait for it. */
-const provisionLater = (did: string): Promise<unknown> => open(did);
 
 const stored = async (did: string) => {
   const [row] = await world.deps.db.select().from(chainOperations).where(eq(chainOperations.subject, did));
@@ -297,16 +331,6 @@ const due = (did: string) =>
     .where(eq(chainOperations.subject, did));
 /** Runs the check of the contract; returns the operation afterwards. */
 async function watch(did: string): Promise<string> {
-  await world.run(watchRegistrations, {
-    ...world.deps,
-    env: { ...world.deps.env, CHAIN_QUEUE: { send: async () => undefined } as never },
-  });
-  const [market] = [await marketOf(did)];
-  return market.status === "PROVISIONING" ? "waiting" : "done";
-}
-
-/** Until the account has a transaction in the pool. */
-async function waitingOf(from: string): Promise<void> {
-  const count = (block: string): Promise<string> => lab("eth_getTransactionCount", from, block);
-  while ((await count("pending")) === (await count("latest"))) await scheduler.wait(20);
+  await world.run(watchRegistrations);
+  return (await marketOf(did)).status === "PROVISIONING" ? "waiting" : "done";
 }

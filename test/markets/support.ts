@@ -4,10 +4,10 @@ import type { ChainGateway } from "../../src/chain/gateway.ts";
 import type { ChainMessage, Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
-import { account, plannedClone, vaultImplementationOf } from "../support/chain.ts";
+import { account, networksWith, plannedClone, vaultImplementationOf } from "../support/chain.ts";
 import { restoreLab } from "../support/lab.ts";
 import { withDeps } from "../support/variants.ts";
-import { createWorld, env, type Json, type Reply, type World } from "../support/world.ts";
+import { createWorld, type Json, type Reply, type World } from "../support/world.ts";
 
 export const marketsPath = (did: string): string => `/v1/agents/${did}/scope/authorized_markets`;
 export const market = (overrides = {}) => ({
@@ -23,7 +23,7 @@ export const openMarkets = (by: World, did: string, markets: readonly unknown[])
 export function useLab(network: string, set: (world: World) => void) {
   let world: World;
   beforeAll(async () => {
-    world = await createWorld({ NETWORKS: env.NETWORKS });
+    world = await createWorld({ NETWORKS: networksWith(network) });
     set(world);
   });
   afterEach(() => restoreLab(network));

@@ -12,7 +12,6 @@ import { roleAccounts } from "../../scripts/ephemeral.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { isWhole } from "../support/scale.ts";
 import type { Gates, RpcCall } from "./held-node.ts";
 import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
 
@@ -32,10 +31,6 @@ const registrar = roleAccounts().registrar.address;
 type Step = { readonly method: string; readonly at: keyof Gates; readonly behind?: string };
 type How = "the client's repeated call" | "the minute's job";
 type Killed = readonly [when: string, step: Step, how: How];
-
-/** The steps of every run, and those that a whole one takes too: each costs a start of the Worker. */
-const alsoWhole = (always: readonly Killed[], further: readonly Killed[]): readonly Killed[] =>
-  isWhole() ? [...always, ...further] : always;
 
 let worker: KillableWorker;
 /** The calls that the registrar has sent, by their nonces. */
@@ -58,8 +53,6 @@ describe("a market, when the runtime is killed while it is opened", { timeout: S
       "the client's repeated call",
     ],
     ["after the receipt, before the row", { method: "eth_call", at: "passed", behind }, "the minute's job"],
-  ];
-  const further: readonly Killed[] = [
     ["before anything is kept", { method: "eth_estimateGas", at: "arrived" }, "the minute's job"],
     ["before the receipt", { method: "eth_getTransactionReceipt", at: "answered" }, "the client's repeated call"],
     [
@@ -68,7 +61,7 @@ describe("a market, when the runtime is killed while it is opened", { timeout: S
       "the client's repeated call",
     ],
   ];
-  for (const [when, step, how] of alsoWhole(steps, further))
+  for (const [when, step, how] of steps)
     test(`${when}, is opened by ${how}, and registered once`, async () => {
       const { did } = await worker.agent("PROVIDER");
       await killAt(step, () => open(did, FIRST));
@@ -91,7 +84,7 @@ describe("a wallet and a threshold, when the runtime is killed between the two",
     await worker.start();
   }, START_MS);
   const behind = "eth_getTransactionReceipt";
-  const further: readonly Killed[] = [
+  const steps: readonly Killed[] = [
     ["after the wallet's receipt", { method: "eth_estimateGas", at: "arrived", behind }, "the client's repeated call"],
     [
       "after the threshold is sent",
@@ -105,7 +98,7 @@ describe("a wallet and a threshold, when the runtime is killed between the two",
     { method: "eth_sendRawTransaction", at: "arrived", behind },
     "the minute's job",
   ];
-  for (const [when, step, how] of [...alsoWhole([], further), last])
+  for (const [when, step, how] of [...steps, last])
     test(`${when}, are each set once by ${how}`, async () => {
       const provider = await worker.agent("PROVIDER");
       const { did } = provider;
