@@ -16,9 +16,19 @@ it("kept by others for longer than anybody waits, it does not keep the platform 
   const { did } = await world.agent("CONSUMER");
   const object = env.AGENTS.get(env.AGENTS.idFromName(did));
   const held = Array.from({ length: HOLDERS }, () => object.lock(LONG_MS));
+  for (const lock of held) lock.catch(() => undefined);
   await held[0];
-  const reply = await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } });
+  // The call's wait ends at once.
+  const waits: number[] = [];
+  const lock = (ms: number) => {
+    waits.push(ms);
+    return object.lock(0);
+  };
+  const AGENTS = { idFromName: () => null, get: () => ({ lock }) } as never;
+  const body = { status: "SUSPENDED" };
+  const reply = await withVars(world, { AGENTS }).call("PATCH", `/v1/agents/${did}/status`, { body });
   expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
+  expect(waits).toEqual([5_000]);
   // Still held, and nobody who has given up waiting holds it later.
   expect(await object.lock(0)).toBeNull();
 });

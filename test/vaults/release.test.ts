@@ -2,7 +2,8 @@
 
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { ROLES } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
@@ -13,7 +14,7 @@ import { marketsPath } from "../markets/support.ts";
 import { deposit, openLive, promoted, rows } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
 import { account, asRole, chainOf, rpc, send } from "../support/chain.ts";
-import { withHeldQueue, withSilentChain } from "../support/variants.ts";
+import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import {
   chainThreshold,
@@ -151,9 +152,8 @@ describe("a release (MKT-29)", () => {
   it("that dies between any two trips is taken up again by the job, and goes out once", async () => {
     for (const batch of [3, 4, 5]) {
       const did = await funded(world, 20 * UNIT);
-      const dying = withHeldQueue(world);
       world.meter.beforeBatch(batch, () => Promise.reject(new Error("the Worker died")));
-      await release(did, {}, dying).catch(() => null);
+      await release(did).catch(() => null);
       world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
       const due = await releaseEscrows.find(world.deps, null, 1_000);
       const operation = await operationOf(did);
@@ -175,11 +175,13 @@ describe("a release (MKT-29)", () => {
     await rows("update chain_operations set next_check_at = 1 where subject = ? and kind = 'release'", did);
     expect(await drive(did)).toBe(true);
     expect(await heldBy(did)).toBe(22 * UNIT);
-    // A reorganisation has taken it away.
+    // A reorganisation has taken the release away.
     const gone = `0x${"0".repeat(64)}`;
     await rows("update chain_operations set tx_hash = ? where subject = ? and kind = 'release'", gone, did);
     expect(await drive(did)).toBe(true);
     expect(await operationOf(did)).toMatchObject({ status: "waiting", tx_hash: null });
+    const told = await rows("select kind from alerts where subject = ?", `${did} on ${NETWORK}`);
+    expect(told).toEqual([{ kind: "chain_reorganised" }]);
   });
 });
 
@@ -276,6 +278,34 @@ describe("a provider that leaves (MKT-30)", () => {
     expectStatus(await world.call("POST", marketsPath(did), { body: { markets } }), 200);
     expect(await drive(did)).toBe(true);
     expect([await heldBy(did), await chainThreshold(did)]).toEqual([20 * UNIT, THRESHOLD]);
+  });
+
+  it("whose low threshold the contract refuses is an alert, and gets its vault an hour later", async () => {
+    const did = await funded(world, 20 * UNIT);
+    await removeMarket(did);
+    const { authority } = chainOf(NETWORK);
+    const args = [ROLES.REGISTRAR_DELAYED.id, account(1) as Hex] as const;
+    await send(
+      NETWORK,
+      account(0),
+      authority,
+      encodeFunctionData({ abi: authorityAbi, functionName: "revokeRole", args }),
+    );
+    try {
+      expect(await drive(did)).toBe(true);
+    } finally {
+      const again = [...args, 0] as const;
+      const data = encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args: again });
+      await send(NETWORK, account(0), authority, data);
+    }
+    const told = await rows("select kind, message from alerts where subject = ?", `${did} on ${NETWORK}`);
+    const message = expect.stringContaining("AccessManagerUnauthorizedCall");
+    expect([told, await heldBy(did)]).toEqual([[{ kind: "escrow_release", message }], 20 * UNIT]);
+    const { status, next_check_at, updated_at } = await operationOf(did);
+    expect([status, next_check_at - updated_at]).toEqual(["failed", HOUR_MS]);
+    await rows("update chain_operations set next_check_at = 1 where subject = ? and kind = 'release'", did);
+    expect(await drive(did)).toBe(true);
+    expect(await heldBy(did)).toBe(0);
   });
 
   it("whose job dies between any two steps is taken up again, and gets it once", async () => {
