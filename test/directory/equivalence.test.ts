@@ -6,13 +6,15 @@ import { indexDirectory, pruneDirectory } from "../../src/directory/tend.ts";
 import { followFeed } from "../../src/protocol/directory-head.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { entryFaults } from "../support/directory.ts";
-import { isWhole, scaled } from "../support/scale.ts";
+import { isWhole } from "../support/scale.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
-import { playOne, prepare, settle } from "./operations.ts";
+import { drawFrom, playOne, prepare, settle } from "./operations.ts";
 import { AGENTS, CHANGES, HEAD, listAll, read } from "./support.ts";
 
-const OPERATIONS = scaled(10_000);
-const RESUMED_AFTER = scaled(1_000);
+const SEED = 20_270_301;
+const [OPERATIONS, RESUMED_AFTER] = isWhole() ? [10_000, 1_000] : [200, 40];
+/** Most operations make as many trips. */
+const TRIPS = 4;
 const DAY = 86_400_000;
 
 /** A reader as docs/directory.md has it. */
@@ -81,9 +83,10 @@ const lastOf = async (environment: string): Promise<number> =>
     )?.["n"] ?? 0,
   );
 
-it(`after ${OPERATIONS} operations of all kinds`, { timeout: isWhole() ? 7_200_000 : 300_000 }, async () => {
+it(`after ${OPERATIONS} operations of all kinds`, { timeout: 7_200_000 }, async () => {
   const [world, other, trading] = [await createWorld(), await createWorld(), await createWorld()];
-  const stage = await prepare(world, other, trading, 20_270_301);
+  const stage = await prepare(world, other, trading, SEED);
+  const drawTrip = drawFrom(SEED + 1);
   const sides = [
     { environment: "sandbox", key: world.key },
     { environment: "production", key: world.liveKey },
@@ -92,14 +95,12 @@ it(`after ${OPERATIONS} operations of all kinds`, { timeout: isWhole() ? 7_200_0
     return { ...side, full: mirror(), resumed: mirror(), late: mirror(), resumedAt: 0 };
   });
   for (const { resumed, late } of sides) for (const each of [resumed, late]) await each.toEnd();
-  let playing = true;
-  // Beside the operations, not between them.
-  const following = Promise.all(
-    sides.map(async ({ full }) => {
-      while (playing) if (!(await full.step(7))) await scheduler.wait(20);
-    }),
-  );
+  const follow = async () => {
+    for (const { full } of sides) await full.step(7);
+  };
   for (let n = 0; n < OPERATIONS; n++) {
+    // Within the operation: between two of its trips.
+    world.meter.beforeBatch(1 + drawTrip.below(TRIPS), follow);
     await playOne(stage);
     for (const side of sides) {
       const last = await lastOf(side.environment);
@@ -118,8 +119,6 @@ it(`after ${OPERATIONS} operations of all kinds`, { timeout: isWhole() ? 7_200_0
     }
   }
   await settle(stage);
-  playing = false;
-  await following;
   expect(await entryFaults(env.DB)).toEqual([]);
   for (const { environment, key, full, resumed, late } of sides) {
     const fresh = sorted(await listAll(world, "limit=100&status=all", key));
