@@ -11,20 +11,22 @@ import {
   confirm,
   PATH,
   type Paid,
+  type Pair,
   pairOf,
   stateOf,
 } from "../facilitation/support.ts";
 import { payOnChain } from "../support/chain.ts";
-import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
+let pair: Pair;
 beforeAll(async () => {
   world = await createWorld();
+  pair = await pairOf(world);
 });
 
 type Opener = "consumer" | "provider";
 async function paidIntentOf(opener: Opener): Promise<Paid> {
-  const pair = await pairOf(world);
   const body = { consumer_did: pair.consumer.did, provider_did: pair.provider.did, amount: "10.00", currency: "USDC" };
   const intent = expectStatus(await world.as(pair[opener], "POST", "/v1/payment-intents", body), 201);
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { intentId: intent.intent_id });
@@ -46,7 +48,8 @@ const FORMS = {
 } as const;
 
 /** The number of signals of each side. */
-async function signalsOf(...agents: Agent[]): Promise<number[]> {
+async function signals(): Promise<number[]> {
+  const agents = [pair.provider, pair.consumer];
   const { agents: rows, sums } = await stateOf(world, ...agents.map(({ did }) => did));
   return agents.map(({ did }) => {
     const row = rows.find((one) => one.did === did);
@@ -67,7 +70,8 @@ describe("an auto-confirmation", () => {
     ["provider", "the consumer itself", 1],
     ["provider", "the provider", 0],
     ["provider", "the provider in the client form", 0],
-  ])("of an intent that the %s opened, facilitated by %s: %i signals for each side", async (opener, form, signals) => {
+  ])("of an intent that the %s opened, facilitated by %s: %i signals for each side", async (opener, form, more) => {
+    const before = await signals();
     const paid = await paidIntentOf(opener);
     const { task_id: task } = expectStatus(await FORMS[form](world, paid), 200);
     await world.deps.db
@@ -77,10 +81,11 @@ describe("an auto-confirmation", () => {
     expect(await world.run(autoConfirmTasks)).toBe(1);
     const [row] = await world.deps.db.select().from(tasks).where(eq(tasks.taskId, task));
     expect(row).toMatchObject({ status: "auto_confirmed", outcome: "confirmed" });
-    expect(await signalsOf(paid.provider, paid.consumer)).toEqual([signals, signals]);
+    expect(await signals()).toEqual(before.map((count) => count + more));
   });
 
   it("recorded by a late confirmation gives no signal either", async () => {
+    const before = await signals();
     const paid = await paidIntentOf("provider");
     const { task_id: task } = expectStatus(await asProvider(world, paid), 200);
     await world.deps.db
@@ -88,13 +93,14 @@ describe("an auto-confirmation", () => {
       .set({ confirmBy: world.now() - 1 })
       .where(eq(tasks.taskId, task));
     expect((await confirm(world, paid.consumer, task)).body.code).toBe("confirmation_window_closed");
-    expect(await signalsOf(paid.provider, paid.consumer)).toEqual([0, 0]);
+    expect(await signals()).toEqual(before);
   });
 });
 
 it("a confirmation by the consumer itself gives its signals, whoever opened and facilitated", async () => {
+  const before = await signals();
   const paid = await paidIntentOf("provider");
   const { task_id: task } = expectStatus(await asProvider(world, paid), 200);
   expectStatus(await confirm(world, paid.consumer, task), 200);
-  expect(await signalsOf(paid.provider, paid.consumer)).toEqual([1, 1]);
+  expect(await signals()).toEqual(before.map((count) => count + 1));
 });
