@@ -1,0 +1,138 @@
+// The isolate dies at each step of a stop and of a return of many agents (PRN-17, PRN-21): the jobs finish what was begun, and each agent has its
+// entry, its event and its directory record once.
+import { and, inArray, isNull } from "drizzle-orm";
+import { beforeAll, expect, it } from "vitest";
+import { agents, certificates } from "../../src/db/tables/agents.ts";
+import { cascades, restatements } from "../../src/db/tables/principals.ts";
+import { finishCascades } from "../../src/standing/cascades.ts";
+import { finishRestatements } from "../../src/standing/restate-agents.ts";
+import { type Cut, killAtEveryStep } from "../support/cuts.ts";
+import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { attestationBy } from "../verifiers/support.ts";
+import { crowd, operator, publicly } from "./account-support.ts";
+import { readPrincipal } from "./customer-support.ts";
+import { revokeAs } from "./revocation-support.ts";
+
+/** One call takes three slices of two, and leaves the last agent to the queue. */
+const AGENTS = 7;
+const VERIFIER = "acme-verification";
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+  Object.assign(world.deps, { slices: { agents: 2 } });
+});
+
+type Stage = {
+  readonly world: World;
+  readonly principalId: string;
+  readonly dids: readonly string[];
+  readonly attestation: Json;
+  /** What was reported of the agents before the act. */
+  readonly before: readonly Json[];
+  /** Of the renewal, so that the caller can repeat it. */
+  readonly key: string;
+};
+
+const record = (of: World, principalId: string, body: Json, headers: Record<string, string> = {}): Promise<Reply> =>
+  of.call("POST", `/v1/principals/${principalId}/attestations`, { body, headers });
+const stop = (of: World, { attestation }: Stage): Promise<Reply> =>
+  revokeAs(of, attestation.attestation_id, operator(), { verifier_id: VERIFIER });
+const renew = (of: World, { principalId, key }: Stage): Promise<Reply> =>
+  record(of, principalId, { placeholder: true, reactivate_agents: true }, { "Idempotency-Key": key });
+
+async function attested(): Promise<Stage> {
+  const { first, dids } = await crowd(world, AGENTS);
+  const attestation = attestationBy(VERIFIER);
+  expectStatus(await record(world, first.principalId, attestation), 201);
+  await world.run(finishRestatements);
+  const before = await reportsOf(dids);
+  return { world, principalId: first.principalId, dids, attestation, before, key: crypto.randomUUID() };
+}
+async function stopped(): Promise<Stage> {
+  const stage = await attested();
+  expectStatus(await stop(world, stage), 200);
+  await world.run(finishCascades);
+  return { ...stage, before: await reportsOf(stage.dids) };
+}
+
+/** Each agent is shown as its principal is, also those whose rows follow later. */
+async function expectShown({ principalId, dids }: Stage): Promise<void> {
+  const { status } = await readPrincipal(world, principalId);
+  for (const did of [dids[0], dids.at(-1)]) {
+    const shown = await publicly(world, `/v1/agents/${did}/status`);
+    expect(shown.principal_status).toBe(status);
+    if (status !== "ACTIVE") expect(shown.status).toBe("SUSPENDED");
+  }
+}
+
+/** How often the log, the outbox and the directory's feed name each agent of a stage as one that has moved. */
+async function reportsOf(dids: readonly string[]): Promise<Json[]> {
+  const { results } = await env.DB.prepare(
+    `select a.did,
+      (select count(*) from activity_entries e where e.subject_id = a.did and e.action in ('agent.suspended', 'agent.reactivated')) as entries,
+      (select count(*) from events e where e.agent_did = a.did and e.type = 'agent.status_changed') as events,
+      (select count(*) from directory_changes c where c.did = a.did and c.change_type = 'status_changed') as records
+     from agents a where a.did in (select value from json_each(?)) order by a.did`,
+  )
+    .bind(JSON.stringify(dids))
+    .all<Json>();
+  return results;
+}
+const onceMore = (before: readonly Json[]): Json[] =>
+  before.map(({ did, entries, events, records }) => ({
+    did,
+    entries: entries + 1,
+    events: events + 1,
+    records: records + 1,
+  }));
+
+const statusesOf = async ({ dids }: Stage): Promise<string[]> => {
+  const rows = await world.deps.db
+    .select()
+    .from(agents)
+    .where(inArray(agents.did, [...dids]));
+  return [...new Set(rows.map(({ status }) => status))].sort();
+};
+/** The agents of a stage, each as often as it has a certificate that counts. */
+async function certified({ dids }: Stage): Promise<string[]> {
+  const counts = and(inArray(certificates.did, [...dids]), isNull(certificates.replacedAt));
+  const rows = await world.deps.db.select().from(certificates).where(counts);
+  return rows.map(({ did }) => did).sort();
+}
+
+/** The batches and messages of the call, whose order is that of its steps. */
+const stepsOf = (cuts: readonly Cut[]): string[] =>
+  cuts.filter(({ moment }) => moment === "before").map(({ name }) => name);
+
+it("a stop that dies at any step stops each agent, and reports it once", { timeout: 120_000 }, async () => {
+  const cuts = await killAtEveryStep(attested, stop, async (stage) => {
+    await expectShown(stage);
+    // The caller has no answer and asks again.
+    expectStatus(await stop(world, stage), 200);
+    await expectShown(stage);
+    await world.run(finishCascades);
+    expect(await statusesOf(stage)).toEqual(["SUSPENDED"]);
+    expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
+    expect(await world.deps.db.select().from(cascades)).toEqual([]);
+  });
+  // A reading and a commit of each slice, and the message for the last one.
+  expect(stepsOf(cuts).filter((name) => name === "DB.batch")).toHaveLength(6);
+  expect(stepsOf(cuts)).toContain("JOB_QUEUE.send");
+});
+
+it("a renewal that dies at any step gives each agent back once, under one new certificate", {
+  timeout: 120_000,
+}, async () => {
+  const cuts = await killAtEveryStep(stopped, renew, async (stage) => {
+    await expectShown(stage);
+    expectStatus(await renew(world, stage), 201);
+    await world.run(finishRestatements);
+    expect((await readPrincipal(world, stage.principalId)).status).toBe("ACTIVE");
+    expect(await statusesOf(stage)).toEqual(["ACTIVE", "FUNDING"]);
+    expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
+    expect(await certified(stage)).toEqual(stage.dids);
+    expect(await world.deps.db.select().from(restatements)).toEqual([]);
+  });
+  expect(stepsOf(cuts).filter((name) => name === "DB.batch").length).toBeGreaterThan(6);
+});
