@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { openIntent, seller } from "../payments/support.ts";
+import { isWhole } from "../support/scale.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import {
   entriesOf,
@@ -226,23 +227,28 @@ async function expectShown({ customerId, agent }: Subject, stops: ReadonlySet<St
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
 }
 
+/** The keys of a suspended account act on nothing. */
+const imposable = (order: readonly Stop[]): Stop[] =>
+  order.filter((stop, n) => stop === "attestation" || !order.slice(0, n).includes("account"));
+
 const SETS = Array.from({ length: 16 }, (_, n) => STOPS.filter((_stop, bit) => ((n >> bit) & 1) === 1));
 
 describe("the set of what stops a principal", () => {
   it.each(SETS.map((set) => [set.join(" × ") || "nothing", set] as const))("%s", async (_name, set) => {
-    for (const order of set.length > 1 ? [set, [...set].reverse()] : [set]) {
+    const orders = [set, ...(set.length === 2 || (isWhole() && set.length > 2) ? [[...set].reverse()] : [])];
+    for (const order of orders) {
       world = await createWorld();
       const customerId = await newCustomer(world);
       const agent = await world.consumer({ principal_id: await register(world, customerId) });
       const subject = { customerId, agent };
       const stops = new Set<Stop>();
-      await expectShown(subject, stops, true);
-      for (const stop of order) {
-        // The keys of a suspended account act on nothing.
-        if (stops.has("account") && stop !== "attestation") break;
+      const imposed = imposable(order);
+      if (isWhole() || imposed.length === 0) await expectShown(subject, stops, true);
+      for (const stop of imposed) {
         await impose(stop, subject);
         stops.add(stop);
-        await expectShown(subject, stops, false);
+        // With fewer stops it is what a smaller set shows.
+        if (isWhole() || stops.size === imposed.length) await expectShown(subject, stops, false);
       }
       // The account's return gives back what its own suspension took; everything else leaves the agent SUSPENDED.
       let runs = false;

@@ -1,13 +1,14 @@
 // Random histories of an account, its principals, customers, attestations, agents and time: every answer, list, public status and intent says
 // what a plain model says (history-model.ts). A failure prints the seed, the path and the shortest history that fails.
 import fc from "fast-check";
-import { expect, inject, it } from "vitest";
-import { runs } from "../support/scale.ts";
+import { expect, it } from "vitest";
+import { isWhole, runs } from "../support/scale.ts";
 import { ACT_NAMES, type Act, Play, type Step } from "./history-play.ts";
 import { compareAll, compareSome } from "./history-surfaces.ts";
 
-const LONG = inject("scale") === 1;
-const [HISTORIES, STEPS, TIMEOUT_MS] = LONG ? [1_000, 50, 7_200_000] : [10, 30, 120_000];
+const [HISTORIES, STEPS] = isWhole() ? [1_000, 50] : [5, 20];
+/** Ends a run that stands still. */
+const TIMEOUT_MS = 7_200_000;
 
 /** Without them most steps of a history would meet nothing. */
 const BEGINNING: readonly Step[] = [
@@ -67,9 +68,6 @@ it("of histories, every surface says what the model says", { timeout: TIMEOUT_MS
       ...runs(),
       examples: EXAMPLES.map((steps): [Step[]] => [[...steps]]),
       numRuns: HISTORIES + EXAMPLES.length,
-      // In time to tell of the history that failed.
-      interruptAfterTimeLimit: 0.9 * TIMEOUT_MS,
-      markInterruptAsFailure: true,
     },
   );
 });
