@@ -5,14 +5,14 @@ import { indexDirectory } from "../../src/directory/tend.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { attested } from "../support/clock.ts";
+import { attested, stopped } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { AGENTS, CHANGES, changesFrom, read } from "./support.ts";
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
 });
 
 /** A principal whose attestation ends in 20 seconds, with an agent, and the place in the feed. */
@@ -21,7 +21,7 @@ async function ending() {
   const principalId = await world.principal(body);
   const { did } = await world.consumer({ principal_id: principalId });
   const { cursor } = await changesFrom(world, "");
-  world.offset = Date.parse(body.verification_attestation.expires_at) - 20_000 - Date.now();
+  world.advance(Date.parse(body.verification_attestation.expires_at) - 20_000 - world.now());
   // The rows that the credential itself may write.
   await read(world, `${AGENTS}/${did}`);
   return { principalId, did, cursor };
@@ -141,7 +141,7 @@ describe("what others cost a reader", () => {
     const own = await cost(page, world.key);
     expect(own.trips).toBe(2);
     expect(own.rowsRead).toBeLessThanOrEqual(2 * 25 + 30);
-    for (const one of [stranger, bare]) one.offset = world.offset;
+    for (const one of [stranger, bare]) one.advance(2 * 3_600_000);
     await stranger.run(endAttestations);
     await stranger.run(finishCascades);
   });
@@ -167,7 +167,7 @@ describe("what others cost a reader", () => {
     ).first();
     const [end, at_end] = [Number(newest?.["seq"]), Number(newest?.["at"])];
     expect(end - last.seq).toBeGreaterThanOrEqual(5_000);
-    world.offset = 60_000;
+    world.advance(60_000);
     for (const back of [0, 1, 10, 2_500, 4_999]) {
       const at = at_end - back;
       const path = `${CHANGES}?limit=10&since=${new Date(at).toISOString()}`;
@@ -186,10 +186,17 @@ describe("what others cost a reader", () => {
   });
 
   it("is a bounded number of statements for those who index it", async () => {
+    // More than one run indexes.
+    const WAITING = 60;
     const words = JSON.stringify(Array.from({ length: 50 }, (_, n) => `word${n}`));
     const waiting = { capabilities: `'${words}'`, terms: "'[]'", unindexed: "1", updated_at: "1510000000000 + i" };
     const copy = `'did:aeap:' || printf('%08x', i * 2654435761 % 4294967296) || substr(t.did, 18)`;
-    await copyRow("directory_entries", `did = '${did}'`, { did: copy, ...waiting }, { from: 4_000, to: 4_200 });
+    await copyRow(
+      "directory_entries",
+      `did = '${did}'`,
+      { did: copy, ...waiting },
+      { from: 4_000, to: 4_000 + WAITING },
+    );
     world.meter.reset();
     await followDirectory(world.deps, "sandbox");
     expect(world.meter.reading.statements).toBeLessThanOrEqual(350);
@@ -197,6 +204,6 @@ describe("what others cost a reader", () => {
     const left = await env.DB.prepare("select count(*) as n from directory_entries where unindexed = 1").first();
     expect(left?.["n"]).toBe(0);
     const counted = await env.DB.prepare("select entries from directory_term_counts where term like '%word49'").first();
-    expect(counted?.["entries"]).toBe(200);
+    expect(counted?.["entries"]).toBe(WAITING);
   });
 });
