@@ -1,4 +1,4 @@
-// A chain that stands for a public network, and `npm run contracts:deploy` against it as a process.
+// A chain that stands for a public network, and `npm run contracts:deploy` against it: in this process, or as one of its own.
 import { createServer } from "node:http";
 import { join } from "node:path";
 import type { Hex } from "viem";
@@ -6,6 +6,7 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
 import { type Client, clientFor } from "../../scripts/chain/client.ts";
 import { deploy } from "../../scripts/chain/deploy.ts";
+import { runCommand } from "../../scripts/chain/deployment/command.ts";
 import type { TARGETS } from "../../scripts/chain/deployment/settings.ts";
 import { type Command, launch, root } from "./commands.ts";
 
@@ -26,7 +27,9 @@ export type Place = {
   readonly deployer: Hex;
   readonly token: Hex;
   readonly env: Readonly<Record<string, string>>;
+  /** As a process of its own, which a test may kill. */
   readonly start: (args?: readonly string[], env?: NodeJS.ProcessEnv) => Command;
+  /** In this process. */
   readonly run: (args?: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Outcome>;
   /** How many transactions the deployer has in blocks. */
   readonly sent: () => Promise<number>;
@@ -46,10 +49,14 @@ export async function openPlace(network: keyof typeof TARGETS, chainId: number):
     launch(process.execPath, [join(root, "scripts/contracts-deploy.ts"), "--network", network, ...args], {
       env: { ...settings, ...env },
     });
-  const run: Place["run"] = async (args, env) => {
-    const command = start(args, env);
-    const code = await command.ended;
-    return { code, output: command.output() };
+  const run: Place["run"] = async (args = [], env = {}) => {
+    let output = "";
+    const print = (line: string) => {
+      output += `${line}\n`;
+    };
+    const variables = { ...settings, ...env };
+    const code = await runCommand(["--network", network, ...args], variables, { print, complain: print });
+    return { code, output };
   };
   const sent = () => client.getTransactionCount({ address: deployer });
   return { network, anvil, client, deployer, token, env: settings, start, run, sent };

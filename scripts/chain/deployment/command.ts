@@ -1,0 +1,23 @@
+// The command that brings the contracts to a public network, as its arguments and variables say. Nothing that it prints repeats a key.
+import { reasonOf, redactor } from "./node.ts";
+import { runDeployment } from "./run.ts";
+import { readSettings, USAGE } from "./settings.ts";
+
+type Print = (line: string) => void;
+
+/** Returns the exit code. */
+export async function runCommand(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  { print, complain }: { readonly print: Print; readonly complain: Print },
+): Promise<number> {
+  const redact = redactor(env);
+  try {
+    if (args.includes("--help")) print(USAGE);
+    else await runDeployment(readSettings(args, env), (line) => print(redact(line)));
+    return 0;
+  } catch (error) {
+    for (const line of reasonOf(error)) complain(redact(line));
+    return 1;
+  }
+}
