@@ -8,8 +8,10 @@ import { reviewDocument } from "../../scripts/openapi/review.ts";
 import { Schemas } from "../../scripts/openapi/schemas.ts";
 import { Sentences } from "../../scripts/openapi/sentences.ts";
 import type { Document, Json } from "../../scripts/openapi/types.ts";
-import { runs } from "../support/scale.ts";
+import { isWhole, runs } from "../support/scale.ts";
 
+/** Each example reviews a whole document. */
+const FEW = { ...runs(240), ...(!isWhole() && { numRuns: 4 }) };
 const ISSUER = "https://service.example";
 const DOCUMENT = buildDocument([...PUBLIC, ...OPERATORS], ISSUER);
 
@@ -162,7 +164,7 @@ describe("the reviewer names", { timeout: 600_000 }, () => {
         const named = reviewDocument(document).filter((fault) => fault.startsWith(`${path}:`));
         expect(named.join("\n"), path).toMatch(one.fault);
       }),
-      runs(240),
+      FEW,
     );
   });
 
@@ -189,7 +191,7 @@ describe("the reviewer names", { timeout: 600_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(inline, choice).document).join("\n")).toMatch(inline.fault);
       }),
-      runs(240),
+      FEW,
     );
   });
 
@@ -213,7 +215,7 @@ describe("the reviewer names", { timeout: 600_000 }, () => {
             .join("\n"),
         ).toMatch(without.fault);
       }),
-      runs(240),
+      FEW,
     );
   });
 
@@ -232,7 +234,7 @@ describe("the reviewer names", { timeout: 600_000 }, () => {
       fc.property(choices, (choice) => {
         expect(reviewDocument(broken(given, choice).document).join("\n")).toMatch(given.fault);
       }),
-      runs(240),
+      FEW,
     );
   });
 });
