@@ -7,6 +7,7 @@ import type { Route } from "../../src/http/route.ts";
 import type { Agent, Json, Reply } from "../support/world.ts";
 import { newConsumer, type Platform, type Side } from "./tenancy-makers.ts";
 import { namedIn, OF_AGENTS } from "./tenancy-names.ts";
+import { placesOf, portions } from "./tenancy-portions.ts";
 import { DISPUTED, type Purchases, purchases } from "./tenancy-purchases.ts";
 import {
   ask,
@@ -19,8 +20,6 @@ import {
   openPlatform,
   otherThan,
   pathOf,
-  placesOf,
-  portions,
   told,
   watchRows,
 } from "./tenancy-support.ts";

@@ -15,6 +15,16 @@ export type Side = {
 };
 export type Platform = Readonly<Record<Environment, Side>>;
 
+const made = new WeakMap<Side, Map<string, Promise<unknown>>>();
+/** Makes an object of this name once for each side. */
+export function onceFor<T>(side: Side, name: string, make: (side: Side) => Promise<T>): Promise<T> {
+  const known = made.get(side) ?? new Map<string, Promise<unknown>>();
+  made.set(side, known);
+  const object = known.get(name) ?? make(side);
+  known.set(name, object);
+  return object as Promise<T>;
+}
+
 /** The body of a registration that its environment takes. */
 export const personOf = ({ environment, verifierId }: Side) =>
   environment === "production" ? attestedBody(verifierId, { tier: "TIER_3" }) : principalBody();
@@ -38,13 +48,8 @@ export async function newEvent(side: Side): Promise<string> {
 // ---- Purchases and disputes ------------------------------------------------------------------------------------------------
 
 const pairOf = async (side: Side) => ({ consumer: await newConsumer(side), provider: await newProvider(side) });
-/** One for each side: a market takes a transaction. */
-const pairs = new Map<Side, ReturnType<typeof pairOf>>();
-function traders(side: Side): ReturnType<typeof pairOf> {
-  const known = pairs.get(side) ?? pairOf(side);
-  pairs.set(side, known);
-  return known;
-}
+/** A market takes a transaction. */
+const traders = (side: Side) => onceFor(side, "traders", pairOf);
 
 /** A purchase of which a little is disputed, so that the vault covers it, and the provider has made an offer. */
 export async function newPurchase(side: Side) {
@@ -72,10 +77,5 @@ export const newWebhook = async ({ world }: Side): Promise<string> => {
 export const newDelivery = ({ world }: Side, webhookId: string): Promise<Json> =>
   must(200, world.call("POST", `/v1/webhooks/${webhookId}/test`));
 
-/** One for each side: its deliveries are filtered. */
-const webhooks = new Map<Side, Promise<string>>();
-export function webhookOf(side: Side): Promise<string> {
-  const known = webhooks.get(side) ?? newWebhook(side);
-  webhooks.set(side, known);
-  return known;
-}
+/** Its deliveries are filtered. */
+export const webhookOf = (side: Side): Promise<string> => onceFor(side, "webhook", newWebhook);

@@ -8,9 +8,7 @@ import type { Route } from "../../src/http/route.ts";
 import { must, operator } from "../journal/plays/stage.ts";
 import { account } from "../support/chain.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
-import { readDatabase } from "../support/readings.ts";
-import { isWhole } from "../support/scale.ts";
-import { deliverEvents, takeSnapshot } from "../support/snapshot.ts";
+import { deliverEvents, type Snapshot, takeSnapshot } from "../support/snapshot.ts";
 import { type Agent, agentBody, type CallOptions, createWorld, type Reply, type World } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier } from "../verifiers/support.ts";
 import {
@@ -25,6 +23,7 @@ import {
   newPurchase,
   newWebhook,
   ofNew,
+  onceFor,
   type Platform,
   personOf,
   type Side,
@@ -138,10 +137,13 @@ const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   webhook_id: newWebhook,
 };
 
-export async function objectOf(side: Side, { operationId }: Route, member: string): Promise<Ids> {
+export async function objectOf(side: Side, { operationId, method }: Route, member: string): Promise<Ids> {
   const object = OBJECTS[member];
   if (!WANTED[operationId] && !object) throw new Error(`nobody makes a ${member} for ${operationId}`);
-  return (await WANTED[operationId]?.(side)) ?? { [member]: (await object?.(side)) ?? "" };
+  const wanted = await WANTED[operationId]?.(side);
+  if (wanted || !object) return wanted ?? {};
+  // One is enough where it is only read.
+  return { [member]: await (method === "get" ? onceFor(side, member, object) : object(side)) };
 }
 
 /** A good request that names an object in its body: the caller's own object, and the body with any id in its place. */
@@ -213,7 +215,7 @@ export const listOf = async (side: Side, route: Route): Promise<string> =>
 export function filterOf(side: Side, { operationId }: Route, member: string): Promise<string> {
   const object = FILTERS[member] ?? FILTERS[operationId];
   if (!object) throw new Error(`nobody makes what ${operationId} is filtered by: ${member}`);
-  return object(side);
+  return onceFor(side, `filter ${member in FILTERS ? member : operationId}`, object);
 }
 
 /** The ids of objects of every kind that a platform reads. */
@@ -320,29 +322,15 @@ export function told({ status, headers, text }: Reply): string {
 
 /** How many messages and mails were sent. */
 const sentSoFar = (): string => opened.map(({ sent, mails }) => `${sent.length} ${mails.length}`).join();
-const rowsNow = async (): Promise<string> =>
-  JSON.stringify([...(await takeSnapshot())].map(([name, rows]) => [name, [...rows]]));
+const textOf = (snapshot: Snapshot): string => JSON.stringify([...snapshot].map(([name, rows]) => [name, [...rows]]));
 
 /** Returns the check that no row was written and nothing sent since. Everything that waits is delivered first. */
 export async function watchRows(side: Side): Promise<() => Promise<boolean>> {
   await deliverEvents(side.world);
-  const [sent, reading] = [sentSoFar(), await readDatabase()];
-  const before = await rowsNow();
-  // The same reading again: SQLite counts no change since.
-  return async () => sentSoFar() === sent && ((await readDatabase()) === reading || (await rowsNow()) === before);
+  const [sent, before] = [sentSoFar(), await takeSnapshot()];
+  return async () => {
+    const after = await takeSnapshot();
+    // The same object: SQLite counts no change since.
+    return sentSoFar() === sent && (after === before || textOf(after) === textOf(before));
+  };
 }
-
-// ---- How much of a walk a run takes ----------------------------------------------------------------------------------------
-
-/**
- * The part of a walk that `npm test` takes: all of it for the first of each kind, of every other the least that tells a foreign object from
- * none. `npm run test:long` takes all of it for each.
- */
-export function portions<T>(all: readonly T[], kindOf: (one: T) => string): { whole: (one: T) => boolean } {
-  const first = new Set([...Map.groupBy(all, kindOf).values()].map(([one]) => one));
-  return { whole: (one) => isWhole() || first.has(one) };
-}
-
-/** Each in turn in one environment, and what is walked as a whole in both. */
-export const placesOf = <T>(all: readonly T[], whole: (one: T) => boolean, environment: Environment): T[] =>
-  all.filter((one, at) => whole(one) || ENVIRONMENTS[at % ENVIRONMENTS.length] === environment);

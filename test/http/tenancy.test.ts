@@ -19,6 +19,7 @@ import {
   takes,
   unjudged,
 } from "./tenancy-names.ts";
+import { placesOf, portions } from "./tenancy-portions.ts";
 import {
   ask,
   byKey,
@@ -36,8 +37,6 @@ import {
   openPlatform,
   otherThan,
   pathOf,
-  placesOf,
-  portions,
   told,
   watchRows,
 } from "./tenancy-support.ts";
