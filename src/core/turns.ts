@@ -13,7 +13,7 @@ type Turns = {
   readonly leaseSeconds: number;
 };
 
-/** Real time, and a wait in it. */
+/** Reads real time, and waits in it. */
 type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promise<unknown> };
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 

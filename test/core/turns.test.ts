@@ -22,7 +22,7 @@ function workOf() {
   return { running, ends, work };
 }
 
-/** Time that only `advance` moves: those that wait go on when theirs has come, the longest due first. */
+/** A clock that only `advance` moves; waits end in the order in which they are due. */
 function stoppedTime() {
   let now = 0;
   let waiting: { at: number; resolve: () => void }[] = [];
@@ -49,7 +49,7 @@ function stoppedTime() {
   };
 }
 
-/** Everything that waits for nothing has run: nothing here leaves the queue of microtasks. */
+/** Lets all microtasks run; the work of these tests uses nothing else. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }

@@ -1,6 +1,5 @@
-// No route goes round the router (CRED-1, CRED-2): whatever the app answers is a route of the list, bound to the entrances of the surfaces
-// that it names, or one of the few paths that need no caller. The rows of credentials (test/auth/credentials.test.ts) count for every route
-// because of this.
+// No route goes round the router (CRED-1, CRED-2): each path of the app is a route of the list, bound to the entrances of the surfaces that it
+// names, or one of the few paths that need no caller. So test/auth/credentials.test.ts tries all wrong credentials on one route of each kind.
 import { createExecutionContext } from "cloudflare:test";
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
