@@ -23,6 +23,7 @@ type Plan = {
 };
 
 const DAY_SECONDS = 86_400;
+const EURO_DECIMALS = 8;
 /** The contracts once more, at other addresses. */
 export const OTHER_SALT: Hex = `0x${"07".repeat(32)}`;
 
@@ -91,32 +92,35 @@ async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
 
 // ---- Addresses -----------------------------------------------------------------------------------------------------------
 
-const EURO_DECIMALS = 8;
 const createEuro = (rpcUrl: string, deployer: Hex) => createFrom(clientFor(rpcUrl), deployer, "EurcLike");
 
 type Named = Pick<Plan, "network" | "chainId" | "confirmations">;
+type Money = { readonly currency: string; readonly decimals: number; readonly token: Hex };
+type Contracts = { readonly settlement_contract: Hex; readonly authority: Hex };
 
-function plannedEntry({ network, chainId, confirmations }: Named, currency: Plan["currency"] = "USDC") {
-  const decimals = currency === "EURC" ? EURO_DECIMALS : 6;
-  const { address: deployer } = roleAccounts().admin;
+const plannedMoney: Readonly<Record<NonNullable<Plan["currency"]>, Money>> = {
+  USDC: { currency: "USDC", decimals: 6, token: creationOf("TestUSDC", [], SALT).address },
   // The deployer's first transaction creates it.
-  const euro = () => getContractAddress({ from: deployer, nonce: 0n });
-  const token = currency === "EURC" ? euro() : creationOf("TestUSDC", [], SALT).address;
-  return {
-    network,
-    chain_id: chainId,
-    kind: "testnet" as const,
-    rpc_url: "",
-    ...contractsFor(token, decimals, SALT),
-    token,
-    currency,
-    decimals,
-    required_confirmations: confirmations,
-    block_seconds: 0,
-  };
-}
+  EURC: {
+    currency: "EURC",
+    decimals: EURO_DECIMALS,
+    token: getContractAddress({ from: roleAccounts().admin.address, nonce: 0n }),
+  },
+};
+const plannedContracts = { USDC: contractsFor(plannedMoney.USDC, SALT), EURC: contractsFor(plannedMoney.EURC, SALT) };
 
-function contractsFor(token: Hex, decimals: number, salt: Hex): { settlement_contract: Hex; authority: Hex } {
+const plannedEntry = ({ network, chainId, confirmations }: Named, currency: Plan["currency"] = "USDC") => ({
+  network,
+  chain_id: chainId,
+  kind: "testnet" as const,
+  rpc_url: "",
+  ...plannedContracts[currency],
+  ...plannedMoney[currency],
+  required_confirmations: confirmations,
+  block_seconds: 0,
+});
+
+function contractsFor({ token, decimals }: Money, salt: Hex): Contracts {
   const { admin, feeRecipient } = roleAccounts();
   const authority = creationOf("AccessManager", [admin.address], salt).address;
   const args = [authority, feeRecipient.address, token, BigInt(baseThreshold({ decimals }))];
@@ -125,8 +129,7 @@ function contractsFor(token: Hex, decimals: number, salt: Hex): { settlement_con
 
 /** Contracts of the same code that stand beside the service's on `lab`. */
 export function otherContracts(): { otherToken: Hex; otherContract: Hex; otherAuthority: Hex } {
-  const { token } = plannedEntry({ network: "lab", chainId: 0, confirmations: 0 });
-  const { settlement_contract: otherContract, authority: otherAuthority } = contractsFor(token, 6, OTHER_SALT);
+  const { settlement_contract: otherContract, authority: otherAuthority } = contractsFor(plannedMoney.USDC, OTHER_SALT);
   return { otherToken: creationOf("TestUSDC", [], OTHER_SALT).address, otherContract, otherAuthority };
 }
 
