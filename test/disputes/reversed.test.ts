@@ -26,9 +26,11 @@ import {
 } from "./support.ts";
 
 let world: World;
+/** With whom every pair has traded before. */
+let others: Pair;
 beforeAll(async () => {
-  // Nothing is paid out beside it.
   world = await createWorld();
+  others = await pairOf(world);
   await follow(world);
 });
 
@@ -76,8 +78,8 @@ const NOBODYS = { open: 0, won: 0, lost: 0 };
 async function known(): Promise<Pair> {
   const pair = await pairOf(world);
   for (const other of [
-    { ...pair, consumer: await world.consumer() },
-    { ...pair, provider: await world.provider() },
+    { ...pair, consumer: others.consumer },
+    { ...pair, provider: others.provider },
   ]) {
     const { task, consumer } = await facilitated(world, other, "100.00");
     expectStatus(await confirm(world, consumer, task), 200);
