@@ -51,4 +51,20 @@ describe("a rotation", () => {
     expect(await verify([entry(OTHER_JWK, "signing"), entry(present, "published")])).toBe(true);
     expect(await verify([entry(OTHER_JWK, "signing")])).toBe("key_unknown");
   });
+
+  it("neither publishes a revoked key nor verifies by it, and still names it", async () => {
+    const ca = await open([entry(CA_JWK, "signing"), entry(publicPart(OTHER_JWK), "revoked")]);
+    const [kid, revoked] = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
+    expect(ca.jwks.keys.map((key) => key.kid)).toEqual([kid]);
+    expect([...ca.verification.keys()]).toEqual([kid]);
+    expect(ca.keys).toEqual([
+      { kid, use: "signing" },
+      { kid: revoked, use: "revoked" },
+    ]);
+  });
+
+  it("refuses a secret that names a key twice", async () => {
+    const twice = [entry(CA_JWK, "signing"), entry(publicPart(CA_JWK), "revoked")];
+    await expect(open(twice)).rejects.toThrow("names a key twice");
+  });
 });
