@@ -2,6 +2,7 @@
 // Objects begin again from their storage. A step is a call of a binding: a batch of the database, a method of an object, a file, a message.
 import { interceptBindings } from "./bindings.ts";
 import { restartObjects } from "./readings.ts";
+import { isWhole } from "./scale.ts";
 import { withVars } from "./variants.ts";
 import type { World } from "./world.ts";
 
@@ -50,6 +51,9 @@ export async function killAt(
   return cut;
 }
 
+/** A death after a step leaves in storage what a death before the next step leaves: an act of many steps takes both in whole runs alone. */
+export const momentsOfMany = (): readonly Cut["moment"][] => (isWhole() ? MOMENTS : ["after"]);
+
 /**
  * Kills the isolate before and after each step of an act, each time on a new stage, until an act comes to its end. Returns all cuts, in
  * order: the test says which they are.
@@ -58,10 +62,11 @@ export async function killAtEveryStep<Stage extends { readonly world: World }>(
   set: () => Promise<Stage>,
   act: (dying: World, stage: Stage) => Promise<unknown>,
   check: (stage: Stage, cut: Cut) => Promise<unknown>,
+  moments: readonly Cut["moment"][] = MOMENTS,
 ): Promise<Cut[]> {
   const cuts: Cut[] = [];
   for (let step = 1; ; step++) {
-    for (const moment of MOMENTS) {
+    for (const moment of moments) {
       const stage = await set();
       const cut = await killAt(stage.world, { step, moment }, (dying) => act(dying, stage));
       if (!cut) return cuts;

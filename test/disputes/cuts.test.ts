@@ -1,0 +1,169 @@
+// The isolate dies at each step of an award (DSP-12, DSP-15): of the decision, of the parts that the vault pays, and of what it keeps back. The
+// minute's jobs end it: the consumer has it once, the books agree with the chain, and each event is written once.
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { payAwards } from "../../src/disputes/payout.ts";
+import { keepReserves } from "../../src/disputes/reserve.ts";
+import type { Pair } from "../facilitation/support.ts";
+import { follow, heldBy } from "../follower/support.ts";
+import { buyer } from "../payments/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { type Cut, killAtEveryStep, momentsOfMany } from "../support/cuts.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { reserveOf } from "../vaults/support.ts";
+import { arbitrated, disputed, escrowOf, keepReserve, paidOutOf, payOut, read, resolve } from "./support.ts";
+
+/** Each step has a purchase of its own. */
+const TIMEOUT_MS = 240_000;
+
+let world: World;
+let pair: Pair;
+/** What the vault has paid out before the stage, in parts. */
+let paidBefore: readonly number[];
+beforeAll(async () => {
+  world = await createWorld();
+  pair = { consumer: await buyer(world), provider: await world.provider() };
+});
+beforeEach(async () => {
+  paidBefore = await paidOutOf(pair.provider.did);
+});
+
+type Stage = {
+  readonly world: World;
+  readonly id: string;
+  /** What the vault held before the award, and what was deposited since: base units. */
+  readonly held: number;
+  readonly deposited: number;
+};
+
+/** A purchase for a hundred, of which an amount is disputed and comes to the arbiter. */
+async function undecided(amount: string): Promise<Stage> {
+  const one = await disputed(world, { pair, amount: "100.00", more: { disputed_amount: amount } });
+  await arbitrated(world, one);
+  return { world, id: one.id, held: await heldBy(pair.provider.did), deposited: 0 };
+}
+const award = async (by: World, { id }: Stage): Promise<void> => {
+  const reply = await resolve(by, id, { resolution: "upheld" });
+  if (reply.status !== 409) expectStatus(reply, 200);
+};
+/** What the queue works after the decision. */
+async function settle(by: World, { id }: Stage): Promise<void> {
+  expect(await payOut(by, id)).toBe(true);
+  expect(await keepReserve(by, pair.provider.did)).toBe(true);
+}
+
+/** The minute's jobs find what a dead isolate has left: its messages died with it. */
+async function minute(stage: Stage): Promise<void> {
+  const { did } = pair.provider;
+  await rows(
+    `update chain_operations set next_check_at = 1
+      where status = 'waiting' and (kind, subject) in (values ('payout', ?), ('reserve', ?))`,
+    ...[stage.id, did],
+  );
+  world.sent.splice(0);
+  await world.run(payAwards);
+  await world.run(keepReserves);
+  const found = world.sent.splice(0).map(({ body }) => body);
+  for (const body of found) {
+    if (body.kind === "pay_award" && body.disputeId === stage.id) expect(await payOut(world, stage.id)).toBe(true);
+    if (body.kind === "set_reserve" && body.did === did) expect(await keepReserve(world, did)).toBe(true);
+  }
+}
+
+/** What each dispute was told to be, by its events. */
+const toldOf = async (id: string): Promise<string[]> =>
+  (
+    await rows(
+      `select type || ' ' || (object ->> 'refund_status') || ' ' || (object ->> 'paid_from_vault') as said from events
+        where object ->> 'dispute_id' = ? order by seq`,
+      id,
+    )
+  )
+    .map(({ said }) => said)
+    // Whether a transaction was seen on its way depends on where the isolate died.
+    .filter((said) => !said.includes(" sent "));
+const [FILED, MOVED, RESOLVED] = ["dispute.filed none 0.00", "dispute.updated none 0.00", "dispute.resolved owed 0.00"];
+
+/** Ends the award, and expects the parts and what was told of them. */
+async function expectPaid(stage: Stage, cut: Cut, parts: readonly number[], told: readonly string[]): Promise<void> {
+  await minute(stage);
+  await minute(stage);
+  await follow(world);
+  const { id, held, deposited } = stage;
+  const { did } = pair.provider;
+  const sum = parts.reduce((total, part) => total + part, 0);
+  const paid = await paidOutOf(did);
+  const [lines] = await rows(
+    `select sum(amount) as sum, count(*) filter (where kind = 'payout') as payouts from ledger_lines
+      where did = ? and reversed = 0`,
+    did,
+  );
+  const left: Json = {
+    dispute: await read(world, pair.consumer, id),
+    ...{ paid: paid.slice(paidBefore.length), reserve: await reserveOf(did), held: await heldBy(did) },
+    ...{ escrow: await escrowOf(did), lines, told: await toldOf(id) },
+  };
+  paidBefore = paid;
+  expect([cut, left]).toMatchObject([
+    cut,
+    {
+      dispute: { status: "resolved", refund_status: "paid", paid_from_vault: (sum / 1e6).toFixed(2) },
+      ...{ paid: parts, reserve: 0, held: held + deposited - sum },
+      ...{ escrow: { disputed: 0, owed: 0 }, lines: { sum: held + deposited - sum, payouts: paid.length } },
+      told: [FILED, MOVED, MOVED, RESOLVED, ...told],
+    },
+  ]);
+}
+
+/** The steps at which an isolate died, without numbers. */
+const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
+
+describe("an award whose isolate dies", { timeout: TIMEOUT_MS }, () => {
+  it("is decided and paid once, wherever that was", async () => {
+    const [PART, TOLD] = [5_000_000, ["dispute.updated paid 5.00"]];
+    const cuts = await killAtEveryStep(
+      () => undecided("4.00"),
+      async (dying, stage) => {
+        await award(dying, stage);
+        await settle(dying, stage);
+      },
+      async (stage, cut) => {
+        await award(world, stage);
+        await expectPaid(stage, cut, [PART], TOLD);
+      },
+      momentsOfMany(),
+    );
+    expect(namesOf(cuts)).toEqual(
+      expect.arrayContaining(["after DB.batch", "after CHAIN_QUEUE.send", "after CHAIN_SIGNER.submit"]),
+    );
+  });
+});
+
+describe("an award that is more than the vault holds", { timeout: TIMEOUT_MS }, () => {
+  beforeAll(async () => {
+    pair = { ...pair, provider: await world.provider() };
+  });
+
+  it("is paid in two parts, each once, wherever an isolate dies between them", async () => {
+    const AWARD = 21_000_000;
+    const cuts = await killAtEveryStep(
+      async () => {
+        const stage = await undecided("20.00");
+        await award(world, stage);
+        await settle(world, stage);
+        const deposited = AWARD - stage.held;
+        await deposit(pair.provider.did, deposited);
+        await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", stage.id);
+        return { ...stage, deposited };
+      },
+      settle,
+      async (stage, cut) => {
+        const { held, deposited } = stage;
+        const first = (held / 1e6).toFixed(6).replace(/0{1,4}$/, "");
+        const told = [`dispute.updated owed ${first}`, "dispute.updated paid 21.00"];
+        await expectPaid(stage, cut, [held, deposited], told);
+      },
+      momentsOfMany(),
+    );
+    expect(namesOf(cuts)).toEqual(expect.arrayContaining(["after DB.batch", "after CHAIN_SIGNER.submit"]));
+  });
+});

@@ -1,0 +1,83 @@
+// The isolate dies at each step of booking what a provider gives back itself (CHN-24, CHN-27, DSP-12): the next runs end it. The refund is booked
+// once, its dispute has it once, and the vault is not touched.
+import { beforeAll, expect, it } from "vitest";
+import { act, disputed, endDays, escrowOf, read, recordDays } from "../disputes/support.ts";
+import type { Pair } from "../facilitation/support.ts";
+import { buyer } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account } from "../support/chain.ts";
+import { type Cut, killAtEveryStep, momentsOfMany } from "../support/cuts.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { awaitedOf, follow, heldBy, linesOf, refundOf, settlementOf } from "./support.ts";
+
+const DISPUTED = 10_000;
+/** Each step has a purchase of its own. */
+const TIMEOUT_MS = 240_000;
+
+let world: World;
+let pair: Pair;
+beforeAll(async () => {
+  world = await createWorld();
+  pair = { consumer: await buyer(world), provider: await world.provider() };
+});
+
+type Stage = { readonly world: World; readonly id: string; readonly transactionId: string; readonly tx: string };
+
+/** A dispute that the provider has conceded and paid out of its own wallet, in a block that nobody has read. */
+async function paidBack(): Promise<Stage> {
+  const one = await disputed(world, { pair, amount: "1.00", more: { disputed_amount: "0.01" } });
+  expectStatus(await act(world, one.provider, one.id, "concede"), 200);
+  const tx = await refundOf(one.fac.transaction_id, DISPUTED, "base-sepolia", account(8));
+  return { world, id: one.id, transactionId: one.fac.transaction_id, tx };
+}
+
+/** The follower's run, and the job's for the dispute. */
+async function book(by: World, { id }: Stage): Promise<void> {
+  await follow(by);
+  await recordDays(by, id);
+}
+
+async function left({ id, transactionId }: Stage) {
+  const settlement = await settlementOf(transactionId);
+  const told = await rows(
+    "select type || ' ' || (object ->> 'refund_status') as said from events where object ->> 'dispute_id' = ? order by seq",
+    id,
+  );
+  const { disputed, owed } = await escrowOf(pair.provider.did);
+  const lines = await linesOf(pair.provider.did);
+  return {
+    refund: await awaitedOf(settlement),
+    booked: await rows("select amount, tx_hash from refunds where settlement_key = ?", settlement.settlementKey),
+    dispute: await read(world, pair.consumer, id),
+    told: told.map(({ said }) => said),
+    ...{ disputed, owed, sum: lines.reduce((total, { amount }) => total + amount, 0) },
+  };
+}
+
+/** The steps at which an isolate died, without numbers. */
+const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
+
+it("a refund of the provider's own, whose isolate dies while it is booked, is booked once, wherever that was", {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const cuts = await killAtEveryStep(
+    paidBack,
+    book,
+    async (stage, cut) => {
+      await follow(world);
+      await endDays(world);
+      expect([cut, await left(stage)]).toMatchObject([
+        cut,
+        {
+          refund: { status: "done", reason: null, tx_hash: stage.tx, next_check_at: null },
+          booked: [{ amount: DISPUTED, tx_hash: stage.tx }],
+          dispute: { status: "resolved", refund_status: "paid", paid_from_vault: "0.00" },
+          told: ["dispute.filed none", "dispute.resolved owed", "dispute.updated paid"],
+          ...{ disputed: 0, owed: 0, sum: await heldBy(pair.provider.did) },
+        },
+      ]);
+    },
+    momentsOfMany(),
+  );
+  expect(namesOf(cuts)).toEqual(expect.arrayContaining(["after DB.batch", "after CHAIN_QUEUE.send"]));
+});
