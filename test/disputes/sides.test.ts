@@ -78,7 +78,7 @@ const stageOf = (of: Pair, callers: Stage["callers"]): Stage => ({
 const about = (of: Pair) => disputed(buying, { pair: of, more: { disputed_amount: AMOUNT } });
 
 describe("between two platforms", () => {
-  everyActInEveryState(() => stageOf(pair, OF_TWO), ["provider", "consumer", "another agent"]);
+  everyActInEveryState(() => stageOf(pair, OF_TWO), ["provider", "consumer"]);
 
   it.each(Object.entries(OF_TWO))("a purchase is disputed by %s", async (_name, { sides, refused, call }) => {
     const bought = await facilitated(buying, pair);
