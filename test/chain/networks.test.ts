@@ -8,6 +8,7 @@ import {
   parseNetworks,
 } from "../../src/chain/networks.ts";
 import { workingDeps } from "../../src/context.ts";
+import { networksWith } from "../support/chain.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 
 const CONTRACT = `0x${"ab".repeat(20)}`;
@@ -34,7 +35,7 @@ const messageOf = (act: () => unknown): string => {
   }
   throw new Error("nothing was refused");
 };
-const configured = (): NetworkInput[] => JSON.parse(env.NETWORKS);
+const configured = (): NetworkInput[] => JSON.parse(networksWith());
 
 describe("the configuration of networks", () => {
   it("is all that the service needs to offer another one", async () => {

@@ -8,8 +8,8 @@ import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { account, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
-import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { account, chainOf, networksWith, payOnChain, rpc, send } from "../support/chain.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { arbitrated, escrowOf, eventsAbout, file, keepReserve, payOut, read, resolve } from "./support.ts";
 
 const LAB = "lab-award";
@@ -69,7 +69,7 @@ async function cancelLast(): Promise<void> {
 }
 
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
   for (const name of ["paid", "given back", "given back in part", "cancelled"]) cases[name] = await awarded();
 }, 120_000);
 

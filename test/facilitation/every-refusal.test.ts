@@ -2,8 +2,8 @@
 // still settled by its own payment. Wallets, tokens, contracts and blocks that are missing: wallet.test.ts and on-chain.test.ts.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, LATE_FACILITATION_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
-import { account, payOnChain } from "../support/chain.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { account, networksWith, payOnChain } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
 
 const FORMS = { proof: asConsumer, provider: asProvider, client: asClient } as const;
@@ -76,7 +76,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   "with too few confirmations": {
     pay: async (pair, { intent_id }) => {
-      const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) => ({
+      const networks = (JSON.parse(networksWith()) as Json[]).map((network) => ({
         ...network,
         required_confirmations: 1e6,
       }));

@@ -3,9 +3,9 @@
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../src/chain/contracts/abi.ts";
-import { account, chainOf, payOnChain, spoil } from "../support/chain.ts";
+import { account, chainOf, networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, refused, stateOf } from "./support.ts";
 
 const LAB = "lab-moved";
@@ -15,7 +15,7 @@ const receiptOf = (hash: string) => lab("eth_getTransactionReceipt", hash);
 let world: World;
 let pair: Pair;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 afterEach(async () => {
   await spoil(LAB);

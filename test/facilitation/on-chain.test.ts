@@ -7,9 +7,9 @@ import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
-import { account, asRole, chainOf, type PayOptions, payOnChain, send } from "../support/chain.ts";
+import { account, asRole, chainOf, networksWith, type PayOptions, payOnChain, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, PATH, type Pair, refused, stateOf } from "./support.ts";
 
 const LAB = "lab";
@@ -24,7 +24,7 @@ const setClock = (ms: number) => lab("evm_setNextBlockTimestamp", Math.floor(ms 
 let world: World;
 let pair: Pair;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
   pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
 });
 afterEach(async () => {
@@ -180,7 +180,7 @@ describe("a payment", () => {
   it("through an earlier edition of the contract counts, and leaves the escrow of the present one alone", async () => {
     const { otherContract, otherAuthority } = inject("lab");
     const earlier = { settlement_contract: otherContract, authority: otherAuthority };
-    const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+    const networks = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
       network.network === LAB ? { ...network, earlier_editions: [earlier] } : network,
     );
     const upgraded = await createWorld({ NETWORKS: JSON.stringify(networks) });
@@ -302,7 +302,7 @@ describe("a call that came too early", () => {
 
 describe("a node that does not answer", () => {
   it("is 503, and the intent stays as it was", async () => {
-    const networks = JSON.parse(env.NETWORKS) as { rpc_url: string }[];
+    const networks = JSON.parse(networksWith(LAB)) as { rpc_url: string }[];
     const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
     const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
     const intent = await openIntent("17.00");

@@ -12,9 +12,9 @@ import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { payOnChain, spoil } from "../support/chain.ts";
+import { networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { awaitedOf, bookedOf, escrowOf, expectRefund, follow, linesOf, refundOf, settlementOf } from "./support.ts";
 
 const LAB = "lab-follower";
@@ -25,7 +25,7 @@ const { lab, mine } = labOf(LAB);
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 afterEach(async () => {
   await spoil(LAB);

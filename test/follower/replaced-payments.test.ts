@@ -9,9 +9,9 @@ import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { account, payOnChain } from "../support/chain.ts";
+import { account, networksWith, payOnChain } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { bookedOf, escrowOf, follow, releaseSurplus } from "./support.ts";
 
 const LAB = "lab-bound";
@@ -23,7 +23,7 @@ const { lab, mine } = labOf(LAB);
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 afterEach(() => lab("evm_setAutomine", true));
 

@@ -2,9 +2,9 @@
 import { afterEach, beforeAll, beforeEach } from "vitest";
 import { asConsumer, type Paid, type Pair } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
-import { payOnChain, spoil } from "../support/chain.ts";
+import { networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
-import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { follow } from "./support.ts";
 
 export const UNIT = 1_000_000;
@@ -30,7 +30,7 @@ export function useReversals(network: string, set: (chain: Reversals) => void): 
 
 /** A world whose purchases are made on a lab's chain. */
 async function openReversals(network: string) {
-  const world: World = await createWorld({ NETWORKS: env.NETWORKS });
+  const world: World = await createWorld({ NETWORKS: networksWith(network) });
   const { lab, mine } = labOf(network);
   const followed = () => follow(world, network);
   const provider = (overrides: Json = {}) => world.provider(overrides, "GLOBAL-USDC", network);

@@ -3,10 +3,10 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { honestNode, payOnChain, spoil } from "../support/chain.ts";
+import { honestNode, networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import type { Spoil } from "../support/spoiling-node.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { bookedOf, escrowOf, follow, linesOf, transferTo } from "./support.ts";
 
 const LAB = "lab-doubted";
@@ -20,7 +20,7 @@ let misled: World;
 beforeAll(async () => {
   const networks = (fallback: Json) =>
     JSON.stringify(
-      (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+      (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
         network.network === LAB ? { ...network, ...fallback } : network,
       ),
     );
@@ -74,7 +74,7 @@ describe("a first node that tells of another chain", () => {
 
   it("stops the reading where the second one does not answer", async () => {
     const did = await deposited();
-    const lost = (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+    const lost = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
       network.network === LAB ? { ...network, fallback_rpc_url: "http://127.0.0.1:9" } : network,
     );
     const alone = await createWorld({ NETWORKS: JSON.stringify(lost) });

@@ -13,7 +13,7 @@ import { asProvider } from "../facilitation/support.ts";
 import { market, marketsPath, openMarkets } from "../markets/support.ts";
 import { orderOf } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
+import { account, asRole, chainOf, networksWith, payOnChain, send } from "../support/chain.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
@@ -33,7 +33,7 @@ const LAST = Number.MAX_SAFE_INTEGER;
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 beforeEach(() => settledAndFollowed());
 afterEach(() => restoreLab(LAB));

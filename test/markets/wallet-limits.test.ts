@@ -1,7 +1,8 @@
 // What is nobody's wallet is refused before the chain is asked, and an agent changes its wallets ten times a day (MKT-24).
 import { beforeAll, describe, expect, inject, it } from "vitest";
+import { mayAsk } from "../../src/markets/wallet-asks.ts";
 import { faultsOf } from "../agents/support.ts";
-import { account, chainOf, vaultOf } from "../support/chain.ts";
+import { account, chainOf, networksWith, vaultOf } from "../support/chain.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
@@ -43,7 +44,7 @@ describe("a wallet that is none", () => {
   it("is the contract of an earlier edition too", async () => {
     const { otherContract, otherAuthority } = inject("lab");
     const earlier_editions = [{ settlement_contract: otherContract, authority: otherAuthority }];
-    const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+    const networks = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
       network.network === LAB ? { ...network, earlier_editions } : network,
     );
     const upgraded = await createWorld({ NETWORKS: JSON.stringify(networks) });
@@ -103,6 +104,12 @@ describe("changes of wallets", () => {
     const wallets = [account(5), account(6), account(4)];
     const answers = await Promise.all(wallets.map((one) => ask(did, one, silent)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429]);
+  });
+
+  it("leave none to the service, which changes back what another has changed, once they are ten", () => {
+    const now = world.now();
+    const asks = (count: number) => ({ walletAsks: Array.from({ length: count }, () => now - 24 * HOUR + 1) });
+    expect([mayAsk(asks(9), now), mayAsk(asks(10), now), mayAsk(asks(10), now + 1)]).toEqual([true, false, true]);
   });
 
   it("in the sandbox's time are counted by the service's own clock", async () => {
