@@ -17,7 +17,7 @@ import { account, asRole, chainOf, networksWith, payOnChain, send } from "../sup
 import { expectedOf, observe } from "../support/consequences.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { escrowOf, follow, moveWallet as moveOn } from "./support.ts";
 
 type Hex = `0x${string}`;
