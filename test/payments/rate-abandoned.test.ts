@@ -17,6 +17,12 @@ let consumer: Agent;
 const ratingOf = async (agent: Agent) =>
   expectStatus(await world.call("GET", `/v1/agents/${agent.did}/rating`, { key: null }), 200);
 
+/** The principals under which an agent is rated. */
+const underOf = async ({ did }: Agent) =>
+  (await rows("select counterparty_principal_id as id from rating_counterparties where did = ?", did)).map(
+    ({ id }) => id,
+  );
+
 /** A purchase, so that the consumer is rated at all. */
 async function purchase(): Promise<void> {
   const intent = await world.intent(consumer, provider, "10.00");
@@ -63,11 +69,6 @@ describe("an intent that its consumer opened and never paid", () => {
 });
 
 describe("a transfer after an intent was opened", () => {
-  const underOf = async ({ did }: Agent) =>
-    (await rows("select counterparty_principal_id as id from rating_counterparties where did = ?", did)).map(
-      ({ id }) => id,
-    );
-
   it.each(["consumer", "provider"] as const)("of the %s spares its consumer nothing", async (side) => {
     const pair = { consumer: await world.consumer(), provider: await world.provider() };
     await world.intent(pair.consumer, pair.provider, "10.00");
@@ -90,6 +91,22 @@ describe("a transfer after an intent was opened", () => {
     world.advance(DAY + 6 * MINUTE);
     await sweep();
     expect(await underOf(left)).toEqual([]);
+  });
+});
+
+describe("a promotion after an intent was opened", () => {
+  it("spares its consumer: an agent of production is not rated for what it left in the sandbox", async () => {
+    const left = await world.consumer();
+    const { intent_id } = await world.intent(left, provider, "10.00");
+    world.advance(6 * MINUTE);
+    await sweep();
+    await rows("update agents set environment = 'production' where did = ?", left.did);
+    world.advance(DAY);
+    await sweep();
+    expect(await underOf(left)).toEqual([]);
+    expect(await rows("select abandon_rated from payment_intents where intent_id = ?", intent_id)).toEqual([
+      { abandon_rated: 1 },
+    ]);
   });
 });
 
