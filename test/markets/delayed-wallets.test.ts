@@ -14,12 +14,12 @@ import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences/table.ts";
 import { applyWalletChanges, provisionMarkets } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { asProvider } from "../facilitation/support.ts";
-import { account, chainOf, payOnChain, rpc, send } from "../support/chain.ts";
+import { account, chainOf, networksWith, payOnChain, rpc, send } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { later, market, marketsPath, openMarkets, refusedWallet, takeMessages } from "./support.ts";
 
 const LAB = "lab-delayed";
@@ -34,7 +34,7 @@ const hex = (text: string) => text as `0x${string}`;
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 afterEach(() => restoreLab(LAB));
 

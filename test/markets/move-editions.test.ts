@@ -5,7 +5,7 @@ import { didHash } from "../../src/chain/hashes.ts";
 import { moveEditions } from "../../src/markets/move-editions.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { asProvider } from "../facilitation/support.ts";
-import { account, chainOf, payOnChain, rpc } from "../support/chain.ts";
+import { account, chainOf, networksWith, payOnChain, rpc } from "../support/chain.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { later, marketsPath, openMarkets, useLab } from "./support.ts";
 
@@ -18,7 +18,7 @@ const { open, alone } = useLab(LAB, (made) => {
 });
 beforeAll(async () => {
   const { otherContract, otherAuthority } = inject("lab");
-  const networks = (JSON.parse(env.NETWORKS) as Json[]).map((network) => {
+  const networks = (JSON.parse(networksWith(LAB)) as Json[]).map((network) => {
     if (network.network !== LAB) return network;
     const { settlement_contract, authority } = network;
     const present = { settlement_contract: otherContract, authority: otherAuthority };

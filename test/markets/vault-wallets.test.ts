@@ -3,9 +3,17 @@
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { faultsOf } from "../agents/support.ts";
-import { account, chainOf, ownContract, plannedClone, vaultImplementationOf, vaultOf } from "../support/chain.ts";
+import {
+  account,
+  chainOf,
+  networksWith,
+  ownContract,
+  plannedClone,
+  vaultImplementationOf,
+  vaultOf,
+} from "../support/chain.ts";
 import { dumpDatabase } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
 
 /** Of two editions: the other one came first, or comes next. */
@@ -25,7 +33,7 @@ beforeAll(async () => {
   const next = { settlement_contract: otherContract, authority: otherAuthority };
   const networks = (change: (present: Json) => Json) =>
     JSON.stringify(
-      (JSON.parse(env.NETWORKS) as Json[]).map((network) =>
+      (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
         network.network === LAB ? { ...network, ...change(network) } : network,
       ),
     );

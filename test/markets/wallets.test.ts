@@ -11,11 +11,11 @@ import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
-import { account, plannedClone, rpc, spoil, vaultImplementationOf } from "../support/chain.ts";
+import { account, networksWith, plannedClone, rpc, spoil, vaultImplementationOf } from "../support/chain.ts";
 import { deliver } from "../support/queue.ts";
 import { ageSent } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
-import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { impatient, later, marketsPath, takeMessages } from "./support.ts";
 
 const LAB = "lab-wallets";
@@ -25,7 +25,7 @@ const B = account(7).toLowerCase();
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: env.NETWORKS });
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 afterEach(async () => {
   await spoil(LAB);
