@@ -8,6 +8,9 @@ const whole = process.env["TEST_SCALE"] === "whole";
 const provide = { scale: whole ? 1 : 1 / 20 };
 const exclude = [...configDefaults.exclude, ...(whole ? [] : ["test/**/*.long.*"])];
 
+/** Ends a test that hangs. No test comes near it, also on a machine that is busy with other work. */
+const GUARD_MS = 180_000;
+
 export default defineConfig({
   test: {
     maxWorkers: SLOTS,
@@ -25,8 +28,8 @@ export default defineConfig({
           isolate: false,
           // The files of a project follow each other, so that a runtime goes on with the next one.
           sequence: { groupOrder: 0 },
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          testTimeout: GUARD_MS,
+          hookTimeout: GUARD_MS,
         },
       },
       {
@@ -36,8 +39,8 @@ export default defineConfig({
           include: ["test/**/*.node.test.ts"],
           exclude,
           sequence: { groupOrder: 1 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: GUARD_MS,
+          hookTimeout: GUARD_MS,
         },
       },
     ],
