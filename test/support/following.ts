@@ -1,11 +1,16 @@
-// What the queue writes after the commits, at any time: two readings of the same state may differ in it.
+// What is written after the commits, at any time: two readings of the same state may differ in it.
 import type { Json } from "./world.ts";
 
-/** How far each activity log is hashed, and which entries of the directory have their terms. */
-const HASHED: Readonly<Record<string, readonly string[]>> = {
+/**
+ * How far each activity log is hashed, which entries of the directory have their terms, and when a key and a session were last used: that is
+ * written after the answer of any call, at most once a minute.
+ */
+const LATER: Readonly<Record<string, readonly string[]>> = {
   activity_entries: ["hash"],
   activity_chains: ["seq", "hash"],
   directory_entries: ["unindexed", "terms"],
+  management_keys: ["last_used_at"],
+  sessions: ["used_at"],
 };
 
 /** Tables that follow as a whole: the marks of the outbox, what events are found by, and what is made of the directory's records and entries. */
@@ -21,4 +26,4 @@ export const FOLLOWING: ReadonlySet<string> = new Set([
 
 /** A row without what follows by itself. */
 export const settledPart = (table: string, row: Json): Json =>
-  Object.fromEntries(Object.entries(row).filter(([name]) => !HASHED[table]?.includes(name)));
+  Object.fromEntries(Object.entries(row).filter(([name]) => !LATER[table]?.includes(name)));

@@ -10,9 +10,6 @@ export type Change = { readonly before: Json; readonly after: Json };
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 
-/** When a key and a session were last used: written after the answer of any call, and no consequence of it. */
-const USES: Readonly<Record<string, string>> = { management_keys: "last_used_at", sessions: "used_at" };
-
 /** One for each reading of the database: two snapshots between which nothing was written are the same object. */
 const snapshots = new WeakMap<readonly Table[], Snapshot>();
 
@@ -26,17 +23,10 @@ export async function takeSnapshot(): Promise<Snapshot> {
 const snapshotOf = (tables: readonly Table[]): Snapshot =>
   new Map(
     tables.map(({ name, key, rows }) => {
-      const keyed = rows.map(
-        (row) => [key.map((column) => row[column]).join(" "), withoutUse(name, settledPart(name, row))] as const,
-      );
+      const keyed = rows.map((row) => [key.map((column) => row[column]).join(" "), settledPart(name, row)] as const);
       return [name, new Map(keyed)];
     }),
   );
-
-function withoutUse(table: string, row: Json): Json {
-  const { [USES[table] ?? ""]: _used, ...rest } = row;
-  return rest;
-}
 
 /** Compares all tables before and after the act. All events are delivered first, so that an act which delivers them writes no more than its own. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
