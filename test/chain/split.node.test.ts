@@ -4,8 +4,7 @@ import fc from "fast-check";
 import type { Hex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signPayment } from "../../scripts/chain/payments.ts";
-import { runs } from "../support/scale.ts";
-import { buildWorld, CONSUMER, INTENT, PROVIDER, paymentOf, UNIT, type World } from "./support.ts";
+import { buildWorld, CONSUMER, chainRuns, INTENT, PROVIDER, paymentOf, UNIT, type World } from "./support.ts";
 
 let world: World;
 let token: Hex;
@@ -73,7 +72,7 @@ test(
         expect(moved).toEqual([fee, escrow, operational, -gross]);
         expect(moved.reduce((sum, amount) => sum + amount, 0n)).toBe(0n);
       }),
-      runs(3_000),
+      chainRuns(3_000, 40),
     );
   },
 );
@@ -96,7 +95,7 @@ test("payments in a row fill the vault to its threshold exactly, and it stays th
         }
       },
     ),
-    runs(300),
+    chainRuns(300, 5),
   );
 });
 

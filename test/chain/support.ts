@@ -170,6 +170,13 @@ export function useWorld(prepare: (world: World) => unknown, delays: Delays = NO
   afterEach(() => snapshot && world?.client.revert({ id: snapshot }));
 }
 
+/** Undoes what has come since the snapshot, and has each transaction mined at once again. What waits in the pool would be mined later. */
+export async function restore({ client }: World, snapshot: Hex): Promise<void> {
+  await client.transport.request({ method: "anvil_dropAllTransactions", params: [] });
+  await client.setAutomine(true);
+  await client.revert({ id: snapshot });
+}
+
 function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network {
   return networkOf({
     network: chainId === 8453 ? "base" : "base-sepolia",
