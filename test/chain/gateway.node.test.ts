@@ -18,6 +18,7 @@ import {
   must,
   PROVIDER,
   proxyTo,
+  restore,
   type SpoilingNode,
   startSilentNode,
   THRESHOLD,
@@ -39,8 +40,7 @@ beforeEach(async () => {
   snapshot = await world.client.snapshot();
 });
 afterEach(async () => {
-  await world.client.setAutomine(true);
-  await world.client.revert({ id: snapshot });
+  await restore(world, snapshot);
   for (const proxy of proxies.splice(0)) proxy.close();
 });
 

@@ -19,6 +19,7 @@ import {
   PROVIDER,
   proxyTo,
   REASON,
+  restore,
   senderFor,
   THRESHOLD,
   UNIT,
@@ -45,13 +46,12 @@ beforeEach(async () => {
   snapshot = await world.client.snapshot();
 });
 afterEach(async () => {
-  await world.client.setAutomine(true);
-  await world.client.revert({ id: snapshot });
+  await restore(world, snapshot);
 });
 
 const wallet = () => world.people.other.address.toLowerCase();
 type Change = { wallet?: string | null; threshold?: number };
-const drive = (change: Change = {}, signer = registrar, waitMs = 5_000): Promise<Driven> => {
+const drive = (change: Change = {}, signer = registrar, waitMs = 60_000): Promise<Driven> => {
   const split = { wallet: wallet(), threshold: Number(THRESHOLD), ...change };
   return driveSplit({ chain: gateway, signer }, NETWORK, DID, split, Date.now() + waitMs);
 };
@@ -120,6 +120,16 @@ describe("a provider's split", () => {
     expect(await drive({ wallet: world.chain.settlementContract })).toEqual(failed("InvalidWallet"));
     expect(await drive({ wallet: "0x12" })).toEqual(failed("InvalidWallet"));
     expect(await world.client.getTransactionCount({ address: stranger.address })).toBe(before);
+  });
+
+  test("is planned again by a refusal that shows the node behind, however often that comes", async () => {
+    let left = 2;
+    const refused: Submission = { state: "refused", reason: "ProviderExists" };
+    const signer: Signer = {
+      ...registrar,
+      submit: async (...call) => (left-- > 0 ? { ok: true, value: refused } : registrar.submit(...call)),
+    };
+    expect(await drive({}, signer)).toMatchObject({ state: "done", onChain: { operationalWallet: wallet() } });
   });
 
   test("waits with its transaction for a block, and continues from the contract's state", async () => {
@@ -258,7 +268,7 @@ describe("sending", () => {
   }
   const taken = { state: "taken" };
   const included = async (hash: string) =>
-    expect(must(await gateway.waitForReceipt(NETWORK, hash, 5_000))).toEqual({ state: "included" });
+    expect(must(await gateway.waitForReceipt(NETWORK, hash, 60_000))).toEqual({ state: "included" });
 
   test("the dry run has gas above the need; the account counts what stands in blocks", async () => {
     await world.client.setAutomine(false);
@@ -305,7 +315,7 @@ describe("sending", () => {
     const { raw, hash } = await signed();
     await sender.send({ raw, hash });
     expect(must(await gateway.waitForReceipt(NETWORK, hash, 50))).toEqual({ state: "waiting" });
-    const waiting = gateway.waitForReceipt(NETWORK, hash, 5_000);
+    const waiting = gateway.waitForReceipt(NETWORK, hash, 60_000);
     await world.client.mine({ blocks: 1 });
     expect(must(await waiting)).toEqual({ state: "included" });
   });
