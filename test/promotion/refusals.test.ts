@@ -129,6 +129,13 @@ describe("a promotion is refused", () => {
     expect(detail).toEqual({ open: { intents: 0, tasks: 0, disputes: 2 } });
   });
 
+  it.each(["disputed", "owed"])("while its vault keeps something back that is %s (DSP-15)", async (column) => {
+    const { did } = await world.provider();
+    await rows(`update escrows set ${column} = 1 where did = ?`, did);
+    const { detail } = await refused(() => promote(world, did), 409, "invalid_status");
+    expect(detail).toEqual({ open: { intents: 0, tasks: 0, disputes: 1 } });
+  });
+
   it("before its delegator's, and to another principal than its delegator's", async () => {
     const head = await world.consumer();
     const delegate = await delegateOf(world, head);
