@@ -6,7 +6,7 @@ import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { cascades, restatements } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { type Cut, killAtEveryStep } from "../support/cuts.ts";
+import { killAt } from "../support/cuts.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
 import { crowd, operator, publicly } from "./account-support.ts";
@@ -24,7 +24,6 @@ beforeAll(async () => {
 });
 
 type Stage = {
-  readonly world: World;
   readonly principalId: string;
   readonly dids: readonly string[];
   readonly attestation: Json;
@@ -47,7 +46,7 @@ async function attested(): Promise<Stage> {
   expectStatus(await record(world, first.principalId, attestation), 201);
   await world.run(finishRestatements);
   const before = await reportsOf(dids);
-  return { world, principalId: first.principalId, dids, attestation, before, key: crypto.randomUUID() };
+  return { principalId: first.principalId, dids, attestation, before, key: crypto.randomUUID() };
 }
 async function stopped(): Promise<Stage> {
   const stage = await attested();
@@ -101,12 +100,24 @@ async function certified({ dids }: Stage): Promise<string[]> {
   return rows.map(({ did }) => did).sort();
 }
 
-/** The batches and messages of the call, whose order is that of its steps. */
-const stepsOf = (cuts: readonly Cut[]): string[] =>
-  cuts.filter(({ moment }) => moment === "before").map(({ name }) => name);
+/** Kills the isolate before each step of an act, which is after the step before it, each time on a new stage. Returns the names of the steps. */
+async function killBeforeEachStep(
+  set: () => Promise<Stage>,
+  act: (dying: World, stage: Stage) => Promise<Reply>,
+  check: (stage: Stage) => Promise<void>,
+): Promise<string[]> {
+  const names: string[] = [];
+  for (let step = 1; ; step++) {
+    const stage = await set();
+    const cut = await killAt(world, { step, moment: "before" }, (dying) => act(dying, stage));
+    if (!cut) return names;
+    names.push(cut.name);
+    await check(stage);
+  }
+}
 
 it("a stop that dies at any step stops each agent, and reports it once", { timeout: 120_000 }, async () => {
-  const cuts = await killAtEveryStep(attested, stop, async (stage) => {
+  const steps = await killBeforeEachStep(attested, stop, async (stage) => {
     await expectShown(stage);
     // The caller has no answer and asks again.
     expectStatus(await stop(world, stage), 200);
@@ -117,14 +128,14 @@ it("a stop that dies at any step stops each agent, and reports it once", { timeo
     expect(await world.deps.db.select().from(cascades)).toEqual([]);
   });
   // A reading and a commit of each slice, and the message for the last one.
-  expect(stepsOf(cuts).filter((name) => name === "DB.batch")).toHaveLength(6);
-  expect(stepsOf(cuts)).toContain("JOB_QUEUE.send");
+  expect(steps.filter((name) => name === "DB.batch")).toHaveLength(6);
+  expect(steps).toContain("JOB_QUEUE.send");
 });
 
 it("a renewal that dies at any step gives each agent back once, under one new certificate", {
   timeout: 120_000,
 }, async () => {
-  const cuts = await killAtEveryStep(stopped, renew, async (stage) => {
+  const steps = await killBeforeEachStep(stopped, renew, async (stage) => {
     await expectShown(stage);
     expectStatus(await renew(world, stage), 201);
     await world.run(finishRestatements);
@@ -134,5 +145,5 @@ it("a renewal that dies at any step gives each agent back once, under one new ce
     expect(await certified(stage)).toEqual(stage.dids);
     expect(await world.deps.db.select().from(restatements)).toEqual([]);
   });
-  expect(stepsOf(cuts).filter((name) => name === "DB.batch").length).toBeGreaterThan(6);
+  expect(steps.filter((name) => name === "DB.batch").length).toBeGreaterThan(6);
 });
