@@ -6,6 +6,7 @@ import { isFinal } from "../../src/core/vocabulary.ts";
 import { honoPath } from "../../src/http/router.ts";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { freshAddress, freshClient, mailedToken, PASSWORD } from "../accounts/support.ts";
+import { isWhole } from "../support/scale.ts";
 import { withEmptyCache } from "../support/variants.ts";
 import { type CallOptions, createWorld, type Json, type Reply, type World } from "../support/world.ts";
 import { BESIDE, COOKIE_BY, HEADERS, PROBLEM, PUBLIC, REFUSAL } from "./public-fields.ts";
@@ -99,6 +100,17 @@ describe("the public readings of an agent", () => {
     for (const shown of stage.shown) await look(shown);
   };
 
+  /** The first agent in each state, and the one with two keys, which is the last; all in a whole run. */
+  const someOf = (look: (shown: Shown) => Promise<unknown>): Promise<void> => {
+    const states = new Set<string>();
+    const last = stage.shown.at(-1);
+    return each(async (shown) => {
+      const isFirst = !states.has(shown.status);
+      states.add(shown.status);
+      if (isWhole() || isFirst || shown === last) await look(shown);
+    });
+  };
+
   it.each(readings)("%s tells of an agent in any state only what its list names", async (operationId) => {
     await each(async ({ name, status, did, certificate }) => {
       const reply = await ask(operationId, {}, "", did);
@@ -125,7 +137,7 @@ describe("the public readings of an agent", () => {
   });
 
   it("a resolver says no more in a result, and of a part", async () => {
-    await each(async ({ did, status, certificate }) => {
+    await someOf(async ({ did, status, certificate }) => {
       const { body: document } = await ask("getAgentDidDocument", {}, "", did);
       const ids: string[] = [...document.verificationMethod, ...(document.service ?? [])].map(({ id }) => id);
       expect(ids.length > 0).toBe(certificate !== undefined && !isFinal(status));

@@ -100,7 +100,13 @@ const asked = ROUTES.flatMap((route) => {
   return queries.map((query) => ({ name: `${route.operationId}${query}`, route, query }));
 });
 
-describe.each(asked)("$name", ({ name, route, query }) => {
+/** The first route of each kind: while READ_REPLICAS is off, `npm test` asks these and those that a replica may answer. */
+const firstOfKind = new Set(
+  [...Map.groupBy(asked, ({ route: { surfaces, method } }) => `${surfaces} ${method}`).values()].map(([one]) => one),
+);
+
+describe.each(asked)("$name", (one) => {
+  const { name, route, query } = one;
   const isReplicated = name in REPLICATED;
   it(`reads ${PURE.has(name) ? "nothing" : isReplicated ? "the nearest copy" : "the primary"}`, async () => {
     await ask(observed, route, query);
@@ -110,6 +116,7 @@ describe.each(asked)("$name", ({ name, route, query }) => {
     else expect([primary > 0, replica, constraints]).toEqual([true, 0, []]);
   });
 
+  if (!isWhole() && !isReplicated && !firstOfKind.has(one)) return;
   it("reads no replica unless READ_REPLICAS is on", async () => {
     await ask(withVars(world, { DB: observe(env.DB), READ_REPLICAS: "off" }), route, query);
     expect([seen.replica, seen.constraints]).toEqual([0, []]);
