@@ -86,9 +86,8 @@ async function answer(response: ServerResponse, { status = 204, waitMs = 0, how,
   if (how === "close") return void response.destroy();
   response.writeHead(status, how === "cut" ? { ...headers, "Content-Length": "1000" } : headers);
   if (how === "cut") {
-    response.write("half of");
-    await setTimeout(50);
-    return void response.destroy();
+    response.write("half of", () => response.destroy());
+    return;
   }
   if (how === undefined || how === "hold") return void response.end(body);
   const part = how === "endless" ? "x".repeat(16_384) : ".";
