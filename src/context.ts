@@ -120,8 +120,16 @@ export type Config = {
 /** The parameters of scrypt. */
 export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
 
-/** How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), and how many due rows of a sandbox one reading finds (ACC-28). */
-export type SliceSizes = { readonly agents: number; readonly principals: number; readonly due: number };
+/**
+ * How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), how many due rows of a sandbox one reading finds (ACC-28), and
+ * how many files of documents one list has (ACC-20, ACC-23).
+ */
+export type SliceSizes = {
+  readonly agents: number;
+  readonly principals: number;
+  readonly due: number;
+  readonly files: number;
+};
 
 export type Deps = {
   readonly env: Env;

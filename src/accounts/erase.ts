@@ -45,7 +45,7 @@ export const eraseClosedAccounts: EachJob = {
 
 /** A slice of the files at a time; what is left when all of them are gone is one batch. */
 async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
-  const { db, env, clock } = deps;
+  const { db, env, clock, slices } = deps;
   const now = clock.now();
   const { platform, events } = await readBatch(db, {
     platform: findPlatform(db, platformId),
@@ -53,7 +53,7 @@ async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
   });
   if (platform?.status !== "CLOSED" || platform.erasedAt !== null || platform.closedAt === null) return false;
   if (platform.closedAt + retentionMs(env) > now) return false;
-  const { files, more } = await listFiles(env, { platformId }, SLICE);
+  const { files, more } = await listFiles(env, { platformId }, slices?.files ?? SLICE);
   await deleteFiles(env, files);
   if (more) return "more";
   // An event shows its resource as it was, with the profile in it.

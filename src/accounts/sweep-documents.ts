@@ -25,8 +25,8 @@ export const sweepDocuments: BulkJob = {
   name: "sweep_documents",
   slices: 10,
   // The position is the key of the last file of a slice.
-  find: async ({ db, env, clock }, after) => {
-    const { files, more } = await listFiles(env, { after: after.id }, SLICE);
+  find: async ({ db, env, clock, slices }, after) => {
+    const { files, more } = await listFiles(env, { after: after.id }, slices?.files ?? SLICE);
     if (files.length === 0) return null;
     const before = clock.now() - STRAY_FILE_HOURS * HOUR_MS;
     const old = files.filter(({ storedAt }) => storedAt < before);

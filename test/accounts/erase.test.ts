@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { eraseClosedAccounts, retentionMs } from "../../src/accounts/erase.ts";
 import { stopped } from "../support/clock.ts";
 import { documentParts, pdf } from "../support/form.ts";
-import { dumpDatabase, withVars } from "../support/variants.ts";
+import { dumpDatabase, withSlices, withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { ask, decide, inReview, operate, type Person, patchProfile, sendForm, storedFiles } from "./review-support.ts";
 import { bearer, freshAddress } from "./support.ts";
@@ -99,12 +99,12 @@ describe("the erasure", () => {
 
   it("goes on where it died, and takes files slice by slice", async () => {
     const person = await closed();
-    const more = Array.from({ length: 600 }, (_, n) => `${person.platformId}/doc_${n}`);
-    await Promise.all(more.map((key) => env.DOCUMENTS.put(key, pdf(10))));
+    const { deps } = withSlices(world, { files: 3 });
     world.advance(retention());
-    expect(await eraseClosedAccounts.record(world.deps, person.platformId)).toBe("more");
+    expect(await eraseClosedAccounts.record(deps, person.platformId)).toBe("more");
     expect(await atRest(person)).toContain(person.email);
-    expect(await eraseClosedAccounts.record(world.deps, person.platformId)).toBe(true);
+    expect(await storedFiles(person.platformId)).toHaveLength(2);
+    expect(await eraseClosedAccounts.record(deps, person.platformId)).toBe(true);
     expect(await storedFiles(person.platformId)).toEqual([]);
     expect(await atRest(person)).not.toContain(person.email);
     expect(await eraseClosedAccounts.record(world.deps, person.platformId)).toBe(false);
