@@ -1,5 +1,8 @@
 // Runs many test files in one workerd, and starts another before its memory grows too large. Each living runtime holds a slot, and each slot
 // has a pair of chains of its own, so that no two signers ever share a key on one chain.
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { cloudflarePool, cloudflareTest } from "@cloudflare/vitest-plugin";
 import type { PoolOptions, PoolWorker, VitestPluginContext } from "vitest/node";
 
@@ -31,10 +34,13 @@ function releaseSlot(slot: number): void {
 }
 
 /** The plugins of a project whose files run in workerd with the Worker of a wrangler.toml. */
-export function sharedRuntimes(configPath: string) {
+export function sharedRuntimes(config: string) {
+  const root = dirname(resolve(config));
+  const configPath = configAlone(root);
   const inSlot =
     (slot: number): PoolConfiguration =>
     ({ inject }) => ({
+      main: join(root, "src/worker.ts"),
       wrangler: { configPath },
       miniflare: { bindings: inject("slots")[slot] ?? {}, queueProducers: HELD_QUEUES },
     });
@@ -51,6 +57,14 @@ export function sharedRuntimes(configPath: string) {
       },
     },
   ];
+}
+
+/** wrangler.toml in a folder of links: beside the original, wrangler would load the `.dev.vars` that `npm start` or a person left there. */
+function configAlone(root: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ["wrangler.toml", "src"]) symlinkSync(join(root, name), join(folder, name));
+  return join(folder, "wrangler.toml");
 }
 
 function createRuntime(name: string, create: (slot: number) => PoolWorker): PoolWorker {
