@@ -1,11 +1,10 @@
 // Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent.
 import { afterAll } from "vitest";
-import { checkPlans, traffic } from "./plans.ts";
+import { beginTraffic, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import { env } from "./world.ts";
 
 await startEmpty();
-traffic.statements.clear();
-traffic.callersAnswered = 0;
+beginTraffic();
 
 afterAll(() => checkPlans(env.DB, traffic));

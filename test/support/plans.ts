@@ -11,8 +11,14 @@ export type Traffic = {
   callersAnswered: number;
 };
 
-/** Of all worlds of this file. */
-export const traffic: Traffic = { statements: new Set(), callersAnswered: 0 };
+const noTraffic = (): Traffic => ({ statements: new Set(), callersAnswered: 0 });
+
+/** Of all worlds of this file: a call that a file leaves under way counts for that file. */
+export let traffic = noTraffic();
+
+export function beginTraffic(): void {
+  traffic = noTraffic();
+}
 
 /** Throws with the step and the statement of each fault. */
 export async function checkPlans(d1: D1Database, { statements, callersAnswered }: Traffic): Promise<void> {

@@ -9,7 +9,7 @@ import { newSessionToken } from "../../src/accounts/tokens.ts";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Deps, type Env, type PasswordCost } from "../../src/context.ts";
 import { newId } from "../../src/core/ids.ts";
-import { DAY_MS, SESSION_DAYS } from "../../src/core/limits.ts";
+import { DAY_MS, HOUR_MS, SESSION_DAYS } from "../../src/core/limits.ts";
 import { sessions } from "../../src/db/tables/accounts.ts";
 import { networkStandings } from "../../src/db/tables/chain.ts";
 import type { Job } from "../../src/jobs/job.ts";
@@ -58,6 +58,7 @@ export class World {
   readonly mails: SentMail[];
   /** The messages that this world sent and that no test has delivered. */
   readonly sent: Sent[] = [];
+  readonly traffic = traffic;
   /** The number of parts of the service that are running. */
   readonly serving = { now: 0 };
 
@@ -70,7 +71,7 @@ export class World {
     sharedCache: Cache,
   ) {
     this.meter = openMeter(env.DB, (sql) => {
-      if (this.serving.now > 0) traffic.statements.add(sql);
+      if (this.serving.now > 0) this.traffic.statements.add(sql);
     });
     const clock = { now: () => Date.now() + this.offset, ahead: () => this.offset };
     const { sent, MAIL } = watchMails(env.MAIL);
@@ -134,7 +135,7 @@ export class World {
     const type = response.headers.get("content-type") ?? "";
     const parsed: Json = /^application\/(?:[\w.+-]+\+)?json/.test(type) ? JSON.parse(text) : text === "" ? null : text;
     checkAnswer(method, path, response.status, type, parsed);
-    if (response.ok && needsCredential(method, path)) traffic.callersAnswered += 1;
+    if (response.ok && needsCredential(method, path)) this.traffic.callersAnswered += 1;
     return { status: response.status, body: parsed, headers: response.headers, text, bytes };
   }
 
@@ -270,8 +271,9 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const named = { ...vars, NETWORKS: await fromNow(vars.NETWORKS ?? SHARED_NETWORKS) };
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, named, sharedCache);
   const name = `Platform ${platformId}`;
-  // Used just now, so that calls of the next minute write no use.
-  const [sandbox, production] = [key, live].map(({ keyHash, keyPrefix }) => ({ keyHash, keyPrefix, lastUsedAt: now }));
+  // Used later than any call of the file, so that no call writes a use, however long the file takes.
+  const lastUsedAt = now + HOUR_MS;
+  const [sandbox, production] = [key, live].map(({ keyHash, keyPrefix }) => ({ keyHash, keyPrefix, lastUsedAt }));
   if (!sandbox || !production) throw new Error("unreachable: two keys");
   const keys = [
     { ...sandbox, environment: "sandbox" },
