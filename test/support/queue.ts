@@ -1,42 +1,7 @@
-// The queues of a world: what is sent through their bindings is kept, and delivered to the Worker's consumer when a test says so.
+// Delivers the messages of a world's queues to the Worker's consumer, when a test says so.
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
-import type { Env } from "../../src/context.ts";
 import { type Message, runMessages } from "../../src/queue.ts";
 import type { World } from "./world.ts";
-
-const QUEUES = {
-  CHAIN_QUEUE: "agent-accountability-chain",
-  JOB_QUEUE: "agent-accountability-jobs",
-  OUTBOX_QUEUE: "agent-accountability-outbox",
-  WEBHOOK_QUEUE: "agent-accountability-webhooks",
-} as const;
-type QueueBinding = keyof typeof QUEUES;
-const BINDINGS = Object.keys(QUEUES) as QueueBinding[];
-
-/** A message as its queue takes it, and the name of the queue. */
-export type Sent = { readonly queue: string; readonly body: Message };
-
-/** The bindings of `env`, which also add what they send to `sent`. */
-export function watchQueues(env: Env, sent: Sent[]): Pick<Env, QueueBinding> {
-  const watched = BINDINGS.map((name) => [name, watchQueue(env[name] as Queue, QUEUES[name], sent)]);
-  return Object.fromEntries(watched) as Pick<Env, QueueBinding>;
-}
-
-function watchQueue(queue: Queue, name: string, sent: Sent[]): Pick<Queue, "send" | "sendBatch"> {
-  return {
-    send: async (body, options) => {
-      const response = await queue.send(body, options);
-      sent.push({ queue: name, body: body as Message });
-      return response;
-    },
-    sendBatch: async (messages, options) => {
-      const bodies = [...messages];
-      const response = await queue.sendBatch(bodies, options);
-      sent.push(...bodies.map(({ body }) => ({ queue: name, body: body as Message })));
-      return response;
-    },
-  };
-}
 
 /** Passes a batch to the Worker's consumer. The positions of the acknowledged messages, and of those that are tried again. */
 export async function deliver(

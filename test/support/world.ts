@@ -17,10 +17,10 @@ import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { account, type Chain, headOf, networksWith } from "./chain.ts";
+import { type Sent, watchQueues } from "./held-queues.ts";
 import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
 import { traffic } from "./plans.ts";
-import { type Sent, watchQueues } from "./queue.ts";
 
 export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
