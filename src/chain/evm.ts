@@ -117,6 +117,8 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
 }
 
 const POLL_MS = 250;
+/** Where blocks come at once. */
+const FIRST_POLL_MS = 10;
 
 async function waitForReceipt(
   rpc: Rpc,
@@ -125,7 +127,11 @@ async function waitForReceipt(
   waitMs: number,
 ): Promise<ChainResult<Inclusion>> {
   const until = Date.now() + waitMs;
-  for (;;) {
+  for (
+    let pauseMs = network.block_seconds === 0 ? FIRST_POLL_MS : POLL_MS;
+    ;
+    pauseMs = Math.min(2 * pauseMs, POLL_MS)
+  ) {
     const answer = await rpc(network, "read", [{ method: "eth_getTransactionReceipt", params: [txHash] }]);
     if (!answer.ok) return answer;
     const receipt = resultOf(answer.value[0]);
@@ -133,7 +139,7 @@ async function waitForReceipt(
       return { ok: true, value: { state: Number(receipt.status) === 1 ? "included" : "reverted" } };
     }
     if (Date.now() >= until) return { ok: true, value: { state: "waiting" } };
-    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, Math.max(until - Date.now(), 0))));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, Math.max(until - Date.now(), 0))));
   }
 }
 
