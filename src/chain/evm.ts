@@ -117,7 +117,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
 }
 
 const POLL_MS = 250;
-/** Where blocks come at once. */
+/** The first pause on a network whose blocks come at once. Each next one is twice as long, up to POLL_MS. */
 const FIRST_POLL_MS = 10;
 
 async function waitForReceipt(
@@ -127,11 +127,8 @@ async function waitForReceipt(
   waitMs: number,
 ): Promise<ChainResult<Inclusion>> {
   const until = Date.now() + waitMs;
-  for (
-    let pauseMs = network.block_seconds === 0 ? FIRST_POLL_MS : POLL_MS;
-    ;
-    pauseMs = Math.min(2 * pauseMs, POLL_MS)
-  ) {
+  let pauseMs = network.block_seconds === 0 ? FIRST_POLL_MS : POLL_MS;
+  for (;;) {
     const answer = await rpc(network, "read", [{ method: "eth_getTransactionReceipt", params: [txHash] }]);
     if (!answer.ok) return answer;
     const receipt = resultOf(answer.value[0]);
@@ -140,6 +137,7 @@ async function waitForReceipt(
     }
     if (Date.now() >= until) return { ok: true, value: { state: "waiting" } };
     await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, Math.max(until - Date.now(), 0))));
+    pauseMs = Math.min(2 * pauseMs, POLL_MS);
   }
 }
 

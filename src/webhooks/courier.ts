@@ -12,7 +12,7 @@ const ID = "webhookId";
 const WORKS_MS = 5 * MINUTE_MS;
 
 export class WebhookCourier extends WebhookObject<Env> {
-  /** Real time, but in tests. */
+  /** Tests replace it. */
   clock = systemClock;
   /** The work under way. */
   running: Promise<void> | null = null;
