@@ -1,12 +1,40 @@
 // Two projects over one tree: `*.test.ts` runs in workerd with the real bindings, `*.node.test.ts` in Node. `*.long.*` runs in
 // `npm run test:long` alone.
 import { configDefaults, defineConfig } from "vitest/config";
-import { SLOTS, sharedRuntimes } from "./test/support/runtimes.ts";
+import { keepFilesInMemory } from "./test/support/memory.ts";
+import { sharedRuntimes } from "./test/support/runtimes.ts";
+import { SLOTS } from "./test/support/slots.ts";
 
 const whole = process.env["TEST_SCALE"] === "whole";
 /** The size of property tests and matrices (test/support/scale.ts). */
 const provide = { scale: whole ? 1 : 1 / 20 };
 const exclude = [...configDefaults.exclude, ...(whole ? [] : ["test/**/*.long.*"])];
+
+/** Each is bundled into one module: a runtime would load a thousand. */
+const LIBRARIES = [
+  "@cfworker/json-schema",
+  "@noble/curves/nist",
+  "@noble/curves/secp256k1",
+  "@noble/hashes/sha3.js",
+  "canonicalize",
+  "drizzle-orm",
+  "drizzle-orm/batch",
+  "drizzle-orm/d1",
+  "drizzle-orm/sqlite-core",
+  "fast-check",
+  "hono",
+  "hono/hono-base",
+  "hono/router/trie-router",
+  "hono/utils/accept",
+  "jose",
+  "jose/errors",
+  "viem",
+  "viem/accounts",
+  "viem/utils",
+  "zod",
+];
+
+keepFilesInMemory();
 
 /** Ends a test that hangs. No test comes near it, also on a machine that is busy with other work. */
 const GUARD_MS = 180_000;
@@ -26,6 +54,7 @@ export default defineConfig({
           globalSetup: ["./test/support/global-setup.ts"],
           setupFiles: ["./test/support/each-file.ts"],
           isolate: false,
+          deps: { optimizer: { ssr: { enabled: true, include: LIBRARIES } } },
           // The files of a project follow each other, so that a runtime goes on with the next one.
           sequence: { groupOrder: 0 },
           testTimeout: GUARD_MS,
@@ -37,6 +66,7 @@ export default defineConfig({
           name: "node",
           provide,
           include: ["test/**/*.node.test.ts"],
+          isolate: false,
           exclude,
           sequence: { groupOrder: 1 },
           testTimeout: GUARD_MS,

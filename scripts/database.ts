@@ -2,12 +2,12 @@
 // its tenant principal and its sandbox key (of which only the hash is stored). `node scripts/database.ts <state> <secrets file>`.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import { getPlatformProxy, unstable_readConfig } from "wrangler";
 import { keyPrefixOf } from "../src/accounts/management-key.ts";
 import type { Env } from "../src/context.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { openDatabase } from "../src/db/batch.ts";
+import { readMigrations } from "./migration-files.ts";
 import { seedPlatform } from "./platform.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 
@@ -42,10 +42,10 @@ async function migrate(d1: D1Database): Promise<void> {
   await d1.prepare(APPLIED).run();
   const { results } = await d1.prepare("select name from d1_migrations").all<{ name: string }>();
   const applied = new Set(results.map(({ name }) => name));
-  for (const { name, queries } of await readD1Migrations(join(root, "migrations"))) {
+  for (const { name, statements } of readMigrations()) {
     if (applied.has(name)) continue;
     const note = d1.prepare("insert into d1_migrations (name) values (?)").bind(name);
-    await d1.batch([...queries.map((query) => d1.prepare(query)), note]).catch((cause) => {
+    await d1.batch([...statements.map((statement) => d1.prepare(statement)), note]).catch((cause) => {
       throw new Error(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
     });
   }

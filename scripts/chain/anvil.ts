@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
-import { mnemonicToAccount } from "viem/accounts";
+import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
 import { atExit } from "../processes.ts";
 
 export type AnvilAccount = { address: Hex; privateKey: Hex };
@@ -75,13 +75,18 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
 
 let accounts: readonly AnvilAccount[] | undefined;
 
-/** anvil's ten funded accounts. Derived once a process: deriving them blocks it for long. */
+/** anvil's ten funded accounts. Derived once a process, and their common parent once: a seed from words blocks it for long. */
 export function devAccounts(): readonly AnvilAccount[] {
-  accounts ??= Array.from({ length: DEV_ACCOUNTS }, (_, addressIndex) => {
-    const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
-    return { address: account.address, privateKey: toHex(account.getHdKey().privateKey ?? new Uint8Array()) };
-  });
+  accounts ??= deriveAccounts();
   return accounts;
+}
+
+function deriveAccounts(): AnvilAccount[] {
+  const parent = mnemonicToAccount(DEV_MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey();
+  return Array.from({ length: DEV_ACCOUNTS }, (_, index) => {
+    const privateKey = toHex(parent.deriveChild(index).privateKey ?? new Uint8Array());
+    return { address: privateKeyToAddress(privateKey), privateKey };
+  });
 }
 
 // The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.

@@ -39,7 +39,7 @@ export async function rpc<Result>(network: string, method: string, params: unkno
 export const headOf = async (network: string): Promise<number> =>
   Number(await rpc<string>(network, "eth_blockNumber", []));
 
-/** Contracts and a node on the first of this runtime's chains, each for one file (global-setup.ts). */
+/** Contracts and a node on the first of this runtime's chains, each for one file (surroundings.ts). */
 export const ownContract = (): { contract: string; authority: string } => JSON.parse(env["OWN_CONTRACT"] ?? "");
 export const otherHolders = (): { contract: string; authority: string } => JSON.parse(env["OTHER_HOLDERS"] ?? "");
 /** The chain of a lab, without the faults of the node in front of it. */

@@ -5,11 +5,10 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { cloudflarePool, cloudflareTest } from "@cloudflare/vitest-plugin";
 import type { PoolOptions, PoolWorker, VitestPluginContext } from "vitest/node";
+import { SLOTS } from "./slots.ts";
 
-/** The number of runtimes that live at once. By default vitest leaves one core idle. */
-export const SLOTS = 2;
 /** A runtime grows by about 12 MB a file. */
-const FILES_EACH = 80;
+const FILES_EACH = 100;
 /** Queues that nothing consumes: a test delivers messages itself. */
 const HELD_QUEUES = {
   CHAIN_QUEUE: { queueName: "held-chain" },

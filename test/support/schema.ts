@@ -1,14 +1,14 @@
 // Runs in Node: the statements that make the database of the newest version at once, printed from the migrations. The migrations themselves
 // are tested by test/db/migrations.node.test.ts.
 import { DatabaseSync } from "node:sqlite";
-import { readD1Migrations } from "@cloudflare/vitest-plugin";
+import { readMigrations } from "../../scripts/migration-files.ts";
 
 type Row = Record<string, string | number | bigint | null | Uint8Array>;
 
 /** Tables, then the rows that migrations insert, then indexes and triggers. */
-export async function printSchema(): Promise<string[]> {
+export function printSchema(): string[] {
   const database = new DatabaseSync(":memory:");
-  for (const { queries } of await readD1Migrations("./migrations")) for (const query of queries) database.exec(query);
+  for (const { statements } of readMigrations()) for (const statement of statements) database.exec(statement);
   const made = database
     .prepare("select type, name, sql from sqlite_master where sql is not null and name not like 'sqlite_%'")
     .all() as { type: string; name: string; sql: string }[];
