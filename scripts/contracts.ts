@@ -1,10 +1,11 @@
 // Compiles the contracts (CHN-1 to CHN-7) and writes the files that the rest of the tree uses:
-// src/chain/abi.ts for the Worker, src/chain/contracts/abi.ts and artifacts.json beside it for scripts and tests. `--check` writes nothing and
-// exits non-zero when the committed files are behind the sources.
+// src/chain/abi.ts for the Worker, src/chain/contracts/abi.ts and artifacts.json beside it for scripts and tests, and a digest of all that
+// they follow from and of themselves. `--check` writes nothing and exits non-zero when the committed files are behind the sources; it compiles
+// only where the digest is another one, or with `--whole`.
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import solc from "solc";
-import { importOf, SETTINGS, sourceOf } from "./chain/solidity.ts";
+import { importOf, SETTINGS, sourceOf, standardInput } from "./chain/solidity.ts";
 
 type AbiInput = { readonly name: string; readonly type: string };
 type AbiEntry = { readonly type: string; readonly name?: string; readonly inputs?: readonly AbiInput[] };
@@ -91,6 +92,13 @@ const WORKER_ENTRIES = new Set([
   "Unpaused",
 ]);
 
+const digestFile = join(folder, "compiled.sha256");
+const check = process.argv.includes("--check");
+const stands = (): boolean => existsSync(digestFile) && readFileSync(digestFile, "utf8") === `${digest()}\n`;
+if (check && !process.argv.includes("--whole") && stands()) process.exit(0);
+
+// It takes a second to load, and a quarter of a minute to compile.
+const { default: solc } = await import("solc");
 const contracts = compile(folder, ARTIFACTS);
 const outputs = new Map([
   [workerAbiFile, abiModule(contracts, ({ type, name }) => type === "error" || WORKER_ENTRIES.has(name ?? ""))],
@@ -100,12 +108,28 @@ const outputs = new Map([
 ]);
 
 const stale = [...outputs].filter(([file, text]) => !existsSync(file) || readFileSync(file, "utf8") !== text);
-if (process.argv.includes("--check")) {
-  for (const [file] of stale) console.error(`${file} is behind the contracts: run \`node scripts/contracts.ts\``);
-  process.exit(stale.length === 0 ? 0 : 1);
+if (check) {
+  const behind = [...stale.map(([file]) => file), ...(stands() ? [] : [digestFile])];
+  for (const file of behind) console.error(`${file} is behind the contracts: run \`node scripts/contracts.ts\``);
+  process.exit(behind.length === 0 ? 0 : 1);
 }
 for (const [file, text] of stale) writeFileSync(file, text);
+writeFileSync(digestFile, `${digest()}\n`);
 console.log(stale.length === 0 ? "contracts: nothing changed" : `contracts: wrote ${stale.length} file(s)`);
+
+/** Of every source with its libraries, the compiler, its settings, this script, and the files that it wrote. */
+function digest(): string {
+  const inputs = [
+    ...Object.values(ARTIFACTS).map((entry) => standardInput(folder, entry)),
+    ...Object.values(TEST_ARTIFACTS).map((entry) => standardInput(testFolder, entry)),
+  ];
+  const { version } = JSON.parse(readFileSync(join(root, "node_modules/solc/package.json"), "utf8"));
+  const files = [import.meta.filename, workerAbiFile, abiFile, artifactsFile, testArtifactsFile];
+  const texts = files.map((file) => (existsSync(file) ? readFileSync(file, "utf8") : ""));
+  return createHash("sha256")
+    .update(JSON.stringify([version, inputs, texts]))
+    .digest("hex");
+}
 
 function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<string, SolcContract> {
   const names = readdirSync(folder)

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
 import { atExit } from "../processes.ts";
+import { clientFor } from "./client.ts";
 
 export type AnvilAccount = { address: Hex; privateKey: Hex };
 export type Anvil = {
@@ -61,16 +62,36 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     atExit(() => child.kill("SIGTERM")),
   );
   const port = await untilListening(child, wanted);
+  const rpcUrl = `http://127.0.0.1:${port}`;
+  if (genesis === undefined) await catchUp(rpcUrl);
   if (quiet) child.stdout.resume();
   else child.stdout.pipe(process.stdout);
   return {
-    rpcUrl: `http://127.0.0.1:${port}`,
+    rpcUrl,
     chainId,
     port,
     pid: child.pid ?? 0,
     accounts: devAccounts(),
     stop: () => stop(child),
   };
+}
+
+/**
+ * Sets a chain's clock to the machine's. anvil dates its first block before it has started and goes on from there, so on a busy machine it
+ * would stay seconds behind.
+ */
+export async function catchUp(rpcUrl: string): Promise<void> {
+  const client = clientFor(rpcUrl);
+  const second = () => Math.floor(Date.now() / 1_000);
+  for (;;) {
+    const before = second();
+    const { timestamp } = await client.getBlock({ blockTag: "pending" });
+    // Where a second ended meanwhile, nobody knows which of the two it is of.
+    if (second() !== before) continue;
+    const behind = before - Number(timestamp);
+    if (behind > 0) await client.increaseTime({ seconds: behind });
+    return;
+  }
 }
 
 let accounts: readonly AnvilAccount[] | undefined;

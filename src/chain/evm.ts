@@ -26,8 +26,15 @@ const blockSchema = z.object({ timestamp: quantity });
 
 type Hex = `0x${string}`;
 
-/** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only. */
-export function createChainGateway(networks: readonly Network[], rpc: Rpc = createRpc()): ChainGateway {
+type Pause = (ms: number) => Promise<unknown>;
+const wait: Pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only, `pause` in tests of waiting. */
+export function createChainGateway(
+  networks: readonly Network[],
+  rpc: Rpc = createRpc(),
+  pause: Pause = wait,
+): ChainGateway {
   // Addresses are compared and encoded in lower case; the configuration may hold any case.
   const byName = new Map(networks.map((network) => [network.network, inLowerCase(network)]));
 
@@ -63,7 +70,8 @@ export function createChainGateway(networks: readonly Network[], rpc: Rpc = crea
     readBlocksAgain: (name, numbers) => again(name, (network) => readBlocks(rpc, network, numbers)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) => on(name, (network) => planSplit(rpc, network, wanted)),
-    waitForReceipt: (name, txHash, waitMs) => on(name, (network) => waitForReceipt(rpc, network, txHash, waitMs)),
+    waitForReceipt: (name, txHash, waitMs) =>
+      on(name, (network) => waitForReceipt({ rpc, pause }, network, txHash, waitMs)),
   };
 }
 
@@ -121,7 +129,7 @@ const POLL_MS = 250;
 const FIRST_POLL_MS = 10;
 
 async function waitForReceipt(
-  rpc: Rpc,
+  { rpc, pause }: { readonly rpc: Rpc; readonly pause: Pause },
   network: Network,
   txHash: string,
   waitMs: number,
@@ -136,7 +144,7 @@ async function waitForReceipt(
       return { ok: true, value: { state: Number(receipt.status) === 1 ? "included" : "reverted" } };
     }
     if (Date.now() >= until) return { ok: true, value: { state: "waiting" } };
-    await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, Math.max(until - Date.now(), 0))));
+    await pause(Math.min(pauseMs, Math.max(until - Date.now(), 0)));
     pauseMs = Math.min(2 * pauseMs, POLL_MS);
   }
 }

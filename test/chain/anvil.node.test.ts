@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
+import { type Anvil, type AnvilOptions, catchUp, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
@@ -25,7 +25,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function start(options: { port?: number; statePath?: string; blockTime?: number } = {}): Promise<Anvil> {
+async function start(options: Partial<AnvilOptions> = {}): Promise<Anvil> {
   const anvil = await startAnvil({ chainId: 84532, port: 0, ...options });
   running.push(anvil);
   return anvil;
@@ -50,6 +50,18 @@ test("answers at once with its chain id and funded accounts whose keys are their
 test("a port in use is one clear line", async () => {
   const { port } = await start();
   await expect(start({ port })).rejects.toThrow(new Error(`anvil did not start: port ${port} is in use`));
+});
+
+test("its blocks have the machine's second, also where it began behind it", async () => {
+  const second = () => Math.floor(Date.now() / 1_000);
+  const { rpcUrl } = await start({ genesis: second() - 90 });
+  const client = clientFor(rpcUrl);
+  await catchUp(rpcUrl);
+  const before = second();
+  await mineBlocks(rpcUrl, 1);
+  const { timestamp } = await client.getBlock();
+  expect(Number(timestamp)).toBeGreaterThanOrEqual(before);
+  expect(Number(timestamp)).toBeLessThanOrEqual(second());
 });
 
 test("mines by itself with a block time", async () => {

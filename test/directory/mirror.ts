@@ -10,12 +10,14 @@ import type { ServiceDescription } from "../../scripts/stack.ts";
 type Json = Record<string, unknown>;
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/directory.md"), "utf8");
-export const mirrorScript: string = /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+const printed = /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+const MOST_LINES = 60;
 
 export async function expectMirrored({ base_url, sandbox_key }: ServiceDescription, folder: string): Promise<void> {
   const script = join(folder, "mirror.mjs");
   const copy = join(folder, "directory.json");
-  writeFileSync(script, mirrorScript);
+  expect(printed.trim().split("\n").length).toBeLessThanOrEqual(MOST_LINES);
+  writeFileSync(script, printed);
   async function ask(method: string, path: string, body?: Json): Promise<Json> {
     const reply = await fetch(`${base_url}${path}`, {
       method,

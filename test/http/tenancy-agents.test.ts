@@ -279,7 +279,7 @@ const cases = OF_AGENTS.flatMap((route) =>
 const { whole } = portions(cases, ([, , one]) => `${one.told}`);
 
 describe.each(ENVIRONMENTS)("a purchase in the %s", (environment) => {
-  it.each(placesOf(cases, whole, environment))("%s", async (...walked) => {
+  it.each(placesOf(cases, environment))("%s", async (...walked) => {
     const [, route, one] = walked;
     const side = owner[environment];
     const elsewhere = otherThan(environment);

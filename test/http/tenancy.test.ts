@@ -1,7 +1,7 @@
 // Tenancy, walked over all routes: an object of another platform, or of the platform's other environment, is nobody's (HTTP-19). The answer
 // is byte for byte that of an id which exists nowhere, whatever else the request says, and nothing is written. All callers and forms are
-// walked on one route of each kind of object, and each other route with a foreign object by a key and by a session;
-// `npm run test:long` walks all of them on every route.
+// walked on one route of each kind of object, and each other route with a foreign object by a key and by a session, each in one environment;
+// `npm run test:long` walks all of them on every route in both.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
@@ -107,7 +107,7 @@ const { whole } = portions(
 );
 
 describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => {
-  const here = placesOf(withPath, whole, environment);
+  const here = placesOf(withPath, environment);
   it.each(here.map((route) => [route.operationId, route] as const))("of %s", async (_id, route) => {
     const side = owner[environment];
     const [member = ""] = namedIn(route, "path");
@@ -205,7 +205,7 @@ const naming = (place: "body" | "query", environment: Environment) => {
   const named = OF_PLATFORMS.filter(({ operationId }) => !CROSSING.includes(operationId)).flatMap((route) =>
     namedIn(route, place).map((member) => [route.operationId, member, route] as const),
   );
-  return placesOf(named, portions(named, ([, member]) => member).whole, environment);
+  return placesOf(named, environment);
 };
 
 describe.each(ENVIRONMENTS)("an object that a body names in the %s", (environment) => {

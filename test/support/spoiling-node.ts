@@ -59,7 +59,7 @@ async function answer(
   if (calls.some(({ spoil }) => spoil?.how === "lose")) return void response.destroy();
   const passed = calls.filter(({ spoil }) => spoil?.how !== "refuse").map(({ call }) => call);
   const answers = passed.length === 0 ? [] : await ask(rpcUrl, passed);
-  for (const { spoil } of calls) if (spoil?.how === "slow") await setTimeout(spoil.ms);
+  for (const { spoil } of calls) if (spoil?.how === "slow") await setTimeout(spoil.ms, undefined, { ref: false });
   if (calls.some(({ spoil }) => spoil?.how === "lose_answer")) return void response.destroy();
   const replies = calls.map(({ call, spoil }) => {
     const head = { jsonrpc: "2.0", id: call.id };
