@@ -138,27 +138,26 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/agents/{did}/status": mutation(17, 16, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status (TERMINATED)": mutation(16, 17, 6 * KIB, { objects: 1 }),
   "PATCH /v1/agents/{did}/status (its principal has stopped it)": mutation(15, 16, 6 * KIB, { objects: 1 }),
-  // One more pair of trips before and after the chain's part, so that a crash between them is resumed; the receipt is asked
-  // for until it is there.
+  // One more pair of trips before and after the chain's part, so that a crash between them is resumed.
   "POST /v1/agents/{did}/scope/authorized_markets": mutation(24, 20, 4 * KIB, {
     trips: 5,
     objects: 2,
     queues: 2,
-    fetches: 8,
+    fetches: 4,
   }),
   // One row more, which counts them.
   "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": mutation(27, 21, 4 * KIB, {
     trips: 5,
     objects: 2,
     queues: 2,
-    fetches: 8,
+    fetches: 4,
   }),
   "DELETE /v1/agents/{did}/scope/authorized_markets/{market}": mutation(19, 13, 0, { objects: 1 }),
   "GET /v1/agents/{did}/scope/authorized_markets": read(9, 2 * KIB),
   // Ten lines of the vault, each with its transaction.
   "GET /v1/agents/{did}/escrow": read(40, 6 * KIB),
   // The wish; then what the chain says, and what is left of the wish.
-  "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 5 }),
+  "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 4 }),
   // What the follower books, and the comparison of the vault with its lines.
   "POST /v1/agents/{did}/escrow/sync": mutation(45, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
   "GET /v1/platform": read(5, 4 * KIB),

@@ -1,7 +1,7 @@
 // The check of plans finds what it is for: without this, a rule that allows everything would pass.
 import { describe, expect, inject, it } from "vitest";
 import { openMeter } from "../../bench/meter.ts";
-import { checkPlans, type Traffic, traffic } from "../support/plans.ts";
+import { checkPlans, checkQuiet, traffic } from "../support/plans.ts";
 import { createWorld, env, type Reply } from "../support/world.ts";
 
 const faultOf = async (sql: string): Promise<string> => {
@@ -9,7 +9,7 @@ const faultOf = async (sql: string): Promise<string> => {
   return faultIn({ statements: new Set([sql]), callersAnswered: 1 });
 };
 
-const faultIn = (traffic: Traffic): Promise<string> =>
+const faultIn = (traffic: Parameters<typeof checkPlans>[1]): Promise<string> =>
   checkPlans(env.DB, traffic).then(
     () => "",
     (thrown: Error) => thrown.message,
@@ -63,6 +63,14 @@ describe("the check of plans", () => {
       "the service answered 2 callers, and none of its statements was seen",
     );
     expect(await faultIn({ statements: new Set(), callersAnswered: 0 })).toBe("");
+  });
+
+  it("comes after the last call: a file that leaves one under way fails", async () => {
+    const world = await createWorld();
+    const call = world.call("GET", "/v1/platform");
+    expect(() => checkQuiet(traffic)).toThrow("1 calls of this file are still under way");
+    await call;
+    expect(() => checkQuiet(traffic)).not.toThrow();
   });
 
   it("counts the callers that were answered: no public reading, and no refusal", async () => {

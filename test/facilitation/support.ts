@@ -4,7 +4,7 @@ import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.t
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
-import { payOnChain, rpc } from "../support/chain.ts";
+import { payOnChain } from "../support/chain.ts";
 import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export type Pair = { consumer: Agent; provider: Agent };
@@ -26,11 +26,6 @@ export async function paid(
   const named = options.named === false ? {} : { intentId: intent.intent_id };
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, Number(intent.amount_base_units), named);
   return { ...pair, intent, tx };
-}
-
-/** Throws where a payment has no block yet. */
-export async function mined(tx: string): Promise<void> {
-  if ((await rpc("base-sepolia", "eth_getTransactionReceipt", [tx])) === null) throw new Error("it was not mined");
 }
 
 /** By intent, with the consumer's headers and its proof bound to the provider (FAC-1, FAC-2). */

@@ -8,7 +8,7 @@ import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { importJwks } from "../../src/protocol/jwks.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
 import { report } from "../agents/reports-support.ts";
-import { asProvider, confirm, mined, type Paid } from "../facilitation/support.ts";
+import { asProvider, confirm, type Paid } from "../facilitation/support.ts";
 import { account, asRole, ownContract, payOnChain, send } from "../support/chain.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -34,7 +34,6 @@ async function buy(consumer: Agent, provider: Agent, amount: string): Promise<Pa
   const intent = await world.intent(consumer, provider, amount);
   const units = Number(intent.amount_base_units);
   const tx = await payOnChain(consumer.did, provider.did, units, { contract, intentId: intent.intent_id });
-  await mined(tx);
   const purchase = { consumer, provider, intent, tx };
   return { ...purchase, fac: expectStatus(await asProvider(world, purchase), 200) };
 }

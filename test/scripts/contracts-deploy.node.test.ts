@@ -14,7 +14,7 @@ import {
   toFunctionSelector,
 } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { send } from "../../scripts/chain/client.ts";
+import { receiptOf, send } from "../../scripts/chain/client.ts";
 import { artifacts, CREATE2_DEPLOYER, creationOf, SALT } from "../../scripts/chain/deploy.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { SETTINGS, type StandardInput, sourceOf } from "../../scripts/chain/solidity.ts";
@@ -29,12 +29,12 @@ const TRANSACTIONS = 3;
 const EOA = "--allow-eoa-admin";
 const CONTRACTS = join(root, "src/chain/contracts");
 
-/** A node that goes away once it has the transaction of that number, before it answers. */
-async function leaveAfter({ anvil }: Place, last: number): Promise<string> {
+/** A node that goes away once the transaction of that number has its block, before it answers. */
+async function leaveAfter({ anvil, client }: Place, last: number): Promise<string> {
   let seen = 0;
   const proxy = await meddleWith(anvil.rpcUrl, async ({ method }, pass) => {
     if (method !== "eth_sendRawTransaction" || ++seen < last) return undefined;
-    await pass();
+    await receiptOf(client, JSON.parse(await pass()).result);
     proxy.close();
     return null;
   });

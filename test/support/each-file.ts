@@ -1,10 +1,13 @@
 // Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent.
 import { afterAll } from "vitest";
-import { beginTraffic, checkPlans, traffic } from "./plans.ts";
+import { beginTraffic, checkPlans, checkQuiet, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import { env } from "./world.ts";
 
 await startEmpty();
 beginTraffic();
 
-afterAll(() => checkPlans(env.DB, traffic));
+afterAll(async () => {
+  checkQuiet(traffic);
+  await checkPlans(env.DB, traffic);
+});

@@ -9,9 +9,11 @@ export type Traffic = {
   readonly statements: Set<string>;
   /** How often it answered a caller, whom only the database knows: without any statement of such a call, nothing is checked. */
   callersAnswered: number;
+  /** The parts of the service that each of its worlds is running. */
+  readonly serving: { now: number }[];
 };
 
-const noTraffic = (): Traffic => ({ statements: new Set(), callersAnswered: 0 });
+const noTraffic = (): Traffic => ({ statements: new Set(), callersAnswered: 0, serving: [] });
 
 /** Of all worlds of this file: a call that a file leaves under way counts for that file. */
 export let traffic = noTraffic();
@@ -20,8 +22,17 @@ export function beginTraffic(): void {
   traffic = noTraffic();
 }
 
+/** Throws where a call goes on: what it still writes and sends would be the next file's. */
+export function checkQuiet({ serving }: Traffic): void {
+  const underWay = serving.reduce((sum, { now }) => sum + now, 0);
+  if (underWay > 0) throw new Error(`${underWay} calls of this file are still under way`);
+}
+
 /** Throws with the step and the statement of each fault. */
-export async function checkPlans(d1: D1Database, { statements, callersAnswered }: Traffic): Promise<void> {
+export async function checkPlans(
+  d1: D1Database,
+  { statements, callersAnswered }: Omit<Traffic, "serving">,
+): Promise<void> {
   if (statements.size === 0 && callersAnswered > 0) {
     throw new Error(`the service answered ${callersAnswered} callers, and none of its statements was seen`);
   }

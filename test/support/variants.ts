@@ -47,13 +47,7 @@ export const withEmptyCache = async (world: World): Promise<World> =>
 export function withSilentChain(world: World): World {
   const networks = world.deps.config.networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
   const vars = { ...world.deps.env, NETWORKS: JSON.stringify(networks) };
-  return withHeldQueue(withDeps(world, buildDeps(vars, ISSUER, { now: () => world.now() })));
-}
-
-/** Messages for the chain queue are not delivered: the test does their work itself. */
-export function withHeldQueue(world: World): World {
-  const CHAIN_QUEUE = { send: async () => undefined } as never;
-  return withDeps(world, { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } });
+  return withDeps(world, buildDeps(vars, ISSUER, { now: () => world.now() }));
 }
 
 export type Moment = "before" | "after" | "never";

@@ -80,6 +80,7 @@ export class World {
     const deps = buildDeps({ ...bindings, ...vars, DB: this.meter.d1 }, ISSUER, clock);
     this.deps = { ...deps, sharedCache, passwordCost: PASSWORD_COST };
     this.app = createApp(this.deps);
+    this.traffic.serving.push(this.serving);
     this.platformId = platformId;
     this.tenantPrincipalId = tenantPrincipalId;
     this.key = key;

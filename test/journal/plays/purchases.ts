@@ -8,7 +8,7 @@ import { spendPaidIntents } from "../../../src/payments/spend-paid.ts";
 import { ratingMethod } from "../../../src/ratings/method.ts";
 import { forwardScale } from "../../../src/ratings/rating.ts";
 import { autoConfirmTasks } from "../../../src/tasks/auto-confirm.ts";
-import { asProvider, confirm, facilitated, mined, type Pair, paid } from "../../facilitation/support.ts";
+import { asProvider, confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import { payOnChain } from "../../support/chain.ts";
 import type { Parties } from "../../support/consequences.ts";
 import type { World } from "../../support/world.ts";
@@ -154,7 +154,6 @@ const unanswered =
     const pair = await pairOf(stage);
     const intent = await openAs(world, pair, openedBy);
     const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { intentId: intent.intent_id });
-    await mined(tx);
     await must(200, asProvider(world, { ...pair, intent, tx }));
     world.advance(72 * HOUR);
     return pair;
