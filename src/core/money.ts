@@ -56,14 +56,16 @@ export function compareDecimals(a: string, b: string): number {
   return difference === 0n ? 0 : difference < 0n ? -1 : 1;
 }
 
-const PLAIN_EXPONENT_MAX = 40;
-
-/** The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null for an absurd exponent. */
+/**
+ * The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null where that takes more than 40 digits on
+ * either side of the point, so that whoever reads this text reads what is returned.
+ */
 export function plainAmount(text: string): string | null {
   const decimal = readDecimal(text);
-  if (!decimal || Math.abs(Number(/[eE](.*)$/.exec(text)?.[1] ?? 0)) > PLAIN_EXPONENT_MAX) return null;
+  if (!decimal) return null;
   const scale = Math.max(2, decimal.scale);
-  return formatAmount(atScale(decimal, scale).units, scale);
+  const plain = formatAmount(atScale(decimal, scale).units, scale);
+  return isDecimal(plain) ? plain : null;
 }
 
 /** Base units → whole units as text, with at least `minFraction` fraction digits and no needless zeros after that. */

@@ -176,10 +176,13 @@ function isHttpUrl(value: string): boolean {
   return (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 }
 
+/** Forty digits, the point and forty digits. */
+const AMOUNT_CHARS = 81;
+
 /** An amount in whole currency units: a decimal string, or a JSON number, read as decimal text. */
 export const amountInput = z
   .string()
-  .max(80)
+  .max(AMOUNT_CHARS)
   .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, DECIMAL_MESSAGE)
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 

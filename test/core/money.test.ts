@@ -1,7 +1,15 @@
 // Decimal text, never a binary float, bounded by 2^53-1 base units (HTTP-4, HTTP-5), and half-even rounding (TSK-6).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BASE_UNITS_MAX, formatAmount, parseAmount, plainAmount, roundHalfEven2 } from "../../src/core/money.ts";
+import {
+  BASE_UNITS_MAX,
+  compareDecimals,
+  floorAmount,
+  formatAmount,
+  parseAmount,
+  plainAmount,
+  roundHalfEven2,
+} from "../../src/core/money.ts";
 import { runs } from "../support/scale.ts";
 
 const DECIMALS = 6;
@@ -127,13 +135,34 @@ describe("plain text of an amount", () => {
     ["0", "0.00"],
     ["0e-40", "0.00"],
     ["9007199254740993.123", "9007199254740993.123"],
+    ["1e39", `1${"0".repeat(39)}.00`],
+    ["1e40", null],
+    ["12e39", null],
+    [`${"9".repeat(40)}e5`, null],
+    ["1e-40", `0.${"0".repeat(39)}1`],
+    ["1.1e-40", null],
     ["1e-41", null],
-    ["1e41", null],
+    ["0e999", "0.00"],
     ["1e999", null],
     ["-1", null],
     ["", null],
   ])("of %j is %j", (text, expected) => {
     expect(plainAmount(text)).toBe(expected);
+  });
+
+  it("is read as the same text again, whatever it was made of", () => {
+    const digits = fc.stringMatching(/^\d{1,40}$/);
+    const exponent = fc.integer({ min: -90, max: 90 });
+    fc.assert(
+      fc.property(digits, fc.option(digits), fc.option(exponent), (whole, fraction, power) => {
+        const text = `${whole}${fraction === null ? "" : `.${fraction}`}${power === null ? "" : `e${power}`}`;
+        const plain = plainAmount(text);
+        if (plain === null) return;
+        expect([plainAmount(plain), compareDecimals(plain, text)]).toEqual([plain, 0]);
+        expect(() => floorAmount(plain, DECIMALS)).not.toThrow();
+      }),
+      runs(),
+    );
   });
 
   it("is the same amount, whatever the exponent", () => {
