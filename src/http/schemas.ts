@@ -57,8 +57,17 @@ export const errorSchema = z
 export const instant = z.iso.datetime().register(z.globalRegistry, { id: "Instant" });
 
 const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, { id: "InstantInput" });
-/** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. */
-export const instantInput = anyInstant.transform((text) => Date.parse(text));
+const FIRST_INSTANT = Date.parse("0000-01-01T00:00:00Z");
+const LAST_INSTANT = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. An offset may carry it out of the years that can be written. */
+export const instantInput = anyInstant.transform((text, context) => {
+  const at = Date.parse(text);
+  if (at >= FIRST_INSTANT && at <= LAST_INSTANT) return at;
+  const message = "Must be an instant of the years 0000 to 9999 in UTC.";
+  context.addIssue({ code: "custom", params: { code: "invalid_value" }, message });
+  return z.NEVER;
+});
 
 /** Where a list begins: behind a place, which `read` makes of a text or null, or behind an instant, `{ at }` in epoch milliseconds. */
 export const placeOrInstant = <Place>(name: string, read: (text: string) => Place | null) =>
