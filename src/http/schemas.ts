@@ -1,7 +1,7 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
 // in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
@@ -155,22 +155,45 @@ const METADATA_VALUE_CHARS = 500;
 /** The platform's own identifier of a resource; null takes it away. */
 export const referenceInput = name(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
 
+type Text = Record<string, unknown>;
+const isJsonObject = (value: unknown): value is Text =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * A JSON object as it was received. The schema library copies objects and leaves out a member named `__proto__`, but what is signed, compared or
+ * stored must be what was sent.
+ */
+const received = <T extends Text>(judge: (value: Text, refuseAt: RefuseAt) => void = () => undefined): z.ZodType<T> =>
+  z.unknown().superRefine((value, context) => {
+    const refuseAt: RefuseAt = (path, code, message) =>
+      context.addIssue({ code: "custom", path: [...path], params: { code }, message });
+    if (isJsonObject(value)) judge(value, refuseAt);
+    else refuseAt([], "invalid_type", "Must be a JSON object.");
+  }) as unknown as z.ZodType<T>;
+type RefuseAt = (path: readonly string[], code: FieldErrorCode, message: string) => void;
+
+/** Any JSON object on input. */
+export const jsonObjectInput = received().register(z.globalRegistry, { id: "JsonObjectInput", type: "object" });
+
 /** A platform's own words about a resource: the service stores and shows them, and reads nothing in them. */
-export const metadata = z
-  .record(z.string(), z.string().max(METADATA_VALUE_CHARS))
-  .superRefine((pairs, context) => {
-    const names = Object.keys(pairs);
-    const refuseAt = (path: string[], code: string, message: string) =>
-      context.addIssue({ code: "custom", path, params: { code }, message });
-    if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
-    for (const name of names) {
-      if (name === "") refuseAt([name], "too_short", "A name must be at least 1 character.");
-      if (name.length > METADATA_KEY_CHARS) {
-        refuseAt([name], "too_long", `A name must be at most ${METADATA_KEY_CHARS} characters.`);
-      }
-    }
-  })
-  .register(z.globalRegistry, { id: "Metadata", maxProperties: METADATA_PAIRS });
+export const metadata = received<Record<string, string>>((pairs, refuseAt) => {
+  const names = Object.keys(pairs);
+  if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
+  for (const name of names) {
+    const value = pairs[name];
+    if (name === "") refuseAt([name], "too_short", "A name must be at least 1 character.");
+    if (name.length > METADATA_KEY_CHARS)
+      refuseAt([name], "too_long", `A name must be at most ${METADATA_KEY_CHARS} characters.`);
+    if (typeof value !== "string") refuseAt([name], "invalid_type", "Must be a string.");
+    else if (value.length > METADATA_VALUE_CHARS)
+      refuseAt([name], "too_long", `Must be at most ${METADATA_VALUE_CHARS} characters.`);
+  }
+}).register(z.globalRegistry, {
+  id: "Metadata",
+  type: "object",
+  additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS },
+  maxProperties: METADATA_PAIRS,
+});
 
 export const httpUrl = z
   .string()
