@@ -2,6 +2,7 @@
 // `npm run test:long` alone.
 import { configDefaults, defineConfig } from "vitest/config";
 import { keepFilesInMemory } from "./test/support/memory.ts";
+import { FixedOrder } from "./test/support/order.ts";
 import { sharedRuntimes } from "./test/support/runtimes.ts";
 import { SLOTS } from "./test/support/slots.ts";
 
@@ -36,13 +37,14 @@ const LIBRARIES = [
 
 keepFilesInMemory();
 
-/** Ends a test that hangs. No test comes near it, also on a machine that is busy with other work. */
-const GUARD_MS = 180_000;
+/** Ends a test that hangs, and bounds nothing else: no test comes near it, also on a machine that is busy with other work. */
+const GUARD_MS = whole ? 14_400_000 : 900_000;
 
 export default defineConfig({
   test: {
     maxWorkers: SLOTS,
     reporters: ["./test/support/reporter.ts"],
+    sequence: { sequencer: FixedOrder },
     projects: [
       {
         plugins: sharedRuntimes("./wrangler.toml"),

@@ -1,5 +1,5 @@
-// Checks that no test of `npm test` depends on real time or on chance: it waits for nothing, draws nothing without a seed, bounds no duration
-// and runs no test twice. `*.long.*` files are free: they kill real processes.
+// Checks that no test of `npm test` depends on real time or on chance: it waits for nothing, draws nothing without a seed, bounds no duration,
+// has no time limit of its own and runs no test twice. `*.long.*` files are free: they kill real processes.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,6 +13,7 @@ const PATTERNS = {
   race: /\bPromise\.race\(/,
   duration: /\bperformance\.now\(|Date\.now\(\) - [a-z_]+\)|markInterruptAsFailure|interruptAfterTimeLimit/,
   retry: /\bretry: ?\d|\brepeats: ?\d/,
+  limit: /\bAbortSignal\.timeout\(|\btimeout: ?[\dA-Z]|^\s*\}, \d[\d_]*\);$/,
 } as const;
 
 const EXCEPTIONS: readonly Exception[] = [

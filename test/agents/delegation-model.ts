@@ -8,6 +8,12 @@ const DEPTH = 5;
 const SHARE = 3;
 const TIERS = ["TIER_1", "TIER_2", "TIER_3"];
 
+/** An amount without an exponent, with two decimals or more. */
+function plain(amount: string): string {
+  const [whole, fraction = ""] = String(Number(amount)).split(".");
+  return `${whole}.${fraction.padEnd(2, "0")}`;
+}
+
 export type Environment = "sandbox" | "production";
 export type Scope = {
   readonly authorized_actions: readonly string[];
@@ -267,8 +273,12 @@ export class Model {
     const window = narrowest(chain, (agent) => this.#remains(agent));
     const limit = window?.agent.scope.spending_limit;
     if (window && limit && units > window.bound) {
-      const currency = limit.currency === "USDC" ? {} : { currency: limit.currency };
-      const shown = { limit: money(unitsOf(limit.amount)), attempted: money(units), remaining: money(window.bound) };
+      // A limit of another currency is shown as it was set.
+      const [bound, currency] =
+        limit.currency === "USDC"
+          ? [money(unitsOf(limit.amount)), {}]
+          : [plain(limit.amount), { currency: limit.currency }];
+      const shown = { limit: bound, attempted: money(units), remaining: money(window.bound) };
       return violated("spending_limit", window.agent, { ...shown, ...currency });
     }
     const tier = narrowest(chain, ({ scope: { minimum_counterparty_cert_tier: floor } }) =>

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { runScript } from "../scripts/commands.ts";
 
-test("the committed files are what the compiler makes of the sources", { timeout: 300_000 }, async () => {
+test("the committed files are what the compiler makes of the sources", async () => {
   const check = runScript("contracts.ts", "--check", "--whole");
   expect([await check.ended, check.output()]).toEqual([0, ""]);
 });

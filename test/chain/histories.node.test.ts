@@ -10,7 +10,6 @@ import { FUNCTIONS, KINDS } from "./history-choices.ts";
 import { Play } from "./history-play.ts";
 import { chainRuns } from "./support.ts";
 
-const HOUR_MS = 3_600_000;
 const [HISTORIES, STEPS] = [200, 100];
 
 /** What a token of this kind never lets happen; a call in the middle of another is refused to the token, which swallows it. */
@@ -36,7 +35,7 @@ describe.each<[string, Delays, number]>([
   });
   afterAll(() => play?.stop());
 
-  it("every act of a history does what the model says, and nothing else", { timeout: HOUR_MS }, async () => {
+  it("every act of a history does what the model says, and nothing else", async () => {
     const property = fc.asyncProperty(history, async (steps) => {
       await play?.history(steps).catch((error: Error) => {
         throw new Error(`${play?.trace.join("\n")}\n${error.message}`, { cause: error });

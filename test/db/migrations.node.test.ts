@@ -39,7 +39,7 @@ beforeAll(async () => {
   const configPath = join(state, "wrangler.json");
   writeFileSync(configPath, JSON.stringify({ ...CONFIG, compatibility_date: "2026-11-01" }));
   proxy = await getPlatformProxy<{ DB: D1Database }>({ configPath, persist: { path: state }, remoteBindings: false });
-}, 60_000);
+});
 afterAll(async () => {
   await proxy?.dispose();
   rmSync(state, { recursive: true, force: true });
@@ -57,7 +57,7 @@ describe("a database of the first version", () => {
       if (text.includes("INTO directory_entries")) await certify(db());
       await apply(file);
     }
-  }, 60_000);
+  });
 
   it("has the columns and indexes that the tables say", async () => {
     for (const [table, { columns, indexes }] of Object.entries(snapshot.tables)) {

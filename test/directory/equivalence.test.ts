@@ -83,7 +83,7 @@ const lastOf = async (environment: string): Promise<number> =>
     )?.["n"] ?? 0,
   );
 
-it(`after ${OPERATIONS} operations of all kinds`, { timeout: 7_200_000 }, async () => {
+it(`after ${OPERATIONS} operations of all kinds`, async () => {
   const [world, other, trading] = [await createWorld(), await createWorld(), await createWorld()];
   const stage = await prepare(world, other, trading, SEED);
   const drawTrip = drawFrom(SEED + 1);

@@ -13,7 +13,6 @@ import { reserveOf } from "../vaults/support.ts";
 import { arbitrated, disputed, escrowOf, keepReserve, paidOutOf, payOut, read, resolve } from "./support.ts";
 
 /** Each step has a purchase of its own. */
-const TIMEOUT_MS = 240_000;
 
 let world: World;
 let pair: Pair;
@@ -117,7 +116,7 @@ async function expectPaid(stage: Stage, cut: Cut, parts: readonly number[], told
 /** The steps at which an isolate died, without numbers. */
 const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
 
-describe("an award whose isolate dies", { timeout: TIMEOUT_MS }, () => {
+describe("an award whose isolate dies", () => {
   it("is decided and paid once, wherever that was", async () => {
     const [PART, TOLD] = [5_000_000, ["dispute.updated paid 5.00"]];
     const cuts = await killAtEveryStep(
@@ -138,7 +137,7 @@ describe("an award whose isolate dies", { timeout: TIMEOUT_MS }, () => {
   });
 });
 
-describe("an award that is more than the vault holds", { timeout: TIMEOUT_MS }, () => {
+describe("an award that is more than the vault holds", () => {
   beforeAll(async () => {
     pair = { ...pair, provider: await world.provider() };
   });

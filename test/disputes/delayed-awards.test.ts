@@ -71,7 +71,7 @@ async function cancelLast(): Promise<void> {
 beforeAll(async () => {
   world = await createWorld({ NETWORKS: networksWith(LAB) });
   for (const name of ["paid", "given back", "given back in part", "cancelled"]) cases[name] = await awarded();
-}, 120_000);
+});
 
 const the = (name: string): Case => {
   const found = cases[name];

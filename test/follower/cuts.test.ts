@@ -12,7 +12,6 @@ import { awaitedOf, follow, heldBy, linesOf, refundOf, settlementOf } from "./su
 
 const DISPUTED = 10_000;
 /** Each step has a purchase of its own. */
-const TIMEOUT_MS = 240_000;
 
 let world: World;
 let pair: Pair;
@@ -57,9 +56,7 @@ async function left({ id, transactionId }: Stage) {
 /** The steps at which an isolate died, without numbers. */
 const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
 
-it("a refund of the provider's own, whose isolate dies while it is booked, is booked once, wherever that was", {
-  timeout: TIMEOUT_MS,
-}, async () => {
+it("a refund of the provider's own, whose isolate dies while it is booked, is booked once, wherever that was", async () => {
   const cuts = await killAtEveryStep(
     paidBack,
     book,

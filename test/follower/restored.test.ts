@@ -72,7 +72,7 @@ beforeAll(async () => {
   known = { first, paidBefore, facilitatedAfter, paidAfter };
   live = { lines: await placesOf(did), facs, escrow: await escrowOf(did) };
   await restore(backup);
-}, 120_000);
+});
 
 function payNow({ amount_base_units, intent_id: intentId }: Json): Promise<string> {
   return payOnChain(pair.consumer.did, did, Number(amount_base_units), { intentId });

@@ -5,6 +5,7 @@ import type { Bytes } from "../../src/core/encoding.ts";
 import { ServiceError } from "../../src/core/errors.ts";
 import { parseMultipart } from "../../src/http/multipart.ts";
 import { BOUNDARY, formBytes, formHeaders, joined } from "../support/form.ts";
+import { runs } from "../support/scale.ts";
 
 const TYPE = formHeaders()["Content-Type"] ?? "";
 const utf8 = new TextEncoder();
@@ -53,6 +54,7 @@ describe("a form", () => {
           contents.map((one) => [...one]),
         );
       }),
+      runs(),
     );
   });
 

@@ -156,7 +156,7 @@ function broken({ where, how }: Break, choice: number): { document: Document; pa
 
 const choices = fc.nat({ max: 1_000_000 });
 
-describe("the reviewer names", { timeout: 600_000 }, () => {
+describe("the reviewer names", () => {
   it.each(Object.entries(BREAKS))("%s", (_name, one) => {
     fc.assert(
       fc.property(choices, (choice) => {

@@ -24,7 +24,7 @@ describe("a service that runs", () => {
     const ports = { service: 0, chain: 0, chainProduction: 0 };
     stack = await startStack({ dir, ports, signal: new AbortController().signal, log: () => undefined });
     played = await playOperations(stack.description);
-  }, 600_000);
+  });
 
   afterAll(async () => {
     await stack?.stop();

@@ -18,7 +18,7 @@ let stage: Stage;
 beforeAll(async () => {
   world = await createWorld();
   stage = await openStage(world);
-}, 120_000);
+});
 
 const open = ROUTES.filter(({ surfaces }) => surfaces.includes("public"));
 const routeOf = (operationId: string) => {

@@ -112,7 +112,7 @@ describe("the identity document", () => {
     expect((await check({ ...aid, more: 1 })).ok).toBe(false);
   });
 
-  it("fails as a compact JWS with any one character changed", { timeout: 300_000 }, async () => {
+  it("fails as a compact JWS with any one character changed", async () => {
     const { text } = await aidOf(agent.did, "", { Accept: "application/jwt" });
     await fc.assert(
       fc.asyncProperty(fc.nat(text.length - 1), async (at) => {

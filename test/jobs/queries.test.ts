@@ -42,7 +42,7 @@ beforeAll(async () => {
       insert into agents (${columns.join(", ")})
       select ${copied.join(", ")} from agents a, n, json_each('${JSON.stringify(ids)}') p where a.did = '${did}'`),
   );
-}, 120_000);
+});
 
 async function start(job: typeof endAttestations): Promise<JobMessage[]> {
   sent = [];

@@ -86,7 +86,7 @@ const NAMES: Readonly<Record<string, string>> = Object.fromEntries(
 const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
 
 describe("a market whose isolate dies while it is opened", () => {
-  it("is registered once and opens, wherever that was", { timeout: 300_000 }, async () => {
+  it("is registered once and opens, wherever that was", async () => {
     const set = async () => stageOf((await world.agent("PROVIDER", { principal_id })).did);
     const cuts = await killAtEveryStep(
       set,
@@ -110,7 +110,7 @@ describe("a market whose isolate dies while it is opened", () => {
 });
 
 describe("a wallet and a threshold whose isolate dies while they are set", () => {
-  it("are each set once, before and after each call of the signer", { timeout: 300_000 }, async () => {
+  it("are each set once, before and after each call of the signer", async () => {
     const set = async () => {
       const { did } = await world.agent("PROVIDER", { principal_id });
       expectStatus(await ask(world, did, FIRST), 200);

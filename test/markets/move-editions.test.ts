@@ -9,7 +9,7 @@ import { account, chainOf, networksWith, payOnChain, rpc } from "../support/chai
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { later, marketsPath, openMarkets, useLab } from "./support.ts";
 
-const LAB = "lab";
+const LAB = "lab-editions";
 let world: World;
 /** The same service after the configuration has the new edition. */
 let upgraded: World;
@@ -43,7 +43,7 @@ async function move(): Promise<number> {
 }
 const moveOn = (): Promise<number> => upgraded.run(moveEditions);
 
-/** The chain's clock stands while nothing is mined. It never goes back: many blocks of one second run ahead. */
+/** The chain's clock stands while nothing is mined, and never goes back. */
 async function startClock(): Promise<void> {
   const { timestamp } = await rpc<{ timestamp: string }>(LAB, "eth_getBlockByNumber", ["latest", false]);
   const now = Math.floor(Date.now() / 1_000);

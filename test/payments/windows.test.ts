@@ -24,7 +24,6 @@ import {
 const DAY = 86_400_000;
 const HOUR = DAY / 24;
 const AT_ONCE = isWhole() ? 200 : 40;
-const MANY = { timeout: 120_000 };
 
 let world: World;
 let provider: Agent;
@@ -110,7 +109,7 @@ describe("the window", () => {
     expect((await open(consumer, "6.000001")).body.detail.remaining).toBe("6.00");
   });
 
-  it(`admits exactly ${AT_ONCE / 5} of ${AT_ONCE} concurrent intents where so many fit`, MANY, async () => {
+  it(`admits exactly ${AT_ONCE / 5} of ${AT_ONCE} concurrent intents where so many fit`, async () => {
     const fitting = AT_ONCE / 5;
     const consumer = await buyer(world, dailyLimit(`${10 * fitting}.00`));
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => open(consumer, "10.00")));
@@ -120,29 +119,25 @@ describe("the window", () => {
     expect([state?.open, state?.holds.length, state?.intents.length]).toEqual([10_000_000 * fitting, fitting, fitting]);
   });
 
-  it(
-    `of ${AT_ONCE} concurrent intents of many amounts admits those that fit: what remains is less than any that it refused`,
-    MANY,
-    async () => {
-      const consumer = await buyer(world, dailyLimit(`${2.5 * AT_ONCE}.000000`));
-      const amounts = Array.from(
-        { length: AT_ONCE },
-        (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * Math.floor(9_999_800 / AT_ONCE),
-      );
-      const replies = await Promise.all(
-        amounts.map(async (units) => ({ units, ...(await open(consumer, formatAmount(units, 6))) })),
-      );
-      expectRefusedByWindow(replies);
-      const [state] = await spendState(world, consumer.did);
-      const held = opened(replies).reduce((sum, { units }) => sum + units, 0);
-      expect([state?.open, state?.holds.length]).toEqual([held, opened(replies).length]);
-      const remaining = 2_500_000 * AT_ONCE - held;
-      expect(remaining).toBeGreaterThanOrEqual(0);
-      const refused = replies.filter(({ status }) => status !== 201).map(({ units }) => units);
-      expect(refused.length).toBeGreaterThan(0);
-      expect(Math.min(...refused)).toBeGreaterThan(remaining);
-    },
-  );
+  it(`of ${AT_ONCE} concurrent intents of many amounts admits those that fit: what remains is less than any that it refused`, async () => {
+    const consumer = await buyer(world, dailyLimit(`${2.5 * AT_ONCE}.000000`));
+    const amounts = Array.from(
+      { length: AT_ONCE },
+      (_, i) => 1_000_001 + ((i * 7_919) % AT_ONCE) * Math.floor(9_999_800 / AT_ONCE),
+    );
+    const replies = await Promise.all(
+      amounts.map(async (units) => ({ units, ...(await open(consumer, formatAmount(units, 6))) })),
+    );
+    expectRefusedByWindow(replies);
+    const [state] = await spendState(world, consumer.did);
+    const held = opened(replies).reduce((sum, { units }) => sum + units, 0);
+    expect([state?.open, state?.holds.length]).toEqual([held, opened(replies).length]);
+    const remaining = 2_500_000 * AT_ONCE - held;
+    expect(remaining).toBeGreaterThanOrEqual(0);
+    const refused = replies.filter(({ status }) => status !== 201).map(({ units }) => units);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(Math.min(...refused)).toBeGreaterThan(remaining);
+  });
 
   it("costs the same after 1,000 settlements and after 20,000", async () => {
     const cost = async (rows: number) => {
@@ -202,36 +197,32 @@ describe("delegation", () => {
     ]);
   });
 
-  it(
-    `admits exactly as many of ${AT_ONCE} concurrent intents of several delegates as fit their delegator's window`,
-    MANY,
-    async () => {
-      const [wide, narrow] = [dailyLimit(`${2.5 * AT_ONCE}.00`), dailyLimit(`${2 * AT_ONCE}.00`)];
-      const top = await buyer(world, wide);
-      const middle = await delegateOf(world, top, narrow);
-      const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, narrow)));
-      const spenders = [top, middle, ...below, await delegateOf(world, top, wide)];
-      const each = AT_ONCE / spenders.length;
-      const replies = await Promise.all(
-        spenders.flatMap((one) => Array.from({ length: each }, async () => ({ one, ...(await open(one, "10.00")) }))),
-      );
-      expect(opened(replies)).toHaveLength(AT_ONCE / 4);
-      expectRefusedByWindow(replies);
-      const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
-      const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
-      expect(state.map(({ open: held, holds }) => [held, holds.length])).toEqual(
-        [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [
-          heldBy(own) * 10_000_000,
-          heldBy(own),
-        ]),
-      );
-      // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
-      for (const { one, status, body } of replies)
-        if (status !== 201) expect(body.detail?.delegator).toBe(one === top ? undefined : top.did);
-    },
-  );
+  it(`admits exactly as many of ${AT_ONCE} concurrent intents of several delegates as fit their delegator's window`, async () => {
+    const [wide, narrow] = [dailyLimit(`${2.5 * AT_ONCE}.00`), dailyLimit(`${2 * AT_ONCE}.00`)];
+    const top = await buyer(world, wide);
+    const middle = await delegateOf(world, top, narrow);
+    const below = await Promise.all([1, 2].map(() => delegateOf(world, middle, narrow)));
+    const spenders = [top, middle, ...below, await delegateOf(world, top, wide)];
+    const each = AT_ONCE / spenders.length;
+    const replies = await Promise.all(
+      spenders.flatMap((one) => Array.from({ length: each }, async () => ({ one, ...(await open(one, "10.00")) }))),
+    );
+    expect(opened(replies)).toHaveLength(AT_ONCE / 4);
+    expectRefusedByWindow(replies);
+    const heldBy = (own: readonly Agent[]) => opened(replies).filter(({ one }) => own.includes(one)).length;
+    const state = await spendState(world, top.did, middle.did, ...below.map(({ did }) => did));
+    expect(state.map(({ open: held, holds }) => [held, holds.length])).toEqual(
+      [spenders, [middle, ...below], ...below.map((one) => [one])].map((own) => [
+        heldBy(own) * 10_000_000,
+        heldBy(own),
+      ]),
+    );
+    // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
+    for (const { one, status, body } of replies)
+      if (status !== 201) expect(body.detail?.delegator).toBe(one === top ? undefined : top.did);
+  });
 
-  it("admits what fits a delegate's own window beside its delegator's, when both are spent at once", MANY, async () => {
+  it("admits what fits a delegate's own window beside its delegator's, when both are spent at once", async () => {
     const top = await buyer(world, dailyLimit("1000.00"));
     const delegates = await Promise.all(["30.00", "70.00"].map((limit) => delegateOf(world, top, dailyLimit(limit))));
     const replies = await Promise.all(

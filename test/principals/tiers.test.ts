@@ -10,6 +10,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { SLICE } from "../../src/standing/slice.ts";
 import { close, dieBefore, givePassword } from "../standing/account-support.ts";
+import { runs } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 
@@ -222,7 +223,7 @@ describe("the count of agents that sell", () => {
           expect(await counted(of)).toEqual(await expected(of));
         }
       }),
-      { numRuns: 6 },
+      { ...runs(), numRuns: 6 },
     );
   });
 

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { didWebOf, parseDidUrl, toUri } from "../../src/protocol/did-url.ts";
+import { runs } from "../support/scale.ts";
 
 const parts = { path: "", query: null, fragment: null };
 
@@ -54,6 +55,7 @@ describe("a URL as RFC 3986 writes it", () => {
         expect(written).toMatch(URI);
         expect(toUri(written)).toBe(written);
       }),
+      runs(),
     );
   });
 

@@ -11,7 +11,6 @@ import { type Cast, expectRounded, Play } from "./history-play.ts";
 
 const HISTORIES = isWhole() ? 5_000 : 15;
 /** Ends a run that stands still. */
-const TIMEOUT_MS = 7_200_000;
 const OTHERS = 5;
 const PRINCIPALS = OTHERS + 3;
 /** By so much the sandbox of another platform is ahead of the first one's. */
@@ -135,7 +134,7 @@ async function take(play: Play, world: World, one: Step): Promise<void> {
   return play.verdict(chosen, one.verdict);
 }
 
-it("of histories, every rating is that of all its signals", { timeout: TIMEOUT_MS }, async () => {
+it("of histories, every rating is that of all its signals", async () => {
   await fc.assert(
     fc.asyncProperty(history, async ({ steps, environment, method: chosen }) => {
       const { world, method } = worlds[chosen] ?? { world: null, method: null };

@@ -232,7 +232,7 @@ describe("what a page of an account's transactions costs", () => {
       const newest = Date.parse((await read(world, "limit=1")).data[0].settled_at);
       worlds.push({ world, foreign: pairs[2]?.provider.did ?? "", agent: pair.provider.did, newest });
     }
-  }, 240_000);
+  });
 
   it.each([
     ["no filter", "", PAGE],

@@ -97,7 +97,7 @@ describe("an advance records to the end (ACC-28)", () => {
     }
     expect(await told(world, "task.closed", "task_id")).toEqual({ objects: count, times: 1 });
     expect(await told(world, "intent.abandoned", "intent_id")).toEqual({ objects: count, times: 1 });
-  }, 120_000);
+  });
 
   it("more tasks than one reading finds", async () => {
     const found = isWhole() ? 1_000 : 10;
@@ -107,7 +107,7 @@ describe("an advance records to the end (ACC-28)", () => {
     await advanced(world, 30 * DAY_S);
     expect(await byStatus("tasks", pair.consumer)).toEqual({ auto_confirmed: count });
     expect(await told(world, "task.closed", "task_id")).toEqual({ objects: count, times: 1 });
-  }, 240_000);
+  });
 
   it("tasks, intents and disputes count together: 1,001 are refused beyond 30 days, and 1,000 are not", async () => {
     const back = () =>
@@ -145,7 +145,7 @@ describe("an advance records to the end (ACC-28)", () => {
     expect([await offsetOf(world), await waiting()]).toEqual([(30 * DAY_S + 1) * 1_000, [count, count - 1, intents]]);
     // So that no sweep records it.
     await back();
-  }, 120_000);
+  });
 
   it("the agents of a principal that has more than one slice of them", async () => {
     const [world, count] = [await createWorld(), isWhole() ? 450 : 201];
@@ -160,7 +160,7 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await told(world, "agent.status_changed", "did")).toEqual({ objects: count, times: 1 });
     expect(await told(world, "principal.status_changed", "principal_id")).toEqual({ objects: 1, times: 1 });
     expect(await rows("select * from cascades where subject_id = ?", principalId)).toEqual([]);
-  }, 120_000);
+  });
 });
 
 /** A dispute with its purchase, copied so that there are so many of them, each due a minute before the one before. */
@@ -242,7 +242,7 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
       seen = await look();
       await waitOnExecutionContext(context);
     });
-  }, 120_000);
+  });
 
   const among = (of: Json[], id: string) => of.filter(({ dispute_id }) => String(dispute_id).startsWith(id));
   const timesOf = (type: string, id: string): Map<string, number> =>

@@ -35,7 +35,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     early = { key: world.key, nonce };
     proof = await prove(consumer, { method: "GET", path, rawBody: "" });
     await advanced(world, DAYS * DAY_S);
-  }, 60_000);
+  });
 
   it("management keys, and the grace of one that was rotated", async () => {
     const other = await createWorld();

@@ -121,7 +121,7 @@ describe("lists by status", () => {
       moved: (await disputed(moved, { pair: { consumer: agents.moved, provider: seller } })).id,
       bought: (await disputed(selling, { pair: { consumer: agents.own, provider: other } })).id,
     };
-  }, 60_000);
+  });
 
   type Name = keyof typeof made;
   /** Who lists which of them, the newest first. */

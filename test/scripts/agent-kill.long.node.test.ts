@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("rotations and promotions, when the runtime is killed", { timeout: ROUNDS * START_MS }, () => {
+describe("rotations and promotions, when the runtime is killed", () => {
   test("are whole or not begun, and a retry makes each once", async () => {
     let between = 0;
     for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {

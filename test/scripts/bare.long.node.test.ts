@@ -10,7 +10,7 @@ const START_MS = 600_000;
 const READY = /Ready on (http:\S+)/;
 const OWN = "A_VARIABLE_OF_MINE='1'\n";
 
-describe("wrangler dev alone", { timeout: START_MS }, () => {
+describe("wrangler dev alone", () => {
   const copy = copyOfProject();
   const variables = join(copy, ".dev.vars");
   const env = { DEV_DIR: "", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };

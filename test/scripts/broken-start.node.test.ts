@@ -30,9 +30,7 @@ async function expectOneLine(copy: string, line: RegExp): Promise<void> {
   expect(runningWith(copy)).toEqual([]);
 }
 
-const PATIENCE = { timeout: 300_000 };
-
-describe("npm start", PATIENCE, () => {
+describe("npm start", () => {
   test("names the migration that failed, and ends the chains that it had started", async () => {
     const copy = copyWithout();
     writeFileSync(join(copy, "migrations/0000_broken.sql"), "alter table no_such add column anything text;\n");
@@ -60,7 +58,7 @@ const isRoot = process.getuid?.() === 0;
 const asStranger = isRoot ? { uid: NOBODY, env: { HOME: tmpdir() } } : {};
 const canRun = !isRoot || spawnSync(process.execPath, [join(root, "scripts/start.ts"), "-h"], asStranger).status === 0;
 
-describe.skipIf(!canRun)("a folder that is somebody else's", PATIENCE, () => {
+describe.skipIf(!canRun)("a folder that is somebody else's", () => {
   const commands = [
     ["start.ts", "Cannot start", FREE_PORTS],
     ["reset.ts", "Cannot reset", []],

@@ -44,7 +44,7 @@ const check = (keys: unknown, origin = stack.service.base_url) => {
 
 const drawn = async (use: string): Promise<Entry> => ({ ...JSON.parse((await run("new")).output), use });
 
-describe("npm run ca", { timeout: START_MS }, () => {
+describe("npm run ca", () => {
   test("lets a key be added, and one that was published for a day sign", async () => {
     const next = await drawn("published");
     expect(next.jwk).toHaveProperty("d");

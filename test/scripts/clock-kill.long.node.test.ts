@@ -47,7 +47,7 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => worker.close());
 
-describe("an advance, when the runtime is killed", { timeout: START_MS + DONE_WITHIN_MS }, () => {
+describe("an advance, when the runtime is killed", () => {
   test.each(KILLS.map((kill, n) => [...kill, n + 1] as const))("%s", async (_when, reached, kills) => {
     await fallDue();
     const recorded = await killWhere(reached);

@@ -165,9 +165,7 @@ describe("on base-sepolia", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("a killed run's transaction that still waits is waited for, and not sent again", {
-    timeout: 300_000,
-  }, async () => {
+  test("a killed run's transaction that still waits is waited for, and not sent again", async () => {
     await place.client.setAutomine(false);
     const killed = place.start();
     await killed.untilOutput(/Sent 1 of 3/);
@@ -294,9 +292,7 @@ describe("on base-sepolia", () => {
     }
   });
 
-  test("the files for explorers compile to what stands at the addresses that they name", {
-    timeout: 600_000,
-  }, async () => {
+  test("the files for explorers compile to what stands at the addresses that they name", async () => {
     const { code, output } = await place.run(["--out", folder]);
     expect(code, output).toBe(0);
     const read = (file: string) => JSON.parse(readFileSync(join(folder, file), "utf8"));

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const ports = { service: 0, chain: 0, chainProduction: 0 };
   const { signal } = new AbortController();
   stack = await startStack({ dir: join(folder, ".dev"), ports, signal, log: () => undefined });
-}, 300_000);
+});
 
 afterAll(async () => {
   await stack?.stop();
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe("npm run demo", () => {
-  it("plays the whole path to the refund of a dispute, twice on one service", { timeout: 600_000 }, async () => {
+  it("plays the whole path to the refund of a dispute, twice on one service", async () => {
     for (let round = 0; round < 2; round++) {
       const { code, output } = await playDemo(folder);
       expect(code, output).toBe(0);

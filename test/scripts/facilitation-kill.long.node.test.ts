@@ -85,9 +85,7 @@ const SCOPE = {
   spending_limit: { amount: "1000000.00", currency: "USDC", window_days: 30 },
 };
 
-describe(`${PURCHASES} facilitations, while the runtime is killed ${KILLS} times`, {
-  timeout: 600_000 + KILLS * 30_000,
-}, () => {
+describe(`${PURCHASES} facilitations, while the runtime is killed ${KILLS} times`, () => {
   test("settle each payment once, and write each event once", async ({ annotate }) => {
     const landed: Record<Fate, number> = {
       "before the node": 0,

@@ -43,7 +43,7 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => worker.close());
 
-describe("a market, when the runtime is killed while it is opened", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
+describe("a market, when the runtime is killed while it is opened", () => {
   const behind = "eth_getTransactionReceipt";
   const steps: readonly Killed[] = [
     ["before the send", { method: "eth_sendRawTransaction", at: "arrived" }, "the minute's job"],
@@ -75,9 +75,7 @@ describe("a market, when the runtime is killed while it is opened", { timeout: S
     });
 });
 
-describe("a wallet and a threshold, when the runtime is killed between the two", {
-  timeout: START_MS + ENDS_WITHIN_MS,
-}, () => {
+describe("a wallet and a threshold, when the runtime is killed between the two", () => {
   // A job that an earlier test has begun would set the threshold by itself.
   beforeAll(async () => {
     await worker.kill();

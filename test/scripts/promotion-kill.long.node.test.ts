@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("a promotion, when the runtime is killed", { timeout: ROUNDS * START_MS }, () => {
+describe("a promotion, when the runtime is killed", () => {
   test("issues one production key, which a retry answers also where it was committed and not answered", async () => {
     let between = 0;
     for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {

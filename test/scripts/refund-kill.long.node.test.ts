@@ -206,7 +206,7 @@ function mineOnceAsked(): void {
   worker.node.gate({ arrived });
 }
 
-describe("an award, when the runtime is killed", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
+describe("an award, when the runtime is killed", () => {
   for (const { when, freeze, left, before, after } of KILLS)
     test(`${when}, is paid once`, async () => {
       const one = await disputed(worker, consumer, "4.00");
@@ -219,9 +219,7 @@ describe("an award, when the runtime is killed", { timeout: START_MS + ENDS_WITH
     });
 });
 
-describe("an award that is more than the vault holds, when the runtime is killed", {
-  timeout: START_MS + ENDS_WITHIN_MS,
-}, () => {
+describe("an award that is more than the vault holds, when the runtime is killed", () => {
   const told = ["dispute.updated owed 9.995", "dispute.updated paid 21.00"];
 
   test("between the first part and the second, after a deposit, is paid once", async () => {
@@ -254,7 +252,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
 
 // ---- A concession -----------------------------------------------------------------------------------------------------
 
-describe("a refund of the provider's own, when the runtime is killed", { timeout: START_MS + ENDS_WITHIN_MS }, () => {
+describe("a refund of the provider's own, when the runtime is killed", () => {
   const unbooked = { refunds: 0, refund: "waiting", refund_status: "owed", received: DISPUTED };
   const booked = { ...unbooked, refunds: 1, refund: "done" };
   const kills: readonly Killed[] = [
@@ -314,7 +312,7 @@ async function expectEnd(one: Purchase, end: Json): Promise<void> {
   settled.push({ one, end });
 }
 
-test("nothing is paid again when the contract is looked at again", { timeout: 2 * ENDS_WITHIN_MS }, async () => {
+test("nothing is paid again when the contract is looked at again", async () => {
   const done = "status = 'done' and kind in ('payout', 'reserve')";
   rows(worker, `update chain_operations set next_check_at = ?, checks = 0 where ${done}`, Date.now());
   const unseen = async () => {

@@ -49,9 +49,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("when the runtime is killed behind the second of ten slices,", {
-  timeout: 2 * START_MS + DONE_WITHIN_MS,
-}, () => {
+describe("when the runtime is killed behind the second of ten slices,", () => {
   test("a cascade suspends each agent once", async () => {
     await killAmong("SUSPENDED", () =>
       call("POST", `/v1/attestations/${attestation.attestation_id}/revoke`, {

@@ -26,8 +26,6 @@ import {
 } from "./commands.ts";
 import { descendantsOf, runtimesAmong, stillRunning } from "./processes.ts";
 
-const PATIENCE_MS = 600_000;
-
 const dir = mkdtempSync(join(tmpdir(), "start-long-"));
 let running: Command;
 let service: ServiceDescription;
@@ -43,7 +41,7 @@ const stop = async (): Promise<void> => {
   await running.ended;
 };
 
-describe("npm start", { timeout: PATIENCE_MS }, () => {
+describe("npm start", () => {
   afterAll(async () => {
     if (running) await end(running, "SIGKILL");
     rmSync(dir, { recursive: true, force: true });
@@ -97,7 +95,7 @@ describe("npm start", { timeout: PATIENCE_MS }, () => {
       await startAgain(...FREE_PORTS);
       first = service;
       await stop();
-    }, PATIENCE_MS);
+    });
 
     test("has its chains at the same ports, and names one that has to be elsewhere", async () => {
       const { port } = new URL(first.chain.rpc_url);

@@ -32,7 +32,6 @@ import { descendantsOf, stillRunning } from "./processes.ts";
 import { blockWith, expectShown, playDemo, playShell, README } from "./readme.ts";
 import { fragmentsOf, written } from "./written-files.ts";
 
-const PATIENCE_MS = 300_000;
 const ANY = { service: 0, chain: 0, chainProduction: 0 };
 
 const folder = mkdtempSync(join(tmpdir(), "start-"));
@@ -50,7 +49,7 @@ let firstBlock: number;
 let demo: string;
 let privateKey: string;
 
-describe("npm start, refusing", { timeout: PATIENCE_MS }, () => {
+describe("npm start, refusing", () => {
   test("a port that is in use starts nothing, and names the option", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -76,7 +75,7 @@ describe("npm start, refusing", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("npm start on an empty folder", { timeout: PATIENCE_MS }, () => {
+describe("npm start on an empty folder", () => {
   let command: Command;
   let hadSteps: boolean;
   beforeAll(async () => {
@@ -87,7 +86,7 @@ describe("npm start on an empty folder", { timeout: PATIENCE_MS }, () => {
     hadSteps = readDescription(dir) === null;
     first = await described(command, dir);
     firstBlock = await blockNumber(first);
-  }, PATIENCE_MS);
+  });
 
   test("prints each step as it begins, and then what a person needs", () => {
     expect(hadSteps).toBe(true);
@@ -146,7 +145,7 @@ describe("npm start on an empty folder", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("README's calls", { timeout: PATIENCE_MS }, () => {
+describe("README's calls", () => {
   const shell = (text: string) => playShell(text, folder);
   const block = () => blockWith("sh", "/v1/principals");
 
@@ -213,12 +212,12 @@ describe("README's calls", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("the script of docs/directory.md", { timeout: PATIENCE_MS }, () => {
+describe("the script of docs/directory.md", () => {
   test("copies the directory, stays in step, and notices other records than were signed", () =>
     expectMirrored(first, folder));
 });
 
-describe("npm run ca", { timeout: PATIENCE_MS }, () => {
+describe("npm run ca", () => {
   const ca = async (...args: string[]) => {
     const env = { OPERATOR_KEY: first.operator_key };
     const command = launch(process.execPath, [join(root, "scripts/ca.ts"), ...args], { env });
@@ -242,7 +241,7 @@ describe("npm run ca", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("a private key", { timeout: PATIENCE_MS }, () => {
+describe("a private key", () => {
   test("is answered the same on a retry", async () => {
     const principal = await manage("/v1/principals", {
       legal_name: "Scanned GmbH",
@@ -270,7 +269,7 @@ describe("a private key", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("Ctrl-C", { timeout: PATIENCE_MS }, () => {
+describe("Ctrl-C", () => {
   test("takes its two signals as one, and ends every process that was started", async () => {
     if (!running) throw new Error("nothing runs");
     const started = descendantsOf(running.child.pid ?? 0);
@@ -297,7 +296,7 @@ describe("Ctrl-C", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe("npm start on the same state", { timeout: PATIENCE_MS }, () => {
+describe("npm start on the same state", () => {
   let command: Command;
   let again: ServiceDescription;
   beforeAll(async () => {
@@ -305,7 +304,7 @@ describe("npm start on the same state", { timeout: PATIENCE_MS }, () => {
     command = run("start.ts");
     running = command;
     again = await described(command, dir);
-  }, PATIENCE_MS);
+  });
 
   test("prints fewer steps, because the database is as it was", () => {
     expect(stepsOf(command)).toEqual(["chains", "contracts", "service"]);

@@ -28,7 +28,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("uploads, when the runtime is killed", { timeout: 4 * START_MS }, () => {
+describe("uploads, when the runtime is killed", () => {
   test("leave no document without its file, and the sweep removes every file without its document", async () => {
     let strays = 0;
     for (let round = 0; round < ROUNDS && strays === 0; round++) {

@@ -52,9 +52,7 @@ afterAll(async () => {
   await worker.close();
 });
 
-test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, {
-  timeout: DONE_WITHIN_MS + KILLS * 30_000,
-}, async ({ annotate }) => {
+test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, async ({ annotate }) => {
   const answers: (string | undefined)[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     // A runtime that has just started is slow at first: the kill would come before everything.

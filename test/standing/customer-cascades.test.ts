@@ -66,9 +66,7 @@ describe("many principals of a customer", () => {
         ] as const)),
   ] as const;
 
-  it("move in one batch of two trips; whatever dies, each of them and of their agents is reported once", {
-    timeout: 240_000,
-  }, async () => {
+  it("move in one batch of two trips; whatever dies, each of them and of their agents is reported once", async () => {
     const { customerId, principalIds, dids } = await grouped(world, MANY, 2);
     // The answer is lost behind the commit, and the message to the queue with it.
     const lost = await ofCustomer(dyingAt(world, 2, true), customerId, "suspend");
@@ -293,7 +291,7 @@ describe("a refused act on a customer", () => {
 });
 
 describe(`a principal with ${10 * SLICE} agents`, () => {
-  it("that dies in the third slice of ten reports each agent once", { timeout: 120_000 }, async () => {
+  it("that dies in the third slice of ten reports each agent once", async () => {
     const { first, dids } = await crowd(world, 10 * SLICE);
     // The trips of the call: its reading, its commit with the first slice, and two for each further slice.
     const lost = dyingAt(world, 6, false);

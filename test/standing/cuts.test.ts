@@ -116,7 +116,7 @@ async function killBeforeEachStep(
   }
 }
 
-it("a stop that dies at any step stops each agent, and reports it once", { timeout: 120_000 }, async () => {
+it("a stop that dies at any step stops each agent, and reports it once", async () => {
   const steps = await killBeforeEachStep(attested, stop, async (stage) => {
     await expectShown(stage);
     // The caller has no answer and asks again.
@@ -132,9 +132,7 @@ it("a stop that dies at any step stops each agent, and reports it once", { timeo
   expect(steps).toContain("JOB_QUEUE.send");
 });
 
-it("a renewal that dies at any step gives each agent back once, under one new certificate", {
-  timeout: 120_000,
-}, async () => {
+it("a renewal that dies at any step gives each agent back once, under one new certificate", async () => {
   const steps = await killBeforeEachStep(stopped, renew, async (stage) => {
     await expectShown(stage);
     expectStatus(await renew(world, stage), 201);

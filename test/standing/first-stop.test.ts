@@ -87,7 +87,7 @@ async function endAll(): Promise<void> {
 }
 
 describe("a revocation over a suspension that is not done", () => {
-  it("leaves the agents to the suspension, so that no renewal gives them back", { timeout: 60_000 }, async () => {
+  it("leaves the agents to the suspension, so that no renewal gives them back", async () => {
     const attestation = attestationBy(`ver-${world.platformId}`);
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     const { principalId } = first;
@@ -106,7 +106,7 @@ describe("a revocation over a suspension that is not done", () => {
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
   });
 
-  it("does so for each principal of a customer", { timeout: 60_000 }, async () => {
+  it("does so for each principal of a customer", async () => {
     const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
     const { verification_attestation } = await readPrincipal(world, principalIds[0] ?? "");
     const { held } = withQueue(world);
@@ -145,7 +145,7 @@ describe("a suspension over an end that no job has recorded", () => {
     expect(await historyOf(world, principalId)).toEqual([ENDED, "principal.closed: ATTESTATION_EXPIRED → CLOSED"]);
   });
 
-  it("leaves a half-written end its agents", { timeout: 60_000 }, async () => {
+  it("leaves a half-written end its agents", async () => {
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     expectStatus(await record(first.principalId, anHour()), 201);
     await world.run(finishRestatements);
@@ -161,7 +161,6 @@ describe("a suspension over an end that no job has recorded", () => {
 
   it.each(["with the job between them", "without"])(
     "is of the same effect for each principal of a customer, %s",
-    { timeout: 60_000 },
     async (job) => {
       const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
       await endAll();
@@ -236,7 +235,7 @@ describe("an attestation that ends or is taken back while the account is suspend
 });
 
 describe("a renewal of a principal with many agents, on a clock that was moved", () => {
-  it("succeeds as soon as they are suspended", { timeout: 60_000 }, async () => {
+  it("succeeds as soon as they are suspended", async () => {
     const { first } = await crowd(world, SLICE + SLICE / 2);
     expectStatus(await record(first.principalId, anHour()), 201);
     await world.run(finishRestatements);

@@ -10,7 +10,6 @@ const [HISTORIES, STEPS] = isWhole() ? [1_000, 50] : [2, 20];
 /** After so many steps some surfaces are compared, and all of them at the end. */
 const COMPARED_EACH = isWhole() ? 1 : 3;
 /** Ends a run that stands still. */
-const TIMEOUT_MS = 7_200_000;
 
 /** Without them most steps of a history would meet nothing. */
 const BEGINNING: readonly Step[] = [
@@ -53,7 +52,7 @@ const EXAMPLES: readonly (readonly Step[])[] = [
   ],
 ];
 
-it("of histories, every surface says what the model says", { timeout: TIMEOUT_MS }, async () => {
+it("of histories, every surface says what the model says", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
       const play = await Play.begin();

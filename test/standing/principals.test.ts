@@ -174,7 +174,7 @@ describe("suspending a principal", () => {
     expect(await world.run(finishCascades)).toBe(0);
     expect(await suspensions(world)).toEqual(each(dids));
     expect(await listed(dids)).toEqual(new Set([CERTIFICATE_STATUS.suspended]));
-  }, 120_000);
+  });
 
   it("lists every certificate of an agent, also one that is issued between the reading and the commit", async () => {
     const { did } = await world.consumer();

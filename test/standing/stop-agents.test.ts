@@ -166,7 +166,7 @@ describe("a stop that dies", () => {
     expect(await cascadesLeft()).toEqual([]);
     expect(await world.run(finishCascades)).toBe(0);
     expect(await suspensions()).toEqual(each(dids));
-  }, 120_000);
+  });
 
   it("is continued by messages of the queue, also by several at once, and reports each agent once", async () => {
     const dids = await run(count);

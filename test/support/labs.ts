@@ -49,8 +49,12 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-doubted": { of: "follower/two-nodes", chainId: 31364, confirmations: 3 },
   "lab-raced": { of: "follower/reversal-races", chainId: 31365, confirmations: 3 },
   "lab-award": { of: "disputes/delayed-awards", chainId: 31366, confirmations: 1, delays: DELAYS },
+  "lab-editions": { of: "markets/move-editions", chainId: 31368, confirmations: 3 },
   "lab-stalled": { of: "disputes/stalled-awards", chainId: 31367, confirmations: 1, delays: DELAYS },
 };
+
+/** On these the contracts stand once more, at other addresses. */
+const TWO_EDITIONS: ReadonlySet<string> = new Set(["lab", "lab-editions"]);
 
 export type Lab = {
   readonly entry: NetworkInput;
@@ -86,7 +90,7 @@ async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
     if (chain.entry[name].toLowerCase() !== planned[name].toLowerCase())
       throw new Error(`${plan.network}: ${name} is not where it was planned`);
   }
-  if (plan.network === "lab") await deployOthers(chain.anvil.rpcUrl, planned.token as Hex);
+  if (TWO_EDITIONS.has(plan.network)) await deployOthers(chain.anvil.rpcUrl, planned.token as Hex);
   return chain.anvil;
 }
 

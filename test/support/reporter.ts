@@ -1,5 +1,5 @@
 // vitest's reporter, which also prints each failure when it comes, and the summary when the run is interrupted.
-import { DefaultReporter, type TestCase, type Vitest } from "vitest/node";
+import { DefaultReporter, type TestCase, type TestModule, type Vitest } from "vitest/node";
 
 export default class PromptReporter extends DefaultReporter {
   override onInit(vitest: Vitest): void {
@@ -12,8 +12,18 @@ export default class PromptReporter extends DefaultReporter {
 
   override onTestCaseResult(test: TestCase): void {
     super.onTestCaseResult(test);
-    for (const { message } of test.result().errors ?? []) {
-      this.log(`FAIL ${test.module.relativeModuleId} > ${test.fullName}\n     ${message.split("\n")[0]}`);
-    }
+    this.#print(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors);
+  }
+
+  /** What failed around its tests: an import, a hook, a check of the whole file. */
+  override onTestModuleEnd(module: TestModule): void {
+    super.onTestModuleEnd(module);
+    this.#print(module.relativeModuleId, module.errors());
+    for (const suite of module.children.allSuites())
+      this.#print(`${module.relativeModuleId} > ${suite.fullName}`, suite.errors());
+  }
+
+  #print(name: string, errors: readonly { readonly message: string }[] = []): void {
+    for (const { message } of errors) this.log(`FAIL ${name}\n     ${message.split("\n")[0]}`);
   }
 }

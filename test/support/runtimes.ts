@@ -82,9 +82,12 @@ function createRuntime(name: string, create: (slot: number) => PoolWorker): Pool
       await running.worker.start();
     },
     stop: async () => {
-      await running?.worker.stop();
-      if (running) releaseSlot(running.slot);
-      running = undefined;
+      try {
+        await running?.worker.stop();
+      } finally {
+        if (running) releaseSlot(running.slot);
+        running = undefined;
+      }
     },
     send: (message) => {
       if ("type" in message && message.type === "run") files += 1;

@@ -31,14 +31,13 @@ export async function startSpoilingNode(upstream: () => Promise<string>): Promis
     if (found) found.left -= 1;
     return found?.spoil;
   };
-  const server = createServer(async (request, response) => {
-    if (request.method === "PUT") {
-      spoils = ((await json(request)) as Spoil[]).map((spoil) => ({ spoil, left: spoil.times }));
-      response.end();
-      return;
-    }
-    await answer(request, response, take, await upstream());
-  });
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method !== "PUT") return answer(request, response, take, await upstream());
+    spoils = ((await json(request)) as Spoil[]).map((spoil) => ({ spoil, left: spoil.times }));
+    response.end();
+  };
+  // A caller gives up, or a chain has ended: what nobody catches here would end the whole run.
+  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const stop = () => {

@@ -10,11 +10,15 @@ export async function startEmpty(): Promise<void> {
   forgetReadings();
 }
 
-/** Work that the file before left under way may make its tables again. */
+/** An object that the file before still keeps busy is not always emptied at once. */
 async function emptyStorage(): Promise<void> {
-  for (;;) {
-    await reset();
-    const { results } = await env.DB.prepare("select name from sqlite_master where name not like '_cf_%'").all();
-    if (results.length === 0) return;
-  }
+  do await reset();
+  while (!(await isEmpty()));
+}
+
+async function isEmpty(): Promise<boolean> {
+  const { results } = await env.DB.prepare("select name from sqlite_master where name not like '_cf_%'").all();
+  if (results.length > 0) return false;
+  const { objects } = await env.DOCUMENTS.list({ limit: 1 });
+  return objects.length === 0;
 }

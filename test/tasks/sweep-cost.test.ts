@@ -31,7 +31,7 @@ beforeAll(async () => {
   await undue(0, FEW);
   for (const job of [autoConfirmTasks, endDisputeDays]) few.set(job, await search(job));
   await undue(FEW, MANY);
-}, 120_000);
+});
 
 type Copies = (kind: string, from: number, to: number, changed: Record<string, string>) => Promise<void>;
 const tasks: Copies = (kind, from, to, changed) =>

@@ -68,7 +68,7 @@ describe("a random history of a vault", () => {
       }),
       runs(60),
     );
-  }, 600_000);
+  });
 });
 
 describe("the ledger is append-only", () => {
