@@ -24,7 +24,7 @@ import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
 import { type Blocking, findBlocking, findPlatform, updatePlatform } from "./store.ts";
 
-const DISPUTED = "An agent of the account is party to an open dispute in production.";
+const DISPUTED = "An agent of the account is party to an open dispute.";
 const TRIGGER = "principal_closes";
 
 export async function closePlatform(call: SessionCall, { confirmation, current_password }: ClosingInput) {

@@ -15,8 +15,8 @@ export const standingRoutes = [
     summary: "Close the account",
     description:
       "For good. The confirmation is the account's legal name, or its email address while it has no name. Keys, sessions, links and the " +
-      "password end at once; every agent of both environments is REVOKED and every principal CLOSED. Refused while a dispute is open " +
-      "or an escrow holds funds in production. The history stays readable for the other side of each purchase.",
+      "password end at once; every agent of both environments is REVOKED and every principal CLOSED. Refused while a dispute of either " +
+      "environment is open, or an escrow holds funds in production; test money blocks nothing. The history stays readable for the other side of each purchase.",
     surfaces: ["session"],
     body: closingInput,
     status: 200,

@@ -90,7 +90,7 @@ export const listContacts = (db: Database, after: string, limit: number): Read<C
       .limit(limit),
   );
 
-/** What keeps an account from closing (ACC-27): an agent with an open dispute, and a vault with funds, one of each in production. */
+/** What keeps an account from closing (ACC-27): an agent with an open dispute in either environment, and a vault with funds in production. */
 export type Blocking = {
   readonly disputed: string | null;
   readonly did: string | null;
@@ -103,9 +103,7 @@ export const findBlocking = (db: Database, platformId: string | SQL<string>): Re
     db
       .select({
         disputed: sql<string | null>`(select a.did from agents a
-          where a.platform_id = owner.platform_id and a.environment = 'production' and a.disputes_open > 0 limit 1)`.as(
-          "disputed",
-        ),
+          where a.platform_id = owner.platform_id and a.disputes_open > 0 limit 1)`.as("disputed"),
         did: sql<string | null>`held.did`.as("did"),
         network: sql<string | null>`held.network`.as("network"),
       })

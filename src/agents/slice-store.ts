@@ -149,9 +149,7 @@ export const someTakenAgent = (platformId: PlatformId): SQL => someAgent(takenFr
 const disputedIn = (of: SQL): SQL => sql`${of} and disputes_open > 0`;
 const inPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQL =>
   disputedIn(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
-/** Test money blocks no account. */
-const inAccount = (platformId: PlatformId): SQL =>
-  disputedIn(sql`platform_id = ${platformId} and environment = 'production'`);
+const inAccount = (platformId: PlatformId): SQL => disputedIn(sql`platform_id = ${platformId}`);
 
 /** A principal with one of its agents that are party to an open dispute: nobody closes it then. */
 export const findClosingPrincipal = (
@@ -170,6 +168,6 @@ export const findClosingPrincipal = (
   );
 };
 
-/** Whether an agent of a principal is party to an open dispute, and one of an account in production. */
+/** Whether an agent of a principal is party to an open dispute, and one of an account in either environment. */
 export const someDisputedIn = (principal: PrincipalRow): SQL => someAgent(inPrincipal(principal));
 export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

@@ -8,7 +8,7 @@ import { deposit, rows } from "../promotion/support.ts";
 import { close, givePassword } from "../standing/account-support.ts";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 import { chainThreshold, drive } from "../vaults/support.ts";
-import { act, countsOf, disputed, file, filing, keepReserve, PATH, resolve } from "./support.ts";
+import { act, disputed, escrowOf, file, filing, keepReserve, PATH, resolve } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -61,12 +61,22 @@ describe("an account", () => {
     expect(said(await close(selling))).toEqual([409, "close_blocked_escrow"]);
   });
 
-  it("is closed while one of the sandbox is open", async () => {
-    const own = await createWorld();
-    await givePassword(own);
-    const one = await disputed(own);
-    expectStatus(await close(own), 200);
-    expect(await countsOf(one.provider.did)).toMatchObject({ open: 1 });
+  it("nor while one of the sandbox is open, of which test money alone blocks nothing", async () => {
+    const [buying, selling] = [await createWorld(), await createWorld()];
+    for (const own of [buying, selling]) await givePassword(own);
+    const pair = { consumer: await buying.consumer(), provider: await selling.provider() };
+    const one = await disputed(buying, { pair });
+    expect(one.dispute.environment).toBe("sandbox");
+    for (const [own, { did }] of [
+      [buying, pair.consumer],
+      [selling, pair.provider],
+    ] as const) {
+      const refused = await close(own);
+      expect([...said(refused), refused.body.detail]).toEqual([409, "close_blocked_open_disputes", { did }]);
+    }
+    expectStatus(await act(buying, pair.consumer, one.id, "withdraw"), 200);
+    expect((await escrowOf(pair.provider.did)).balance).toBeGreaterThan(0);
+    for (const own of [buying, selling]) expectStatus(await close(own), 200);
   });
 });
 
