@@ -7,6 +7,7 @@ import { emailInput } from "./sign-up-schema.ts";
 /** A password as it is presented: rules are for new ones. */
 export const presentedPassword = z
   .string()
+  .normalize("NFKC")
   .min(1)
   .max(PASSWORD_MAX_CHARS)
   .register(z.globalRegistry, { id: "PresentedPassword" });

@@ -14,8 +14,10 @@ export const emailInput = z
   .regex(z.regexes.email, "Must be an email address.")
   .register(z.globalRegistry, { id: "EmailInput" });
 
+/** Its length is that of the form in which it is hashed: an accent typed as one character or as two counts once. */
 export const passwordInput = z
   .string()
+  .normalize("NFKC")
   .min(PASSWORD_MIN_CHARS, { abort: true })
   .max(PASSWORD_MAX_CHARS, { abort: true })
   .register(z.globalRegistry, { id: "PasswordInput" });
