@@ -29,7 +29,7 @@ import { operatorDisputeRoutes } from "./disputes/operator-routes.ts";
 import { disputeRoutes } from "./disputes/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
 import { followerRoutes } from "./follower/routes.ts";
-import type { AppEnv } from "./http/app-env.ts";
+import type { AppContext, AppEnv } from "./http/app-env.ts";
 import type { Entrances } from "./http/call.ts";
 import { depsOf } from "./http/deps.ts";
 import { bindService } from "./http/docs.ts";
@@ -147,7 +147,7 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): HonoB
       checkConfiguration(env);
       if (context.req.path !== NETWORKS_PATH) refuseFaultyNetworks(config);
       // HTTP-21
-      if (context.req.method === "HEAD") refuseHead(routes, context.req.path);
+      if (context.req.method === "HEAD") await refuseHead(routes, context);
       await next();
     } catch (thrown) {
       // Hono passes only instances of Error to onError; anything else that is thrown ends here.
@@ -178,9 +178,9 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): HonoB
   return app;
 }
 
-function refuseHead(routes: readonly Route[], path: string): void {
-  const allowed = methodsOf(routes, path);
-  if (allowed.includes("GET") && !allowed.includes("HEAD")) {
-    throw new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
-  }
+async function refuseHead(routes: readonly Route[], context: AppContext): Promise<void> {
+  const allowed = methodsOf(routes, context.req.path);
+  if (!allowed.includes("GET") || allowed.includes("HEAD")) return;
+  await chargeAddress(context, depsOf(context));
+  throw new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
 }

@@ -11,7 +11,7 @@ import { hashPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { deleteSession, insertSession } from "./session-store.ts";
 import { whileOpen } from "./store.ts";
-import { newSessionToken } from "./tokens.ts";
+import { newSessionToken, SESSION_CHALLENGE } from "./tokens.ts";
 
 export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   const { db, deps, now } = call;
@@ -22,7 +22,8 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   const attempt = await attempting;
   const { matches, outdated } = await judgeAttempt(deps, attempt, password, account?.hash ?? null);
   if (!account || !matches) {
-    throw new ServiceError("invalid_credentials", { message: "The address or the password is wrong." });
+    const headers = { "WWW-Authenticate": SESSION_CHALLENGE };
+    throw new ServiceError("invalid_credentials", { message: "The address or the password is wrong.", headers });
   }
   call.background(attempt.giveBack());
   if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");

@@ -3,6 +3,7 @@
 
 import { findKeyOwner, type KeyOwner, ownerOf, touchKey, whileKey } from "../accounts/key-store.ts";
 import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
+import { SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -16,7 +17,7 @@ import type { Tenant } from "../db/tenant.ts";
 import type { Admitted, Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { chargeAddress } from "../http/rate-limit.ts";
-import { checkSession, presentsSession, SESSION_CHALLENGE } from "./session.ts";
+import { checkSession, presentsSession } from "./session.ts";
 
 export const managementEntrance: Entrance = {
   presents: (incoming) => presentedKey(incoming) !== null || presentsSession(incoming),

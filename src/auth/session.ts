@@ -8,7 +8,7 @@ import {
   touchSession,
   whileSession,
 } from "../accounts/session-store.ts";
-import { isSessionToken, namesSession } from "../accounts/tokens.ts";
+import { isSessionToken, namesSession, SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -20,8 +20,7 @@ import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { chargeAddress, clientAddress } from "../http/rate-limit.ts";
-
-export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
+import { bearerOf } from "./bearer.ts";
 
 export const sessionEntrance: Entrance = {
   presents: presentsSession,
@@ -40,7 +39,7 @@ const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 function presentedToken({ context: { req }, url, deps }: Incoming): string | null {
   const authorization = req.header("authorization");
   if (authorization !== undefined) {
-    const token = /^Bearer\s+(\S+)$/i.exec(authorization)?.[1] ?? "";
+    const token = bearerOf(authorization) ?? "";
     return namesSession(token) ? token : null;
   }
   const cookie = COOKIE.exec(req.header("cookie") ?? "")?.[1];

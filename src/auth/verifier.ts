@@ -8,14 +8,15 @@ import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { readCredential, verifyCredential } from "../verifiers/credential.ts";
 import { findVerifier, isUsed, verifierStays } from "../verifiers/store.ts";
+import { bearerOf } from "./bearer.ts";
 
 type Found = { readonly verifier: VerifierRow | null; readonly used: boolean };
 
 export const verifierEntrance: Entrance = {
-  presents: (incoming) => bearerOf(incoming) !== undefined,
+  presents: (incoming) => credentialOf(incoming) !== undefined,
   challenge: () => 'Bearer realm="verifiers"',
   check: async (incoming) => {
-    const presented = readCredential(bearerOf(incoming) ?? "");
+    const presented = readCredential(credentialOf(incoming) ?? "");
     if (presented === null) throw refused("no claims");
     const { verifierId, jti, endsAt } = presented;
     const actor: Actor = { type: "verifier", id: verifierId };
@@ -44,8 +45,10 @@ export const verifierEntrance: Entrance = {
 };
 
 /** A compact JWS; an operator's key has no dots. */
-const bearerOf = ({ context: { req } }: Incoming): string | undefined =>
-  /^Bearer ([\w-]+\.[\w-]*\.[\w-]*)$/i.exec(req.header("authorization") ?? "")?.[1];
+function credentialOf({ context: { req } }: Incoming): string | undefined {
+  const presented = bearerOf(req.header("authorization"));
+  return presented !== undefined && /^[\w-]+\.[\w-]*\.[\w-]*$/.test(presented) ? presented : undefined;
+}
 
 const refused = (reason: string): ServiceError =>
   new ServiceError("invalid_credentials", { message: NO_CREDENTIAL, reason });

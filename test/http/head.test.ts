@@ -16,7 +16,11 @@ beforeAll(async () => {
   intent = await world.intent(consumer, provider);
 });
 
-const concrete = (path: string) => path.replace("{did}", consumer.did).replace(/\{\w+\}/g, "x");
+const concrete = (path: string) =>
+  path
+    .replace("{did}", consumer.did)
+    .replace(/\{\w+_id\}/g, "abc_x")
+    .replace(/\{\w+\}/g, "x");
 const paths = [...new Set(ROUTES.map(({ path }) => path))].map((path) => {
   const methods = ROUTES.filter((route) => route.path === path);
   return [path, methods.find(({ method }) => method === "get") ?? null, methods] as const;

@@ -13,7 +13,11 @@ beforeAll(async () => {
 });
 
 const ORIGIN = { Origin: "https://anywhere.example" };
-const concrete = (path: string) => path.replace("{did}", did).replace(/\{\w+\}/g, "x");
+const concrete = (path: string) =>
+  path
+    .replace("{did}", did)
+    .replace(/\{\w+_id\}/g, "abc_x")
+    .replace(/\{\w+\}/g, "x");
 const operations = ROUTES.map((route) => ({
   name: `${route.method.toUpperCase()} ${route.path}`,
   path: route.path,

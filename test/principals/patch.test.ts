@@ -90,6 +90,7 @@ describe("a patch of a principal", () => {
       ["external_ref", "too_short"],
       ["legal_name", "invalid_field"],
       ["metadata.long", "too_long"],
+      [`metadata.${"n".repeat(41)}`, "too_long"],
       ["metadata.number", "invalid_type"],
       ["status", "invalid_field"],
     ]);
