@@ -40,12 +40,15 @@ export function csvAnswer<T>(
 
 const lineOf = (cells: readonly (string | number | null)[]): string => `${cells.map(cellOf).join(",")}\r\n`;
 
-/** What spreadsheets take for the beginning of a formula, also behind a quote. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+/**
+ * Where spreadsheets see the beginning of a formula: at the beginning of a cell, and behind what parts cells in some country. Spaces and quotes
+ * before it do not count.
+ */
+const FORMULA = /(^|[;,\t\r\n])(?=[ "']*[=+\-@\t\r＝＋－＠])/g;
 
 function cellOf(value: string | number | null): string {
   if (value === null) return "";
   if (typeof value === "number") return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = value.replace(FORMULA, "$1'");
+  return text !== value || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

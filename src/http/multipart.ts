@@ -148,7 +148,8 @@ function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
   return { name, fileName: fileName ?? null };
 }
 
-const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/sy;
+/** A value in quotes ends where a parameter can: browsers write a backslash at the end of a file name as it is. */
+const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*\\)"(?=\s*(?:;|$))|([^\s;"]+))/sy;
 
 /** `; name=value; other="another value"` */
 function parametersIn(text: string): Map<string, string> {
@@ -156,11 +157,11 @@ function parametersIn(text: string): Map<string, string> {
   PARAMETER.lastIndex = 0;
   let read = 0;
   for (let found = PARAMETER.exec(text); found; found = PARAMETER.exec(text)) {
-    const [, name = "", quoted, bare = ""] = found;
+    const [, name = "", quoted, literal, bare = ""] = found;
     const key = name.toLowerCase();
     if (parameters.has(key)) throw broken("A header names a parameter twice.");
     // Other backslashes are meant: some clients send the path of a file without escaping it.
-    parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? bare);
+    parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? literal ?? bare);
     read = PARAMETER.lastIndex;
   }
   // No expression here: one that allows white space on both sides takes a time that grows with the square of it.

@@ -50,6 +50,8 @@ type Stop = {
   /** What its own act and its platform's are answered. */
   readonly itself: readonly [number, string];
   readonly platform: readonly [number, string | undefined];
+  /** The disputes are filed behind it: an account with an open one does not close. */
+  readonly filedBehind?: true;
 };
 const STOPS: Readonly<Record<string, Stop>> = {
   "is suspended": {
@@ -91,85 +93,93 @@ const STOPS: Readonly<Record<string, Stop>> = {
     status: "REVOKED",
     itself: [401, "aeap_verification_failed"],
     platform: [401, "invalid_credentials"],
+    filedBehind: true,
   },
 };
 
-describe.each(Object.entries(STOPS))("where the provider %s", (_name, { stop, status, itself, platform }) => {
-  let selling: World;
-  let pair: Pair;
-  let [answered, conceded, decided, late, open, quiet] = [] as unknown as Bought[];
-  const filed = async (bought: Bought | undefined): Promise<string> => {
-    if (!bought) throw new Error("nothing was bought");
-    return expectStatus(await file(buying, bought, { disputed_amount: "8.00" }), 201).dispute_id;
-  };
-  let ids: { readonly answered: string; readonly conceded: string; readonly decided: string };
+describe.each(Object.entries(STOPS))(
+  "where the provider %s",
+  (_name, { stop, status, itself, platform, filedBehind = false }) => {
+    let selling: World;
+    let pair: Pair;
+    let [answered, conceded, decided, late, open, quiet] = [] as unknown as Bought[];
+    const filed = async (bought: Bought | undefined): Promise<string> => {
+      if (!bought) throw new Error("nothing was bought");
+      return expectStatus(await file(buying, bought, { disputed_amount: "8.00" }), 201).dispute_id;
+    };
+    let ids: { readonly answered: string; readonly conceded: string; readonly decided: string };
 
-  beforeAll(async () => {
-    selling = await createWorld();
-    const provider = await selling.provider({ principal_id: await selling.principal(attested(1)) });
-    pair = { consumer: await buying.consumer(), provider };
-    const bought: Bought[] = [];
-    for (let n = 0; n < 6; n++) bought.push(await facilitated(buying, pair));
-    [answered, conceded, decided, late, open, quiet] = bought;
-    ids = { answered: await filed(answered), conceded: await filed(conceded), decided: await filed(decided) };
-    await deposit(provider.did, 50 * UNIT);
-    await follow(selling);
-    await stop(selling, provider);
-    const shown = await buying.call("GET", `/v1/agents/${provider.did}/status`, { key: null });
-    expect(shown.body.status).toBe(status);
-  });
-
-  it("it answers and concedes by its platform's key as far as that goes, and not itself", async () => {
-    const before = await read(buying, pair.consumer, ids.answered);
-    expect(said(await act(selling, pair.provider, ids.answered, "respond", answer))).toEqual(itself);
-    expect(await read(buying, pair.consumer, ids.answered)).toEqual(before);
-    expect(said(await selling.call("POST", `${PATH}/${ids.answered}/respond`, { body: answer }))).toEqual(platform);
-    expect(said(await selling.call("POST", `${PATH}/${ids.conceded}/concede`))).toEqual(platform);
-    const acts = platform[0] === 200;
-    expect((await read(buying, pair.consumer, ids.answered)).messages).toHaveLength(acts ? 1 : 0);
-    expect((await read(buying, pair.consumer, ids.conceded)).resolution).toBe(acts ? "upheld" : null);
-  });
-
-  it("the days end, the arbiter decides, and the vault pays", async () => {
-    await pass(ids.decided, 7);
-    await recordDays(buying, ids.decided);
-    expect(await rows("select status from disputes where dispute_id = ?", ids.decided)).toEqual([
-      { status: "arbitration" },
-    ]);
-    const { lost } = await countsOf(pair.provider.did);
-    const held = await heldBy(pair.provider.did);
-    expectStatus(await resolve(buying, ids.decided, { resolution: "upheld" }), 200);
-    expect(await payOut(buying, ids.decided)).toBe(true);
-    expect(held - (await heldBy(pair.provider.did))).toBe(9 * UNIT);
-    expect(await read(buying, pair.consumer, ids.decided)).toMatchObject({
-      status: "resolved",
-      refund_status: "paid",
-      paid_from_vault: "9.00",
+    beforeAll(async () => {
+      selling = await createWorld();
+      const provider = await selling.provider({ principal_id: await selling.principal(attested(1)) });
+      pair = { consumer: await buying.consumer(), provider };
+      const bought: Bought[] = [];
+      for (let n = 0; n < 6; n++) bought.push(await facilitated(buying, pair));
+      [answered, conceded, decided, late, open, quiet] = bought;
+      const fileAll = async () => {
+        ids = { answered: await filed(answered), conceded: await filed(conceded), decided: await filed(decided) };
+      };
+      if (!filedBehind) await fileAll();
+      await deposit(provider.did, 50 * UNIT);
+      await follow(selling);
+      await stop(selling, provider);
+      if (filedBehind) await fileAll();
+      const shown = await buying.call("GET", `/v1/agents/${provider.did}/status`, { key: null });
+      expect(shown.body.status).toBe(status);
     });
-    expect((await countsOf(pair.provider.did)).lost).toBe(lost + 1);
-    expect(await taskOf(decided?.task ?? "")).toMatchObject({ status: "confirmed", verdict: "upheld" });
-  });
 
-  it("another purchase is disputed, and kept back in the contract", async () => {
-    const before = await escrowOf(pair.provider.did);
-    await filed(late);
-    const after = await escrowOf(pair.provider.did);
-    expect(after.disputed - before.disputed).toBe(8 * UNIT);
-    expect(await keepReserve(buying, pair.provider.did)).toBe(true);
-    expect(await reserveOf(pair.provider.did)).toBe(after.disputed + after.owed);
-  });
+    it("it answers and concedes by its platform's key as far as that goes, and not itself", async () => {
+      const before = await read(buying, pair.consumer, ids.answered);
+      expect(said(await act(selling, pair.provider, ids.answered, "respond", answer))).toEqual(itself);
+      expect(await read(buying, pair.consumer, ids.answered)).toEqual(before);
+      expect(said(await selling.call("POST", `${PATH}/${ids.answered}/respond`, { body: answer }))).toEqual(platform);
+      expect(said(await selling.call("POST", `${PATH}/${ids.conceded}/concede`))).toEqual(platform);
+      const acts = platform[0] === 200;
+      expect((await read(buying, pair.consumer, ids.answered)).messages).toHaveLength(acts ? 1 : 0);
+      expect((await read(buying, pair.consumer, ids.conceded)).resolution).toBe(acts ? "upheld" : null);
+    });
 
-  it("a task is confirmed, and another confirms itself; both rate it", async () => {
-    const rated = await interactionsOf(pair.provider);
-    expectStatus(await confirm(buying, pair.consumer, open?.task ?? ""), 200);
-    const end = buying.now() - 1;
-    const opened = end - 72 * HOUR_MS;
-    await rows("update tasks set confirm_by = ?, opened_at = ? where task_id = ?", end, opened, quiet?.task);
-    await buying.run(autoConfirmTasks);
-    expect(await taskOf(quiet?.task ?? "")).toMatchObject({ status: "auto_confirmed", closed_at: end });
-    expect(await interactionsOf(pair.provider)).toBe(rated + 2);
-  });
-});
+    it("the days end, the arbiter decides, and the vault pays", async () => {
+      await pass(ids.decided, 7);
+      await recordDays(buying, ids.decided);
+      expect(await rows("select status from disputes where dispute_id = ?", ids.decided)).toEqual([
+        { status: "arbitration" },
+      ]);
+      const { lost } = await countsOf(pair.provider.did);
+      const held = await heldBy(pair.provider.did);
+      expectStatus(await resolve(buying, ids.decided, { resolution: "upheld" }), 200);
+      expect(await payOut(buying, ids.decided)).toBe(true);
+      expect(held - (await heldBy(pair.provider.did))).toBe(9 * UNIT);
+      expect(await read(buying, pair.consumer, ids.decided)).toMatchObject({
+        status: "resolved",
+        refund_status: "paid",
+        paid_from_vault: "9.00",
+      });
+      expect((await countsOf(pair.provider.did)).lost).toBe(lost + 1);
+      expect(await taskOf(decided?.task ?? "")).toMatchObject({ status: "confirmed", verdict: "upheld" });
+    });
+
+    it("another purchase is disputed, and kept back in the contract", async () => {
+      const before = await escrowOf(pair.provider.did);
+      await filed(late);
+      const after = await escrowOf(pair.provider.did);
+      expect(after.disputed - before.disputed).toBe(8 * UNIT);
+      expect(await keepReserve(buying, pair.provider.did)).toBe(true);
+      expect(await reserveOf(pair.provider.did)).toBe(after.disputed + after.owed);
+    });
+
+    it("a task is confirmed, and another confirms itself; both rate it", async () => {
+      const rated = await interactionsOf(pair.provider);
+      expectStatus(await confirm(buying, pair.consumer, open?.task ?? ""), 200);
+      const end = buying.now() - 1;
+      const opened = end - 72 * HOUR_MS;
+      await rows("update tasks set confirm_by = ?, opened_at = ? where task_id = ?", end, opened, quiet?.task);
+      await buying.run(autoConfirmTasks);
+      expect(await taskOf(quiet?.task ?? "")).toMatchObject({ status: "auto_confirmed", closed_at: end });
+      expect(await interactionsOf(pair.provider)).toBe(rated + 2);
+    });
+  },
+);
 
 describe("where the consumer's side is stopped", () => {
   it.each([

@@ -17,6 +17,29 @@ describe("an address", () => {
   });
 
   it.each([
+    "internal",
+    "local",
+    "lan",
+    "home.arpa",
+    "svc",
+    "cluster.local",
+    "consul",
+    "intra",
+    "lcl.host",
+    "traefik.me",
+    "local.gd",
+  ])("of what ends with %s is refused, and of what only looks like it is not", (end) => {
+    for (const host of [end, `a.${end}`, `a.b.${end}.`, `A.${end.toUpperCase()}`])
+      expect(judgeAddress(`https://${host}/hook`, DEPLOYED), host).not.toBeNull();
+    for (const host of [`x${end}.example`, `${end}.example.com`])
+      expect(judgeAddress(`https://${host}/hook`, DEPLOYED), host).toBeNull();
+  });
+
+  it.each(["https://intranet/", "https://db/", "https://vault:8200/"])("%s has no dot, and is refused", (text) => {
+    expect(judgeAddress(text, DEPLOYED)).not.toBeNull();
+  });
+
+  it.each([
     "https://example.com/hook",
     "https://example.com:8443/hook?tenant=4711",
     "https://hooks.example.co.uk/a/b%20c",
