@@ -966,7 +966,6 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   OperatorSubject: "What an act was done to.",
   AlertList: "A page of alerts.",
   JsonObject: "A JSON object.",
-  JsonObjectInput: "A JSON object.",
   Jwks: "A JSON Web Key Set.",
   Jws: "A compact JWS or JWT.",
   KeyName: "The name of a key in its set: 1 to 200 visible ASCII characters.",

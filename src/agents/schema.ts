@@ -57,11 +57,14 @@ const wordList = z
 
 const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 
+const TOO_MANY_DIGITS =
+  "Must have at most 40 digits before the point and 40 after it when written without an exponent.";
+
 /** A ceiling in one canonical form, because it is signed as it is written. */
 const ceiling = amountInput.transform((text, context) => {
   const plain = plainAmount(text);
   if (plain === null)
-    context.addIssue({ code: "custom", params: { code: "too_big" }, message: "The amount is out of range." });
+    context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: TOO_MANY_DIGITS });
   return plain ?? text;
 });
 

@@ -60,7 +60,7 @@ const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, {
 const FIRST_INSTANT = Date.parse("0000-01-01T00:00:00Z");
 const LAST_INSTANT = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** An ISO 8601 instant on input, with Z or an offset; epoch milliseconds inside. An offset may carry it out of the years that can be written. */
+/** Parses an ISO 8601 instant into epoch milliseconds. Checks the range in UTC, because an offset may move it out of years 0000 to 9999. */
 export const instantInput = anyInstant.transform((text, context) => {
   const at = Date.parse(text);
   if (at >= FIRST_INSTANT && at <= LAST_INSTANT) return at;
@@ -105,8 +105,6 @@ export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
 /** SHA-256 as 64 lower-case hex digits. */
 export const runningHash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
-/** Any JSON object. */
-export const jsonObject = z.looseObject({}).register(z.globalRegistry, { id: "JsonObject" });
 /** 0 to 1. */
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
@@ -155,28 +153,27 @@ const METADATA_VALUE_CHARS = 500;
 /** The platform's own identifier of a resource; null takes it away. */
 export const referenceInput = name(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
 
-type Text = Record<string, unknown>;
-const isJsonObject = (value: unknown): value is Text =>
+type JsonObject = Record<string, unknown>;
+const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * A JSON object as it was received. The schema library copies objects and leaves out a member named `__proto__`, but what is signed, compared or
- * stored must be what was sent.
- */
-const received = <T extends Text>(judge: (value: Text, refuseAt: RefuseAt) => void = () => undefined): z.ZodType<T> =>
+/** Validates an object and returns the received one. Zod would return a copy without a member named `__proto__`, and signatures and hashes cover it. */
+const asReceived = <T extends JsonObject>(
+  validate: (value: JsonObject, refuseAt: RefuseAt) => void = () => undefined,
+): z.ZodType<T> =>
   z.unknown().superRefine((value, context) => {
     const refuseAt: RefuseAt = (path, code, message) =>
       context.addIssue({ code: "custom", path: [...path], params: { code }, message });
-    if (isJsonObject(value)) judge(value, refuseAt);
+    if (isJsonObject(value)) validate(value, refuseAt);
     else refuseAt([], "invalid_type", "Must be a JSON object.");
   }) as unknown as z.ZodType<T>;
 type RefuseAt = (path: readonly string[], code: FieldErrorCode, message: string) => void;
 
-/** Any JSON object on input. */
-export const jsonObjectInput = received().register(z.globalRegistry, { id: "JsonObjectInput", type: "object" });
+/** Any JSON object. */
+export const jsonObject = asReceived().register(z.globalRegistry, { id: "JsonObject", type: "object" });
 
 /** A platform's own words about a resource: the service stores and shows them, and reads nothing in them. */
-export const metadata = received<Record<string, string>>((pairs, refuseAt) => {
+export const metadata = asReceived<Record<string, string>>((pairs, refuseAt) => {
   const names = Object.keys(pairs);
   if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
   for (const name of names) {

@@ -1,6 +1,6 @@
 // The handshake on the wire: the challenge, and the checks of a certificate, a proof and a document (IDN-25).
 import * as z from "zod";
-import { did, didInput, instant, jsonObject, jsonObjectInput } from "../http/schemas.ts";
+import { did, didInput, instant, jsonObject } from "../http/schemas.ts";
 
 export const challengeView = z
   .object({ nonce: z.string().min(16), expires_in: z.number().int(), expires_at: instant })
@@ -35,7 +35,7 @@ export const proofCheck = z
   .register(z.globalRegistry, { id: "ProofCheck" });
 
 export const aidInput = z
-  .strictObject({ aid: z.union([z.string().min(1).max(200_000), jsonObjectInput]) })
+  .strictObject({ aid: z.union([z.string().min(1).max(200_000), jsonObject]) })
   .register(z.globalRegistry, { id: "AidInput" });
 
 export const aidCheck = z
