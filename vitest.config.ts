@@ -11,7 +11,7 @@ const whole = process.env["TEST_SCALE"] === "whole";
 const provide = { scale: whole ? 1 : 1 / 20 };
 const exclude = [...configDefaults.exclude, ...(whole ? [] : ["test/**/*.long.*"])];
 
-/** Each is bundled into one module: a runtime would load a thousand. */
+/** Bundled into one module each, because a runtime would load a thousand modules otherwise. */
 const LIBRARIES = [
   "@cfworker/json-schema",
   "@noble/curves/nist",
@@ -37,7 +37,7 @@ const LIBRARIES = [
 
 keepFilesInMemory();
 
-/** Ends a test that hangs, and bounds nothing else: no test comes near it, also on a machine that is busy with other work. */
+/** Ends a test that hangs. It is far longer than any test takes on a busy machine. */
 const GUARD_MS = whole ? 14_400_000 : 900_000;
 
 export default defineConfig({

@@ -50,12 +50,12 @@ globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
   const counter = current.getStore() ?? inside;
   counter.fetches += 1;
   const response = await realFetch(...input);
-  if (await looksInVain(input[1]?.body, response)) counter.fetches -= 1;
+  if (await isPendingReceipt(input[1]?.body, response)) counter.fetches -= 1;
   return response;
 };
 
-/** A look for a receipt that is not there yet: how many of them there are depends on the node's pace alone. */
-async function looksInVain(body: unknown, response: Response): Promise<boolean> {
+/** Polls for a receipt that is still pending are not counted, because their number depends only on the node's speed. */
+async function isPendingReceipt(body: unknown, response: Response): Promise<boolean> {
   if (typeof body !== "string" || !body.includes("eth_getTransactionReceipt")) return false;
   const answers = [await response.clone().json<Answer | Answer[]>()].flat();
   return answers.every(({ result }) => result === null);

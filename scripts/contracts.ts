@@ -1,7 +1,6 @@
 // Compiles the contracts (CHN-1 to CHN-7) and writes the files that the rest of the tree uses:
-// src/chain/abi.ts for the Worker, src/chain/contracts/abi.ts and artifacts.json beside it for scripts and tests, and a digest of all that
-// they follow from and of themselves. `--check` writes nothing and exits non-zero when the committed files are behind the sources; it compiles
-// only where the digest is another one, or with `--whole`.
+// src/chain/abi.ts for the Worker, src/chain/contracts/abi.ts and artifacts.json for scripts and tests, and a digest of all inputs and outputs.
+// `--check` writes nothing and exits non-zero if the committed files are stale. It compiles only if the digest changed, or with `--whole`.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -94,10 +93,10 @@ const WORKER_ENTRIES = new Set([
 
 const digestFile = join(folder, "compiled.sha256");
 const check = process.argv.includes("--check");
-const stands = (): boolean => existsSync(digestFile) && readFileSync(digestFile, "utf8") === `${digest()}\n`;
-if (check && !process.argv.includes("--whole") && stands()) process.exit(0);
+const isCurrent = (): boolean => existsSync(digestFile) && readFileSync(digestFile, "utf8") === `${digest()}\n`;
+if (check && !process.argv.includes("--whole") && isCurrent()) process.exit(0);
 
-// It takes a second to load, and a quarter of a minute to compile.
+// Imported here, because loading the compiler takes a second.
 const { default: solc } = await import("solc");
 const contracts = compile(folder, ARTIFACTS);
 const outputs = new Map([
@@ -109,7 +108,7 @@ const outputs = new Map([
 
 const stale = [...outputs].filter(([file, text]) => !existsSync(file) || readFileSync(file, "utf8") !== text);
 if (check) {
-  const behind = [...stale.map(([file]) => file), ...(stands() ? [] : [digestFile])];
+  const behind = [...stale.map(([file]) => file), ...(isCurrent() ? [] : [digestFile])];
   for (const file of behind) console.error(`${file} is behind the contracts: run \`node scripts/contracts.ts\``);
   process.exit(behind.length === 0 ? 0 : 1);
 }
@@ -117,7 +116,7 @@ for (const [file, text] of stale) writeFileSync(file, text);
 writeFileSync(digestFile, `${digest()}\n`);
 console.log(stale.length === 0 ? "contracts: nothing changed" : `contracts: wrote ${stale.length} file(s)`);
 
-/** Of every source with its libraries, the compiler, its settings, this script, and the files that it wrote. */
+/** Hashes every source and library, the compiler version, its settings, this script, and the generated files. */
 function digest(): string {
   const inputs = [
     ...Object.values(ARTIFACTS).map((entry) => standardInput(folder, entry)),

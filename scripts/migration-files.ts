@@ -1,4 +1,4 @@
-// The committed migrations, in their order, with the statements of each.
+// Reads the committed migrations in order, split into statements.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -32,9 +32,9 @@ const SWAPPED: Readonly<Record<string, string>> = {
   "||": "&&",
 };
 
-/** Folders whose nouns are tested with others. */
+/** Folders whose tests are in other folders. */
 const TESTED_BY: Readonly<Record<string, readonly string[]>> = { "src/intents": ["src/payments", "src/tasks"] };
-/** A change may make a loop endless. */
+/** A mutant may loop forever. */
 const LIMIT_MS = 15 * 60_000;
 
 const [folder = "", count = String(COUNT)] = process.argv.slice(2);
@@ -47,27 +47,27 @@ const copy = mkdtempSync(join(tmpdir(), "mutants-"));
 process.once("exit", () => rmSync(copy, { recursive: true, force: true }));
 const { stdout } = spawnSync("git", ["ls-files"], { cwd: root, encoding: "utf8" });
 for (const file of stdout.trim().split("\n")) cpSync(join(root, file), join(copy, file));
-// Links, and no `.vite` and `.vitest-cache`, which are this tree's own.
+// Links every package, but not the caches `.vite` and `.vitest-cache`.
 mkdirSync(join(copy, "node_modules"));
 for (const name of readdirSync(join(root, "node_modules")).filter((name) => !name.startsWith(".v")))
   symlinkSync(join(root, "node_modules", name), join(copy, "node_modules", name));
 
 const tests = (TESTED_BY[folder] ?? [folder]).map((name) => name.replace("src/", "test/"));
-if (play() !== "passed") {
+if (runTests() !== "passed") {
   console.error(`${tests.join(" ")} fails without any change`);
   process.exit(1);
 }
 const chosen = mutants().toSorted(byDigest).slice(0, Number(count));
 const noticed = chosen.filter((mutant) => {
-  const outcome = judge(mutant);
+  const outcome = tryMutant(mutant);
   console.log(`${outcome.padEnd(8)} ${describe(mutant)}`);
   return outcome === "noticed";
 });
 console.log(`${noticed.length} of ${chosen.length} changes noticed`);
 process.exit(noticed.length < chosen.length ? 1 : 0);
 
-/** Runs the tests of the folder until one fails. "broken": none failed, and the run did not pass. */
-function play(): "passed" | "failed" | "broken" {
+/** Runs the folder's tests until one fails. "broken": the run crashed without a failed test or hook. */
+function runTests(): "passed" | "failed" | "broken" {
   const report = join(copy, "report.json");
   rmSync(report, { force: true });
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
@@ -75,15 +75,18 @@ function play(): "passed" | "failed" | "broken" {
   const { status, signal } = spawnSync(process.execPath, args, { cwd: copy, timeout: LIMIT_MS });
   if (signal !== null) return "failed";
   if (status === 0) return "passed";
-  return existsSync(report) && JSON.parse(readFileSync(report, "utf8")).numFailedTests > 0 ? "failed" : "broken";
+  const results = existsSync(report)
+    ? (JSON.parse(readFileSync(report, "utf8")).testResults as { status: string }[])
+    : [];
+  return results.some((file) => file.status === "failed") ? "failed" : "broken";
 }
 
-function judge({ file, start, end, text }: Mutant): "noticed" | "SURVIVED" | "broken" {
+function tryMutant({ file, start, end, text }: Mutant): "noticed" | "SURVIVED" | "broken" {
   const path = join(copy, file);
   const before = readFileSync(path, "utf8");
   writeFileSync(path, before.slice(0, start) + text + before.slice(end));
   try {
-    const outcome = play();
+    const outcome = runTests();
     if (outcome === "passed") return "SURVIVED";
     return outcome === "failed" ? "noticed" : "broken";
   } finally {

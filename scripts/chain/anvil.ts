@@ -63,7 +63,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   );
   const port = await untilListening(child, wanted);
   const rpcUrl = `http://127.0.0.1:${port}`;
-  if (genesis === undefined) await catchUp(rpcUrl);
+  if (genesis === undefined) await syncClock(rpcUrl);
   if (quiet) child.stdout.resume();
   else child.stdout.pipe(process.stdout);
   return {
@@ -77,16 +77,16 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
 }
 
 /**
- * Sets a chain's clock to the machine's. anvil dates its first block before it has started and goes on from there, so on a busy machine it
- * would stay seconds behind.
+ * Moves a chain's clock forward to the machine's. anvil takes the time of its first block before it listens, so on a busy machine the chain
+ * would stay seconds late.
  */
-export async function catchUp(rpcUrl: string): Promise<void> {
+export async function syncClock(rpcUrl: string): Promise<void> {
   const client = clientFor(rpcUrl);
   const second = () => Math.floor(Date.now() / 1_000);
   for (;;) {
     const before = second();
     const { timestamp } = await client.getBlock({ blockTag: "pending" });
-    // Where a second ended meanwhile, nobody knows which of the two it is of.
+    // If the second changed during the call, the block may have either.
     if (second() !== before) continue;
     const behind = before - Number(timestamp);
     if (behind > 0) await client.increaseTime({ seconds: behind });
@@ -96,7 +96,7 @@ export async function catchUp(rpcUrl: string): Promise<void> {
 
 let accounts: readonly AnvilAccount[] | undefined;
 
-/** anvil's ten funded accounts. Derived once a process, and their common parent once: a seed from words blocks it for long. */
+/** anvil's ten funded accounts. Cached, because deriving the seed from the mnemonic blocks the process. */
 export function devAccounts(): readonly AnvilAccount[] {
   accounts ??= deriveAccounts();
   return accounts;

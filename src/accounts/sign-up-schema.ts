@@ -14,7 +14,7 @@ export const emailInput = z
   .regex(z.regexes.email, "Must be an email address.")
   .register(z.globalRegistry, { id: "EmailInput" });
 
-/** Its length is that of the form in which it is hashed: an accent typed as one character or as two counts once. */
+/** The length limits apply to the NFKC form, which is the form that is hashed. */
 export const passwordInput = z
   .string()
   .normalize("NFKC")

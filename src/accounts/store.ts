@@ -90,7 +90,7 @@ export const listContacts = (db: Database, after: string, limit: number): Read<C
       .limit(limit),
   );
 
-/** What keeps an account from closing (ACC-27): an agent with an open dispute in either environment, and a vault with funds in production. */
+/** The blockers of closing an account (ACC-27): an open dispute in either environment, or funds in a production vault. */
 export type Blocking = {
   readonly disputed: string | null;
   readonly did: string | null;

@@ -1,7 +1,7 @@
 // Tokens that only their holder knows: of sessions and of mailed links (CRED-13, ACC-10). 32 random bytes, stored as SHA-256 only.
 import { encodeBase64Url, sha256Hex } from "../core/encoding.ts";
 
-/** How who is refused with 401 begins or names a session (RFC 9110, 11.6.1). */
+/** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
 export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
 
 const BYTES = 32;

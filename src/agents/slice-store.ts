@@ -168,6 +168,6 @@ export const findClosingPrincipal = (
   );
 };
 
-/** Whether an agent of a principal is party to an open dispute, and one of an account in either environment. */
+/** Whether any agent of the principal, or of the account in either environment, has an open dispute. */
 export const someDisputedIn = (principal: PrincipalRow): SQL => someAgent(inPrincipal(principal));
 export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));

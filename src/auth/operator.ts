@@ -8,7 +8,7 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { openAccess, parseAccessTeam } from "./access.ts";
-import { bearerOf } from "./bearer.ts";
+import { readBearer } from "./bearer.ts";
 
 export const operatorEntrance: Entrance = {
   presents: ({ context: { req } }) =>
@@ -56,7 +56,7 @@ async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id
 }
 
 async function identifyByKey(authorization: string, hashes: ReadonlySet<string>): Promise<Actor["id"]> {
-  const presented = bearerOf(authorization);
+  const presented = readBearer(authorization);
   if (presented === undefined) throw new ServiceError("invalid_credentials", { message: NO_BEARER });
   const hash = await sha256Hex(presented);
   // Hashes of high-entropy keys: the time of the comparison reveals nothing about a key.

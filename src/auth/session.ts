@@ -20,7 +20,7 @@ import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { chargeAddress, clientAddress } from "../http/rate-limit.ts";
-import { bearerOf } from "./bearer.ts";
+import { readBearer } from "./bearer.ts";
 
 export const sessionEntrance: Entrance = {
   presents: presentsSession,
@@ -39,7 +39,7 @@ const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 function presentedToken({ context: { req }, url, deps }: Incoming): string | null {
   const authorization = req.header("authorization");
   if (authorization !== undefined) {
-    const token = bearerOf(authorization) ?? "";
+    const token = readBearer(authorization) ?? "";
     return namesSession(token) ? token : null;
   }
   const cookie = COOKIE.exec(req.header("cookie") ?? "")?.[1];

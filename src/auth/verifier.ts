@@ -8,15 +8,15 @@ import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { readCredential, verifyCredential } from "../verifiers/credential.ts";
 import { findVerifier, isUsed, verifierStays } from "../verifiers/store.ts";
-import { bearerOf } from "./bearer.ts";
+import { readBearer } from "./bearer.ts";
 
 type Found = { readonly verifier: VerifierRow | null; readonly used: boolean };
 
 export const verifierEntrance: Entrance = {
-  presents: (incoming) => credentialOf(incoming) !== undefined,
+  presents: (incoming) => readPresentedJws(incoming) !== undefined,
   challenge: () => 'Bearer realm="verifiers"',
   check: async (incoming) => {
-    const presented = readCredential(credentialOf(incoming) ?? "");
+    const presented = readCredential(readPresentedJws(incoming) ?? "");
     if (presented === null) throw refused("no claims");
     const { verifierId, jti, endsAt } = presented;
     const actor: Actor = { type: "verifier", id: verifierId };
@@ -45,8 +45,8 @@ export const verifierEntrance: Entrance = {
 };
 
 /** A compact JWS; an operator's key has no dots. */
-function credentialOf({ context: { req } }: Incoming): string | undefined {
-  const presented = bearerOf(req.header("authorization"));
+function readPresentedJws({ context: { req } }: Incoming): string | undefined {
+  const presented = readBearer(req.header("authorization"));
   return presented !== undefined && /^[\w-]+\.[\w-]*\.[\w-]*$/.test(presented) ? presented : undefined;
 }
 

@@ -29,7 +29,7 @@ type Hex = `0x${string}`;
 type Pause = (ms: number) => Promise<unknown>;
 const wait: Pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The gateway over the configured networks. `rpc` is replaced in tests of failing nodes only, `pause` in tests of waiting. */
+/** Creates the gateway for the configured networks. Tests of failing nodes replace `rpc`, and tests of waiting replace `pause`. */
 export function createChainGateway(
   networks: readonly Network[],
   rpc: Rpc = createRpc(),
@@ -125,7 +125,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
 }
 
 const POLL_MS = 250;
-/** The first pause on a network whose blocks come at once. Each next one is twice as long, up to POLL_MS. */
+/** The first pause on a network without a block time. Each pause doubles, up to POLL_MS. */
 const FIRST_POLL_MS = 10;
 
 async function waitForReceipt(

@@ -57,8 +57,8 @@ export function compareDecimals(a: string, b: string): number {
 }
 
 /**
- * The same amount as plain decimal text: no exponent, two fraction digits or as many as it needs. Null where that takes more than 40 digits on
- * either side of the point, so that whoever reads this text reads what is returned.
+ * Formats an amount without an exponent, with at least two fraction digits. Returns null if it needs more than 40 digits on either side of the
+ * point, because the parser would reject that text.
  */
 export function plainAmount(text: string): string | null {
   const decimal = readDecimal(text);

@@ -41,8 +41,8 @@ export function csvAnswer<T>(
 const lineOf = (cells: readonly (string | number | null)[]): string => `${cells.map(cellOf).join(",")}\r\n`;
 
 /**
- * Where spreadsheets see the beginning of a formula: at the beginning of a cell, and behind what parts cells in some country. Spaces and quotes
- * before it do not count.
+ * Matches the places where a spreadsheet may start a formula: the start of a cell, and after each character that separates cells in some locale.
+ * Leading spaces and quotes are ignored.
  */
 const FORMULA = /(^|[;,\t\r\n])(?=[ "']*[=+\-@\t\r＝＋－＠])/g;
 

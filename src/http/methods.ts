@@ -18,15 +18,15 @@ const rulesOf = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
   ...OWN,
   ...routes.map(({ path, method, cors, effects, rest }) => ({
     pattern: new RegExp(
-      `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : formOf(name)))}$`,
+      `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : idPattern(name)))}$`,
     ),
     methods: method === "get" && !effects ? ["GET", "HEAD"] : [method.toUpperCase()],
     cors: cors === true,
   })),
 ]);
 
-/** An id that the service draws has a prefix: another word in its place names no path. Verifiers name their attestations as they like. */
-const formOf = (parameter: string): string =>
+/** Ids that the service generates have a prefix, so any other word in their place is an unknown path. Verifiers choose attestation ids freely. */
+const idPattern = (parameter: string): string =>
   parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
 
 export const methodsOf = (routes: readonly Route[], path: string): string[] => [

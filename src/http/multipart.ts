@@ -148,7 +148,7 @@ function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
   return { name, fileName: fileName ?? null };
 }
 
-/** A value in quotes ends where a parameter can: browsers write a backslash at the end of a file name as it is. */
+/** A quoted value ends at a quote before `;` or the end, because browsers do not escape a backslash at the end of a file name. */
 const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*\\)"(?=\s*(?:;|$))|([^\s;"]+))/sy;
 
 /** `; name=value; other="another value"` */

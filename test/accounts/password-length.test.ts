@@ -1,5 +1,4 @@
-// The length of a password is that of the form in which it is hashed, wherever one is set or presented (ACC-10, CRED-22): an accent typed as
-// one character or as two is the same password.
+// The length limits of a password apply to its NFKC form, so composed and decomposed accents are equal (ACC-10, CRED-22).
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 import { bearer, freshAddress, freshClient, logIn, mailedToken, PASSWORD, post, postAs, signUp } from "./support.ts";
@@ -34,7 +33,7 @@ describe.each([
   ["a reset", reset, "new_password"],
   ["a change", change, "new_password"],
 ] as const)("%s", (_what, set, field) => {
-  it("takes 128 letters, decomposed too", async () => {
+  it("accepts 128 letters, composed or decomposed", async () => {
     for (const password of [COMPOSED, DECOMPOSED]) expect((await set(password)).status).toBeLessThan(300);
   });
 
@@ -47,7 +46,7 @@ describe.each([
   });
 });
 
-it("a password opens the account in either form, wherever it is presented", async () => {
+it("either form of a password works at log-in, email change and closing", async () => {
   const email = freshAddress();
   expectStatus(await post(world, "/v1/platform/register", { email, password: COMPOSED }, freshClient()), 201);
   await post(world, "/v1/platform/verify-email", { token: mailedToken(world, email) });

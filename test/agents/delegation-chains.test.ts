@@ -75,7 +75,7 @@ const EXAMPLES: [Step[], Step[]][] = [
   ],
   // What a delegate holds is free again at the very millisecond of its end.
   [DELEGATED, [{ act: "open", a: 1, b: 2, change: {} }, { act: "wait", a: 0, b: 0, change: {} }, ALL_THAT_IS_LEFT]],
-  // A limit of another currency is finer than the token of the payment.
+  // A limit in another currency has more decimals than the payment token.
   [
     [],
     [

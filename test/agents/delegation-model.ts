@@ -8,8 +8,8 @@ const DEPTH = 5;
 const SHARE = 3;
 const TIERS = ["TIER_1", "TIER_2", "TIER_3"];
 
-/** An amount without an exponent, with two decimals or more. */
-function plain(amount: string): string {
+/** Formats an amount without an exponent, with at least two decimals. */
+function formatPlain(amount: string): string {
   const [whole, fraction = ""] = String(Number(amount)).split(".");
   return `${whole}.${fraction.padEnd(2, "0")}`;
 }
@@ -277,7 +277,7 @@ export class Model {
       const [bound, currency] =
         limit.currency === "USDC"
           ? [money(unitsOf(limit.amount)), {}]
-          : [plain(limit.amount), { currency: limit.currency }];
+          : [formatPlain(limit.amount), { currency: limit.currency }];
       const shown = { limit: bound, attempted: money(units), remaining: money(window.bound) };
       return violated("spending_limit", window.agent, { ...shown, ...currency });
     }

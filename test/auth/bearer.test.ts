@@ -1,4 +1,5 @@
-// `Authorization: Bearer` is read alike wherever it is taken (CRED-13, CRED-20, CRED-26), and every 401 names how to authenticate (HTTP-16).
+// Sessions, operators and Verifiers parse `Authorization: Bearer` in the same way (CRED-13, CRED-20, CRED-26), and every 401 has a challenge
+// (HTTP-16).
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { freshClient, logIn, PASSWORD, post, signUp } from "../accounts/support.ts";
 import { send } from "../support/variants.ts";
@@ -29,24 +30,27 @@ const CALLS = [
 ] as const;
 
 describe.each(CALLS)("the token of %s", (_whose, tokenOf, call) => {
-  it.each(["Bearer  ", "Bearer    ", "bearer ", "BEARER "])("behind %j is the one behind one space", async (scheme) => {
-    const [one, other] = [await call(`Bearer ${tokenOf()}`), await call(`${scheme}${tokenOf()}`)];
-    expect([other.status, other.body.message]).toEqual([one.status, one.body.message]);
-  });
+  it.each(["Bearer  ", "Bearer    ", "bearer ", "BEARER "])(
+    "after %j is accepted as after one space",
+    async (scheme) => {
+      const [one, other] = [await call(`Bearer ${tokenOf()}`), await call(`${scheme}${tokenOf()}`)];
+      expect([other.status, other.body.message]).toEqual([one.status, one.body.message]);
+    },
+  );
 
-  it.each(["Bearer", "Bearer\t", "Token ", "Bearer=", "Bearer, "])("behind %j is none", async (scheme) => {
+  it.each(["Bearer", "Bearer\t", "Token ", "Bearer=", "Bearer, "])("after %j is rejected", async (scheme) => {
     const { status, headers } = await call(`${scheme}${tokenOf()}`);
     expect([status, headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^\w[\w-]* realm=/)]);
   });
 });
 
-it("a log-in that is refused names the scheme", async () => {
+it("a rejected log-in has a challenge", async () => {
   const body = { email: "nobody@startup.example", password: PASSWORD };
   const { status, headers } = await post(world, "/v1/platform/sessions", body, freshClient());
   expect([status, headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="dashboard"']);
 });
 
-it("a HEAD that is refused shows the caller's quota", async () => {
+it("a rejected HEAD has RateLimit headers", async () => {
   const { response } = await send(world, "/v1/payment-address?market=DE-USDC", { method: "HEAD" });
   expect([response.status, response.headers.get("ratelimit-policy")]).toEqual([
     405,

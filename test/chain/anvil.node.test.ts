@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Anvil, type AnvilOptions, catchUp, startAnvil } from "../../scripts/chain/anvil.ts";
+import { type Anvil, type AnvilOptions, startAnvil, syncClock } from "../../scripts/chain/anvil.ts";
 import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
@@ -52,11 +52,11 @@ test("a port in use is one clear line", async () => {
   await expect(start({ port })).rejects.toThrow(new Error(`anvil did not start: port ${port} is in use`));
 });
 
-test("its blocks have the machine's second, also where it began behind it", async () => {
+test("a chain that started late gives its blocks the machine's second", async () => {
   const second = () => Math.floor(Date.now() / 1_000);
   const { rpcUrl } = await start({ genesis: second() - 90 });
   const client = clientFor(rpcUrl);
-  await catchUp(rpcUrl);
+  await syncClock(rpcUrl);
   const before = second();
   await mineBlocks(rpcUrl, 1);
   const { timestamp } = await client.getBlock();

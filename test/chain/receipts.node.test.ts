@@ -1,4 +1,4 @@
-// How long a call waits for its receipt (CHN-10): the pauses between its looks are counted, and a block comes at the last.
+// The gateway polls for a receipt with growing pauses (CHN-10). The test records the pauses and mines a block at the last one.
 import { encodeFunctionData, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { mineBlocks } from "../../scripts/chain/client.ts";
@@ -31,7 +31,7 @@ async function sendUnmined(): Promise<Hex> {
 test.each([
   [0, [10, 20, 40, 80, 160, 250, 250]],
   [2, [250, 250]],
-])("a network with a block every %i seconds is asked again after %j ms", async (block_seconds, pauses) => {
+])("with a block every %i seconds it pauses %j ms", async (block_seconds, pauses) => {
   const hash = await sendUnmined();
   const made: number[] = [];
   const pause = async (ms: number) => {

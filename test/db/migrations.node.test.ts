@@ -5,13 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
+import { readMigrations } from "../../scripts/migration-files.ts";
 import { COUNTERPARTIES, certify, insertDispute, insertFirstVersion } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
-const files = readdirSync(folder)
-  .filter((name) => name.endsWith(".sql"))
-  .sort();
+const migrations = readMigrations();
+const files = migrations.map(({ name }) => name);
+const statementsOf = (file: string): readonly string[] => {
+  const found = migrations.find(({ name }) => name === file);
+  if (!found) throw new Error(`no migration ${file}`);
+  return found.statements;
+};
 type Snapshot = {
   tables: Record<string, { columns: Record<string, { name: string; notNull: boolean }>; indexes: object }>;
 };
@@ -28,8 +33,7 @@ const db = () => proxy.env.DB;
 const rows = async (query: string) => (await db().prepare(query).all<Record<string, unknown>>()).results;
 
 async function apply(file: string): Promise<void> {
-  const statements = readFileSync(join(folder, file), "utf8").split("--> statement-breakpoint");
-  await db().batch(statements.map((statement) => db().prepare(statement)));
+  await db().batch(statementsOf(file).map((statement) => db().prepare(statement)));
 }
 
 /** A Worker that has the database alone: wrangler warns of Durable Objects that nothing runs here. */
@@ -179,8 +183,7 @@ describe("a database of the first version", () => {
     ]);
     const file =
       files.find((name) => readFileSync(join(folder, name), "utf8").includes("INTO directory_entries")) ?? "";
-    const again = readFileSync(join(folder, file), "utf8")
-      .split("--> statement-breakpoint")
+    const again = statementsOf(file)
       .map((statement) => statement.replace(/^--.*$/gm, "").trim())
       .filter((statement) => /^(INSERT|DELETE|UPDATE) /.test(statement));
     expect(again).toHaveLength(5);

@@ -1,5 +1,5 @@
-// The script that docs/directory.md prints keeps a copy of the directory (DIR-5 to DIR-14): it is run against a local stack from nothing,
-// again, after changes, and where somebody has changed what was signed.
+// Runs the mirror script of docs/directory.md against a local stack (DIR-5 to DIR-14): on an empty copy, again, after changes, and with a copy
+// that contradicts the signed head.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +67,7 @@ export async function expectMirrored({ base_url, sandbox_key }: ServiceDescripti
   await ask("POST", `/v1/agents/${dids[1]}/revoke`, { reason: "Gone." });
   dids.push(await consumer());
   await expectCopy();
-  // Each minute's trigger until what was read is signed: the queue that runs the job is the runtime's own.
+  // Fires the cron until the head covers the copy, because the runtime's queue runs the job.
   const { seq } = JSON.parse(readFileSync(copy, "utf8")) as { seq: number };
   do await fireCron(base_url);
   while ((await signedUpTo()) < seq);
@@ -77,9 +77,9 @@ export async function expectMirrored({ base_url, sandbox_key }: ServiceDescripti
   const { status, stderr } = mirror();
   expect([status, /other records were signed/.test(stderr)]).toEqual([1, true]);
   writeFileSync(copy, JSON.stringify({ ...kept, seq: 2, place: "" }));
-  // Where a head was signed at that very record, its hash tells it first.
+  // If a head was signed at record 2, the script reports its hash first.
   expect(mirror().stderr).toMatch(/record 3 is missing|other records were signed at 2/);
-  // Of a database that was restored to an earlier day: it begins anew.
+  // A place ahead of the feed, as after a restore of the database: the script starts over.
   writeFileSync(copy, JSON.stringify({ ...kept, entries: {}, place: `since=${seq + 1_000}` }));
   await expectCopy();
 }

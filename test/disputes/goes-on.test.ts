@@ -50,8 +50,8 @@ type Stop = {
   /** What its own act and its platform's are answered. */
   readonly itself: readonly [number, string];
   readonly platform: readonly [number, string | undefined];
-  /** The disputes are filed behind it: an account with an open one does not close. */
-  readonly filedBehind?: true;
+  /** Files the disputes after the stop, because an open dispute blocks the closing. */
+  readonly filedAfterwards?: true;
 };
 const STOPS: Readonly<Record<string, Stop>> = {
   "is suspended": {
@@ -93,13 +93,13 @@ const STOPS: Readonly<Record<string, Stop>> = {
     status: "REVOKED",
     itself: [401, "aeap_verification_failed"],
     platform: [401, "invalid_credentials"],
-    filedBehind: true,
+    filedAfterwards: true,
   },
 };
 
 describe.each(Object.entries(STOPS))(
   "where the provider %s",
-  (_name, { stop, status, itself, platform, filedBehind = false }) => {
+  (_name, { stop, status, itself, platform, filedAfterwards = false }) => {
     let selling: World;
     let pair: Pair;
     let [answered, conceded, decided, late, open, quiet] = [] as unknown as Bought[];
@@ -119,11 +119,11 @@ describe.each(Object.entries(STOPS))(
       const fileAll = async () => {
         ids = { answered: await filed(answered), conceded: await filed(conceded), decided: await filed(decided) };
       };
-      if (!filedBehind) await fileAll();
+      if (!filedAfterwards) await fileAll();
       await deposit(provider.did, 50 * UNIT);
       await follow(selling);
       await stop(selling, provider);
-      if (filedBehind) await fileAll();
+      if (filedAfterwards) await fileAll();
       const shown = await buying.call("GET", `/v1/agents/${provider.did}/status`, { key: null });
       expect(shown.body.status).toBe(status);
     });

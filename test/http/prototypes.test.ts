@@ -1,5 +1,5 @@
-// What is verified, compared or stored is the JSON that was sent: a member named `__proto__`, which libraries leave out of their copies, is a
-// member like any other (HTTP-12, AID-6, IDM-4).
+// The service verifies, compares and stores a member named `__proto__` like any other, although libraries drop it when they copy an object
+// (HTTP-12, AID-6, IDM-4).
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   agentBody,
@@ -25,7 +25,7 @@ describe("an identity document", () => {
   const check = (aid: string): Promise<Reply> =>
     world.call("POST", "/v1/verify/aid", { key: null, rawBody: `{"aid":${aid}}` });
 
-  it("with another member is not what was signed, whatever its name", async () => {
+  it("is invalid with an additional member of any name", async () => {
     const aid = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
     expect(expectStatus(await check(JSON.stringify(aid)), 200).valid).toBe(true);
     for (const name of ["__proto__", "constructor", "toString", "other"]) {
@@ -39,7 +39,7 @@ describe("an identity document", () => {
     }
   });
 
-  it.each(["1", "true", "null", "[]"])("%s is no document", async (sent) => {
+  it.each(["1", "true", "null", "[]"])("rejects %s", async (sent) => {
     const { status, body } = await check(sent);
     expect([status, body.field_errors]).toEqual([
       422,

@@ -114,7 +114,7 @@ describe("a network", () => {
   });
 
   it("has the delays of its contract and the accounts of the service's keys", async () => {
-    // The lab starts with its first call, which the reading's time limit does not cover.
+    // Starts the lab first, because its start may take longer than the time limit of a reading.
     await headOf("lab-delayed");
     const one = await listed(withNetworks(configured("lab-delayed")));
     expect(one[0]).toMatchObject({

@@ -49,7 +49,7 @@ describe("a replay guard", () => {
 
 describe("an attempt guard", () => {
   const limits = { windowMs: 1_000, perAccount: 2, perAddress: 3 };
-  /** In the year 2100: an alarm that is due would be fired by the runtime itself. */
+  /** In the year 2100, because the runtime fires alarms that are due. */
   const NOW = 4_102_444_800_000;
 
   it("counts an account's failures until each has left the window, to the millisecond", async () => {

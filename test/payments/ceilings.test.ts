@@ -1,4 +1,4 @@
-// A ceiling is stored as it is signed, in plain decimals: whatever spelling of it is accepted, every call that reads it reads it (AGT-9, PAY-4).
+// Every accepted spelling of a ceiling is stored in plain decimals that every later call can parse (AGT-9, PAY-4).
 import { describe, expect, it } from "vitest";
 import { type Agent, expectStatus, type Json, type World } from "../support/world.ts";
 import { buyer, delegateOf, orderOf, useSeller } from "./support.ts";
@@ -27,7 +27,7 @@ const storedIn = (scope: Json, field: string): string =>
   field === "spending_limit" ? scope.spending_limit.amount : scope.max_transaction_value;
 
 describe.each(FIELDS)("%s", (field) => {
-  it.each(ACCEPTED)("%s is read again by every call", async (amount, stored) => {
+  it.each(ACCEPTED)("%s is parsed by every call that uses it", async (amount, stored) => {
     const consumer = await buyer(world, scopeOf(field, amount));
     const path = `/v1/agents/${consumer.did}`;
     const { identity } = expectStatus(await world.call("GET", `${path}/aid`, { key: null }), 200);
@@ -50,7 +50,7 @@ describe.each(FIELDS)("%s", (field) => {
     expect((await world.call("PATCH", `${path}/scope`, { body: { capabilities: [] } })).status).toBe(200);
   });
 
-  it.each(REFUSED)("%s is refused where it is set, and where it is changed", async (amount) => {
+  it.each(REFUSED)("%s is rejected at registration and in a patch", async (amount) => {
     const consumer = await buyer(world);
     const { principalId: principal_id } = consumer;
     const scope = { authorized_actions: ["purchase"], capabilities: [], ...scopeOf(field, amount) };

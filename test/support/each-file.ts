@@ -1,6 +1,6 @@
 // Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent.
 import { afterAll } from "vitest";
-import { beginTraffic, checkPlans, checkQuiet, traffic } from "./plans.ts";
+import { beginTraffic, checkNoCallInProgress, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import { env } from "./world.ts";
 
@@ -8,6 +8,6 @@ await startEmpty();
 beginTraffic();
 
 afterAll(async () => {
-  checkQuiet(traffic);
+  checkNoCallInProgress(traffic);
   await checkPlans(env.DB, traffic);
 });

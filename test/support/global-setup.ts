@@ -1,4 +1,4 @@
-// Runs once before the workerd tests. Vite loads this file; Node loads what it starts, at once instead of module by module.
+// Runs once before the workerd tests. It uses Node's own loader, because Vite would transform a thousand modules one by one.
 import { createRequire } from "node:module";
 
 const required: typeof import("./surroundings.ts") = createRequire(import.meta.url)("./surroundings.ts");

@@ -53,7 +53,7 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-stalled": { of: "disputes/stalled-awards", chainId: 31367, confirmations: 1, delays: DELAYS },
 };
 
-/** On these the contracts stand once more, at other addresses. */
+/** Labs that have a second deployment of the contracts. */
 const TWO_EDITIONS: ReadonlySet<string> = new Set(["lab", "lab-editions"]);
 
 export type Lab = {

@@ -1,4 +1,4 @@
-// The order of the test files: the largest first, then by name. By default vitest orders them by what earlier runs on the same machine took.
+// Sorts test files by size, then by name. vitest would sort them by the durations of earlier runs on the same machine.
 import { statSync } from "node:fs";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 

@@ -9,7 +9,7 @@ export type Traffic = {
   readonly statements: Set<string>;
   /** How often it answered a caller, whom only the database knows: without any statement of such a call, nothing is checked. */
   callersAnswered: number;
-  /** The parts of the service that each of its worlds is running. */
+  /** The number of calls in progress in each world of the file. */
   readonly serving: { now: number }[];
 };
 
@@ -22,10 +22,10 @@ export function beginTraffic(): void {
   traffic = noTraffic();
 }
 
-/** Throws where a call goes on: what it still writes and sends would be the next file's. */
-export function checkQuiet({ serving }: Traffic): void {
-  const underWay = serving.reduce((sum, { now }) => sum + now, 0);
-  if (underWay > 0) throw new Error(`${underWay} calls of this file are still under way`);
+/** Throws if a call is still in progress, because it would write into the storage of the next file. */
+export function checkNoCallInProgress({ serving }: Traffic): void {
+  const inProgress = serving.reduce((sum, { now }) => sum + now, 0);
+  if (inProgress > 0) throw new Error(`${inProgress} calls of this file are still in progress`);
 }
 
 /** Throws with the step and the statement of each fault. */

@@ -15,7 +15,7 @@ export default class PromptReporter extends DefaultReporter {
     this.#print(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors);
   }
 
-  /** What failed around its tests: an import, a hook, a check of the whole file. */
+  /** Prints failures outside of test cases: imports and hooks. */
   override onTestModuleEnd(module: TestModule): void {
     super.onTestModuleEnd(module);
     this.#print(module.relativeModuleId, module.errors());

@@ -36,7 +36,7 @@ export async function startSpoilingNode(upstream: () => Promise<string>): Promis
     spoils = ((await json(request)) as Spoil[]).map((spoil) => ({ spoil, left: spoil.times }));
     response.end();
   };
-  // A caller gives up, or a chain has ended: what nobody catches here would end the whole run.
+  // An aborted request or a stopped chain rejects here, and an unhandled rejection would end the whole run.
   const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

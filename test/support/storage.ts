@@ -10,7 +10,7 @@ export async function startEmpty(): Promise<void> {
   forgetReadings();
 }
 
-/** An object that the file before still keeps busy is not always emptied at once. */
+/** `reset` may skip an object that the previous file still uses. */
 async function emptyStorage(): Promise<void> {
   do await reset();
   while (!(await isEmpty()));

@@ -1,4 +1,4 @@
-// What the workerd tests stand in: real chains with the contracts on them, servers on loopback, and the secrets of a service.
+// Starts the surroundings of the workerd tests: chains with the contracts, servers on loopback, and the secrets of a service.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
