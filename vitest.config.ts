@@ -44,6 +44,8 @@ export default defineConfig({
   test: {
     maxWorkers: SLOTS,
     reporters: ["./test/support/reporter.ts"],
+    // The service logs what it refuses: that helps only where a test fails.
+    silent: "passed-only",
     sequence: { sequencer: FixedOrder },
     projects: [
       {
@@ -54,7 +56,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...exclude, "test/**/*.node.test.ts"],
           globalSetup: ["./test/support/global-setup.ts"],
-          setupFiles: ["./test/support/each-file.ts"],
+          setupFiles: ["./test/support/seed.ts", "./test/support/each-file.ts"],
           isolate: false,
           deps: { optimizer: { ssr: { enabled: true, include: LIBRARIES } } },
           // The files of a project follow each other, so that a runtime goes on with the next one.
@@ -68,6 +70,7 @@ export default defineConfig({
           name: "node",
           provide,
           include: ["test/**/*.node.test.ts"],
+          setupFiles: ["./test/support/seed.ts"],
           isolate: false,
           exclude,
           sequence: { groupOrder: 1 },

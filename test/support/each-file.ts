@@ -2,6 +2,7 @@
 import { afterAll } from "vitest";
 import { beginTraffic, checkNoCallInProgress, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
+import "./time-limits.ts";
 import { env } from "./world.ts";
 
 await startEmpty();

@@ -16,7 +16,7 @@ import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
-import { account, type Chain, headOf, networksWith } from "./chain.ts";
+import { account, CHAINS, type Chain, headOf, networksWith } from "./chain.ts";
 import { type Sent, watchQueues } from "./held-queues.ts";
 import { type SentMail, watchMails } from "./mails.ts";
 import { checkAnswer, needsCredential } from "./openapi.ts";
@@ -251,11 +251,14 @@ export function expectStatus(reply: Reply, status: number): Json {
   return reply.body;
 }
 
-/** A runtime's files share its chains: what stands in their blocks already is nobody's here. */
+/** A runtime's files share its chains, so the world begins after the blocks of earlier files. A network without a chain begins at block 1. */
 async function fromNow(networks: string): Promise<string> {
   const named: readonly Chain[] = JSON.parse(networks);
   const from = await Promise.all(
-    named.map(async (chain) => ({ ...chain, first_block: (await headOf(chain.network).catch(() => 0)) + 1 })),
+    named.map(async (chain) => ({
+      ...chain,
+      first_block: CHAINS.some(({ network }) => network === chain.network) ? (await headOf(chain.network)) + 1 : 1,
+    })),
   );
   return JSON.stringify(from);
 }
