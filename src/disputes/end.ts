@@ -13,7 +13,7 @@ import { applyClaim, countBoth, type Effect, type Found } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
 import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
-import { payableOf, scoreAfter } from "./terms.ts";
+import { refundPayable, scoreAfter } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 /** The reads of an end, in one trip and of constant size. */
@@ -79,12 +79,12 @@ function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: End
   const { resolution, refund, from, endedBy, finding = null } = ending;
   const bountyBy =
     WINNERS[resolution] === "consumer" ? "provider" : WINNERS[resolution] === "provider" ? "consumer" : null;
-  const payable = payableOf({ ...before, refundedBefore, refund, bountyBy });
+  const payable = refundPayable({ gross: before.gross, refundedBefore, refund });
   const owes: RefundStatus = from !== null && payable > 0 ? "owed" : "none";
   const resumes = resolution === "withdrawn" && before.heldMs !== null && task?.task.status === "disputed";
-  const ofAward = Math.max(0, payable - since - before.paidOut);
+  const unpaid = Math.max(0, payable - since - before.paidOut);
   // Where the provider does not give back itself an arbiter may award all of it.
-  const owed = owes === "none" ? 0 : from === "vault" ? ofAward : before.disputed;
+  const owed = owes === "none" ? 0 : from === "vault" ? unpaid : before.disputed;
   const resumed = resumes ? resumedUntil(before.heldMs ?? 0, now) : null;
   return {
     resolution,

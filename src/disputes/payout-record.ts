@@ -21,7 +21,7 @@ import { told } from "./deadlines.ts";
 import { wantReserve } from "./effects.ts";
 import { nudgeReserve } from "./reserve.ts";
 import { noteRefund } from "./store.ts";
-import { payableOf } from "./terms.ts";
+import { awardPayable, refundPayable } from "./terms.ts";
 
 export type At = {
   readonly operation: OperationRow;
@@ -58,11 +58,18 @@ export const knownOf = ({ wanted }: OperationRow) => {
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 };
 
-/** What the vault still owes, whatever was paid of it. */
-const owedOf = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
-  Math.max(0, payableOf(dispute) - refunded - paidOut);
-/** The same as far as the chain is read, for what is paid next. */
-export const leftOf = (at: At, paidOut = at.dispute.paidOut): number => Math.max(0, owedOf(at, paidOut) - at.ahead);
+/** The refund that the vault still owes, by booked blocks. The bounty is not part of it: an unpaid bounty keeps nothing back. */
+const refundOwed = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
+  Math.max(0, refundPayable(dispute) - refunded - paidOut);
+/** The refund that is still to be paid, by all blocks. */
+export const refundLeft = (at: At, paidOut = at.dispute.paidOut): number =>
+  Math.max(0, refundOwed(at, paidOut) - at.ahead);
+/** The refund and the bounty that are still to be paid, by all blocks. */
+export const awardLeft = ({ dispute, refunded, ahead }: At, paidOut = dispute.paidOut): number =>
+  Math.max(0, awardPayable(dispute) - refunded - paidOut - ahead);
+
+/** `unpaid`: the status while a part of the refund is owed. */
+const refundStatus = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
 
 /**
  * The contract pays no more, by the service's own time: that of the settlement, or of the filing behind it where a moved clock has dated the settlement
@@ -73,15 +80,16 @@ export const isOver = ({ transaction, dispute }: At): boolean => {
   return Date.now() > settledAt + PAYOUT_DAYS_MAX * DAY_MS;
 };
 
-/** A part of which wallets have given back since, all or much of it: the rest is another one. */
+/** Drops a part of which wallets have refunded all or much since: the rest becomes a new part. */
 export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
   const { db } = deps;
   const { operation, dispute } = at;
-  const remade = dispute.partsRemade + (leftOf(at, part.before) > 0 ? 1 : 0);
+  const remade = dispute.partsRemade + (awardLeft(at, part.before) > 0 ? 1 : 0);
+  const owed = refundOwed(at);
   await commitAll(deps, [
     whileOperation(db, operation),
     wantAgain(db, operation, {}, Date.now()),
-    ...progress(deps, at, { refundStatus: "owed", partsRemade: remade }),
+    ...progress(deps, at, { refundStatus: refundStatus(owed, "owed"), owed, partsRemade: remade }),
   ]);
 }
 
@@ -102,21 +110,22 @@ export async function unfound(deps: Deps, at: At): Promise<boolean> {
   return true;
 }
 
-/** Until contributions come, or for good where nothing is owed any more, or the contract pays no more. */
+/** Waits for contributions, or ends where no refund is owed any longer or the contract's 400 days are over. */
 export async function later(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
   const { operation } = at;
-  const over = owedOf(at) === 0;
+  const owed = refundOwed(at);
+  const left = refundLeft(at);
   const now = Date.now();
-  // What wallets gave back is booked first.
-  if (leftOf(at) > 0 && isOver(at)) return givenUp(deps, at, "expired");
+  // Refunds that are not booked yet are booked first.
+  if (left > 0 && isOver(at)) return givenUp(deps, at, "expired");
   await commitAll(deps, [
     whileOperation(db, operation),
-    checkAt(db, operation, over ? null : now + (leftOf(at) === 0 ? MINUTE_MS : HOUR_MS), now),
+    checkAt(db, operation, owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS), now),
     ...progress(deps, at, {
       ...paidColumns(at, at.dispute.paidOut),
-      refundStatus: over ? "paid" : "owed",
-      owed: owedOf(at),
+      refundStatus: refundStatus(owed, "owed"),
+      owed,
     }),
   ]);
   return true;
@@ -131,7 +140,7 @@ export async function givenUp(deps: Deps, at: At, reason: string): Promise<boole
     whileOperation(db, operation),
     putOperation(db, operation, { wanted: {}, status: "failed", reason, txHash: null, nextCheckAt: null }, now),
     checkAt(db, operation, null, now),
-    ...progress(deps, at, { refundStatus: "outstanding", owed: 0 }),
+    ...progress(deps, at, { refundStatus: refundStatus(refundOwed(at), "outstanding"), owed: 0 }),
     raiseAlert(db, refused(dispute, reason)),
   ]);
   return true;
@@ -157,16 +166,17 @@ export async function noted(
   };
   const reason = driven.state === "waiting" ? driven.reason : "scheduled";
   const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheck(now);
+  const owed = refundOwed(at, part.before);
   const sent: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
   await commitAll(deps, [
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
     checkAt(db, operation, nextCheckAt, now),
-    // The part is kept back as it will be paid, whatever wallets have given back of it.
+    // The vault keeps back the whole part, because the contract pays all of it, also where wallets have refunded some.
     ...progress(deps, at, {
       ...unpaid(at, part),
-      owed: Math.max(owedOf(at, part.before), part.amount),
-      refundStatus: sent,
+      owed: Math.max(owed, part.amount),
+      refundStatus: refundStatus(owed, sent),
     }),
   ]);
   return driven.state !== "waiting";
@@ -176,15 +186,15 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  // Of one that is done, and of which a reorganisation took a refund away, the rest is another part.
-  if (operation.status === "done" && txHash === null && owedOf(at) === 0) {
+  // If a reorg removed a refund after the award was paid, the rest becomes a new part.
+  if (operation.status === "done" && txHash === null && refundOwed(at) === 0) {
     const checks = operation.checks + 1;
     await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
     return true;
   }
   const paidOut = part.before + part.amount;
-  const owed = owedOf(at, paidOut);
-  // Of one that goes on the next part is looked for at its next check.
+  const owed = refundOwed(at, paidOut);
+  // The next check looks for the next part.
   const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
   const status = owed === 0 ? "done" : "waiting";
   const nextCheckAt = owed === 0 ? firstCheck(now) : now + HOUR_MS;
@@ -192,17 +202,18 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status, reason: null, txHash, nextCheckAt }, now),
     checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, { ...paidColumns(at, paidOut), owed, refundStatus: owed === 0 ? "paid" : "owed" }),
+    ...progress(deps, at, { ...paidColumns(at, paidOut), owed, refundStatus: refundStatus(owed, "owed") }),
   ]);
   await nudgeReserve(deps, { ...dispute, refundFrom: null });
   return true;
 }
 
-/** A part that was taken for paid, and that the contract does not have after all, is owed again; of another one nothing changes. */
-const unpaid = (at: At, { before }: Part) =>
-  at.operation.status === "done"
-    ? { ...paidColumns(at, before), owed: owedOf(at, before), refundStatus: "owed" as const }
-    : {};
+/** A part that was recorded as paid, and that the contract does not have after all, is owed again. */
+function unpaid(at: At, { before }: Part) {
+  if (at.operation.status !== "done") return {};
+  const owed = refundOwed(at, before);
+  return { ...paidColumns(at, before), owed, refundStatus: refundStatus(owed, "owed") };
+}
 
 const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
   paidOut,
@@ -216,12 +227,12 @@ async function failed(deps: Deps, at: At, { part, act, signer }: Driven, reason:
   const now = Date.now();
   const forgotten = reason === "UnknownSettlement" && booked !== part.before;
   if (forgotten || reason === "ExceedsVault") {
-    const owed = owedOf(at, booked);
+    const owed = refundOwed(at, forgotten ? booked : part.before);
     await commitAll(deps, [
       whileOperation(db, operation),
       wantAgain(db, operation, {}, now),
       checkAt(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
-      ...progress(deps, at, forgotten ? { ...paidColumns(at, booked), owed } : unpaid(at, part)),
+      ...progress(deps, at, { ...(forgotten ? paidColumns(at, booked) : unpaid(at, part)), owed }),
     ]);
     return true;
   }

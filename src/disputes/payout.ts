@@ -16,16 +16,17 @@ import { signerOn } from "../objects/signers.ts";
 import { refundedAhead, settlementFacts } from "./payout-chain.ts";
 import {
   type At,
+  awardLeft,
   dropped,
   givenUp,
   hasPaid,
   isOver,
   knownOf,
   later,
-  leftOf,
   noted,
   type Part,
   partOf,
+  refundLeft,
   unfound,
 } from "./payout-record.ts";
 import { findEscrowOfDispute, findPaidOut, findPlace, findRefundedDispute, transactionOf } from "./store.ts";
@@ -76,7 +77,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
   if (
     over ||
-    (operation.status !== "done" && !partStands(part.amount, leftOf(at, part.before), at.dispute.partsRemade))
+    (operation.status !== "done" && !partStands(part.amount, awardLeft(at, part.before), at.dispute.partsRemade))
   ) {
     const fate = await fateOf(at, act, tools.signer, until);
     if (fate === "unknown") return false;
@@ -134,14 +135,20 @@ async function fateOf(
   return asked.known !== null && (await isCancelled(on, act, asked)) ? "cancelled" : "clear";
 }
 
-/** Null where nothing is owed, or the vault holds nothing: later contributions pay. */
+/**
+ * The refund as far as the vault holds it, and the bounty from the rest that no other award's refund needs. Null where nothing is left to pay or the
+ * vault holds nothing: later contributions pay a refund, and no bounty.
+ */
 async function nextPart(at: At): Promise<Part | null | "unavailable"> {
-  const { dispute, on } = at;
-  const left = leftOf(at);
+  const { dispute, escrow, on } = at;
+  const left = awardLeft(at);
   if (left === 0) return null;
   const read = await readVault(on, dispute.providerDid);
   if (!read.ok) return "unavailable";
-  const amount = Math.min(left, Number(read.value.balance));
+  const held = Number(read.value.balance);
+  const refund = Math.min(refundLeft(at), held);
+  const owedToOthers = Math.max(0, (escrow?.owed ?? 0) - dispute.owed);
+  const amount = refund + Math.min(left - refundLeft(at), Math.max(0, held - refund - owedToOthers));
   return amount > 0 ? { before: dispute.paidOut, amount } : null;
 }
 

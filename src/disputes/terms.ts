@@ -23,17 +23,19 @@ export function bountyOf(disputed: number, decimals: number): number {
 /** The score of a task of which a part was given back. */
 export const scoreAfter = (refund: number, gross: number): number => Math.max(0, 1 - refund / gross);
 
-type Owing = {
-  readonly gross: number;
-  readonly refundedBefore: number;
-  readonly refund: number;
+type Refunding = { readonly gross: number; readonly refundedBefore: number; readonly refund: number };
+type Awarded = Refunding & {
   readonly bounty: number;
   readonly bountyBy: "provider" | "consumer" | null;
 };
 
-/** What a vault pays after an award: the refund, and of the provider's bounty what is left of the gross (DSP-12). */
-export const payableOf = ({ gross, refundedBefore, refund, bounty, bountyBy }: Owing): number =>
-  Math.max(0, Math.min(gross - refundedBefore, refund + (bountyBy === "provider" ? bounty : 0)));
+/** The refund alone, at most the rest of the gross. */
+export const refundPayable = ({ gross, refundedBefore, refund }: Refunding): number =>
+  Math.max(0, Math.min(gross - refundedBefore, refund));
+
+/** The refund and the provider's bounty, at most the rest of the gross (DSP-12). */
+export const awardPayable = ({ bounty, bountyBy, ...award }: Awarded): number =>
+  refundPayable({ ...award, refund: award.refund + (bountyBy === "provider" ? bounty : 0) });
 
 /**
  * A part of an award that waits, of which only `left` is owed now: dropped where nothing is, and begun anew where much less is. Else it is paid as it

@@ -18,6 +18,7 @@ import {
   endDays,
   escrowOf,
   eventsAbout,
+  file,
   keepReserve,
   pass,
   payOut,
@@ -86,8 +87,8 @@ describe("an award", () => {
     const paid = await read(world, one.consumer, one.id);
     expect([paid.refund_status, Number(paid.paid_from_vault) * 1e6]).toEqual(["owed", held]);
     expect(await heldBy(pair.provider.did)).toBe(0);
-    // The bounty of one unit is paid within what is left of the gross.
-    expect((await escrowOf(pair.provider.did)).owed).toBe(5_000_000 - held);
+    // The refund alone is kept back. The bounty of one unit comes with it where the vault holds both.
+    expect((await escrowOf(pair.provider.did)).owed).toBe(4_000_000 - held);
     await deposit(pair.provider.did, 20_000_000);
     await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", one.id);
     await payOut(world, one.id);
@@ -105,6 +106,52 @@ describe("an award", () => {
     expect(
       await rows("select sum(amount) as sum from ledger_lines where kind = 'payout' and did = ?", pair.provider.did),
     ).toEqual([{ sum: -5_000_000 }]);
+  });
+
+  it("is paid when its refund is, and a bounty that the vault could not pay keeps nothing back", async () => {
+    const pair = await pairOf(world);
+    const one = await disputed(world, { pair, amount: "10.00" });
+    await arbitrated(world, one);
+    expect(await heldBy(pair.provider.did)).toBe(999_500);
+    expectStatus(await resolve(world, one.id, { resolution: "partially_upheld", refund_amount: "0.9995" }), 200);
+    expect((await escrowOf(pair.provider.did)).owed).toBe(999_500);
+    await payOut(world, one.id);
+    const paid = { refund_status: "paid", paid_from_vault: "0.9995", bounty_outstanding: "1.00" };
+    expect(await read(world, one.consumer, one.id)).toMatchObject(paid);
+    expect((await escrowOf(pair.provider.did)).owed).toBe(0);
+    await keepReserve(world, pair.provider.did);
+    expect(await reserveOf(pair.provider.did)).toBe(0);
+    await deposit(pair.provider.did, 20_000_000);
+    await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", one.id);
+    await payOut(world, one.id);
+    expect(await heldBy(pair.provider.did)).toBe(20_000_000);
+    expect(await read(world, one.consumer, one.id)).toMatchObject(paid);
+  });
+
+  it("takes its bounty from what no other refund needs", async () => {
+    const pair = await pairOf(world);
+    const bought = [await facilitated(world, pair, "10.00"), await facilitated(world, pair, "10.00")];
+    const filed = await Promise.all(
+      bought.map(async (each) => ({ ...each, id: expectStatus(await file(world, each), 201).dispute_id })),
+    );
+    const [one, other] = filed;
+    if (!one || !other) throw new Error("unreachable: two disputes");
+    for (const each of filed) await arbitrated(world, each);
+    expect(await heldBy(pair.provider.did)).toBe(1_999_000);
+    expectStatus(await resolve(world, one.id, { resolution: "partially_upheld", refund_amount: "0.50" }), 200);
+    expectStatus(await resolve(world, other.id, { resolution: "partially_upheld", refund_amount: "1.20" }), 200);
+    for (const { id } of [one, other]) await payOut(world, id);
+    expect(await read(world, one.consumer, one.id)).toMatchObject({
+      refund_status: "paid",
+      paid_from_vault: "0.799",
+      bounty_outstanding: "0.701",
+    });
+    expect(await read(world, other.consumer, other.id)).toMatchObject({
+      refund_status: "paid",
+      paid_from_vault: "1.20",
+      bounty_outstanding: "1.00",
+    });
+    expect(await heldBy(pair.provider.did)).toBe(0);
   });
 
   it("is found again by the contract's events where the database has forgotten it", async () => {

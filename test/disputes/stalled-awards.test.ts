@@ -17,7 +17,7 @@ import { arbitrated, escrowOf, file, payOut, read, resolve } from "./support.ts"
 
 const LAB = "lab-stalled";
 /** Of a refund of 4 and a bounty of 1. */
-const [AWARD, BALANCE] = [5_000_000, 20_000_000];
+const [REFUND, AWARD, BALANCE] = [4_000_000, 5_000_000, 20_000_000];
 type Case = Awaited<ReturnType<typeof awarded>>;
 
 let world: World;
@@ -119,6 +119,23 @@ describe("what is given back while a part waits", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 
+  it("leaves the bounty alone where it is the refund: the refund is paid, and the vault pays the bounty", async () => {
+    const one = await scheduled();
+    await givesBack(one, REFUND);
+    await again(one);
+    expect((await operationOf(one)).wanted).toMatchObject({ amount: String(AWARD - REFUND) });
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", bounty_outstanding: "1.00" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD - REFUND);
+    await pass(DELAYS.payOut + 60);
+    await again(one);
+    expect(await shown(one)).toMatchObject({
+      refund_status: "paid",
+      paid_from_vault: "1.00",
+      bounty_outstanding: "0.00",
+    });
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+  });
+
   it("drops the part where it is all that is owed, also after three times", async () => {
     const one = await scheduled();
     await rows("update disputes set parts_remade = 3 where dispute_id = ?", one.id);
@@ -160,7 +177,7 @@ describe("a settlement that no node has any more", () => {
     expect(due).toBeGreaterThanOrEqual(begun + MINUTE_MS);
     expect(due).toBeLessThanOrEqual(Date.now() + MINUTE_MS);
     expect(await shown(one)).toMatchObject({ refund_status: "owed" });
-    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
+    expect((await escrowOf(one.provider.did)).owed).toBe(REFUND);
     expect(await alertsOf(one)).toEqual([]);
     await rows(
       "update chain_operations set created_at = created_at - ? where kind = 'payout' and subject = ?",

@@ -1,6 +1,6 @@
 // The words and amounts of a dispute (DSP-2, DSP-6, DSP-12).
 import { describe, expect, it } from "vitest";
-import { bountyOf, partStands, payableOf, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
+import { awardPayable, bountyOf, partStands, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
 
 const UNIT = 1_000_000;
 
@@ -36,7 +36,7 @@ describe("what a vault pays", () => {
     [{ gross: 10, refundedBefore: 6, refund: 4, bounty: 1, bountyBy: "provider" }, 4],
     [{ gross: 10, refundedBefore: 12, refund: 4, bounty: 1, bountyBy: "provider" }, 0],
   ] as const)("%o: %i", (owing, payable) => {
-    expect(payableOf(owing)).toBe(payable);
+    expect(awardPayable(owing)).toBe(payable);
   });
 });
 
