@@ -11,6 +11,9 @@ export async function playCustomers(stage: Stage): Promise<void> {
   await stage.show("getCustomer", { params });
   await stage.show("patchCustomer", { params, body: { name: "Lumière Group SE", external_ref: null } });
   await stage.show("suspendCustomer", { params, body: { reason: "The contract is under review." } });
-  await stage.show("reactivateCustomer", { params, body: { reason: "The contract goes on." } });
+  await stage.show("reactivateCustomer", {
+    params,
+    body: { reason: "The contract goes on.", reactivate_agents: true },
+  });
   await stage.show("deleteCustomer", { params });
 }

@@ -32,6 +32,6 @@ export async function playPrincipal(stage: Stage): Promise<void> {
   });
   await stage.ask("recordAttestation", { params, body: { placeholder: true } });
   await stage.show("suspendPrincipal", { params, body: { reason: "The contract is under review." } });
-  await stage.show("reactivatePrincipal", { params, body: { reason: "The review is over." } });
+  await stage.show("reactivatePrincipal", { params, body: { reason: "The review is over.", reactivate_agents: true } });
   await stage.show("closePrincipal", { params, body: { reason: "Offboarded." } });
 }

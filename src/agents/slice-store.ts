@@ -124,6 +124,19 @@ export const findStatedAgents = (db: Database, principalId: string | SQL<string>
   ),
 });
 
+/** The SUSPENDED agents of several principals, one after the other. `principalIds`: a query of the same trip. */
+export const findSuspendedOf = (db: Database, principalIds: SQL, slice: number) => ({
+  agents: readAll(
+    db
+      .select({ ...withStated, ...owned })
+      .from(agents)
+      .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
+      .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, ["SUSPENDED"])))
+      .orderBy(...inOrder([agents.principalId, ...BY_AGE]))
+      .limit(slice),
+  ),
+});
+
 // ---- Whether any is left -------------------------------------------------------------------------------------------------
 
 const someAgent = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;

@@ -11,8 +11,8 @@ export const AGENT_TRIGGERS = [
   "revoke",
   ...CASCADE_TRIGGERS,
   "account_returns_funding",
-  "attestation_returns",
-  "attestation_returns_funding",
+  "reactivate",
+  "reactivate_funding",
   "promote_unfunded",
   "fund",
 ] as const;
@@ -50,9 +50,9 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
       // Each returns to the state that the account's suspension took it from (ACC-26).
       account_returns: "ACTIVE",
       account_returns_funding: "FUNDING",
-      // So does one that the end of an attestation took, when the next attestation gives all back (PRN-21).
-      attestation_returns: "ACTIVE",
-      attestation_returns_funding: "FUNDING",
+      // `reactivate_agents` reactivates all agents that a stop of their principal took (PRN-21).
+      reactivate: "ACTIVE",
+      reactivate_funding: "FUNDING",
     },
     FUNDING: {
       fund: "ACTIVE",

@@ -16,7 +16,7 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
-import { type DrawnPlace, findPlace, findPresentEnd } from "../identity/certificate-store.ts";
+import { type DrawnPlace, findEnding, findPlace } from "../identity/certificate-store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
@@ -45,15 +45,15 @@ export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
   const { db, tenant, now } = call;
   const returns = patch.status === "ACTIVE";
-  const { caller, place, end, ...found } = await call.read({
+  const { caller, place, ending, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
-    ...present({ place: returns ? findPlace(db) : null, end: returns ? findPresentEnd(db, did) : null }),
+    ...present({ place: returns ? findPlace(db) : null, ending: returns ? findEnding(db, [did]) : null }),
   });
   const before = sourceOf(found);
   const moved = moveOf(before, triggerOf(before, patch), now);
   const act = { reason: patch.reason ?? null, actor: caller.actor };
   if (moved.from === moved.to) return keepSuspended(call, before, act);
-  return changeStatus(call, before, moved, act, { place: place ?? null, ends: (end?.replacedAt ?? null) !== null });
+  return changeStatus(call, before, moved, act, { place: place ?? null, ends: ending?.has(did) ?? false });
 }
 
 /** Withdraws an agent for good: it is listed as revoked, its certificates are invalid, and what nobody has paid it ends (AGT-31). */

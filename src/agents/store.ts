@@ -292,17 +292,24 @@ export const advanceVersions = (
   ];
 };
 
-/** An agent that returns under another certificate, at its next version. */
-export type Recertified = Pick<
-  AgentRow,
-  "did" | "version" | "status" | "certificateJti" | "certificateExpiresAt" | "endsAt" | "updatedAt"
->;
-
-/** Gives agents back under new certificates, or none: each must be at the version before (AGT-28). */
-export const returnRecertified = (db: Database, each: readonly Recertified[], now: number): Statement[] => {
+/** Reactivates agents that a stop of their principal took, or none: each must be at the version that was read (AGT-28). */
+export const reactivateRows = (
+  db: Database,
+  each: readonly { readonly before: AgentRow; readonly after: AgentRow }[],
+  now: number,
+): Statement[] => {
   const known = JSON.stringify(
-    each.map((one) => [one.did, one.version - 1, one.status, one.certificateJti, one.certificateExpiresAt, one.endsAt]),
+    each.map(({ before, after }) => [
+      before.did,
+      before.version,
+      after.status,
+      after.version,
+      after.certificateJti,
+      after.certificateExpiresAt,
+      after.endsAt,
+    ]),
   );
+  const recertified = sql`(${agents.version} < known.value ->> 3)`;
   return [
     db
       .update(agents)
@@ -311,14 +318,14 @@ export const returnRecertified = (db: Database, each: readonly Recertified[], no
         suspensionReason: null,
         suspendedFrom: null,
         statusNote: null,
-        certificateJti: sql`known.value ->> 3`,
-        certificateExpiresAt: sql`known.value ->> 4`,
-        endsAt: sql`known.value ->> 5`,
-        recertified: true,
+        certificateJti: sql`known.value ->> 4`,
+        certificateExpiresAt: sql`known.value ->> 5`,
+        endsAt: sql`known.value ->> 6`,
+        recertified: sql`${recertified} or ${agents.recertified}`,
         // A key counts no longer than its certificates (AGT-32).
-        earlierKey: null,
-        version: sql`${agents.version} + 1`,
-        revision: sql`${agents.revision} + 1`,
+        earlierKey: sql`case when ${recertified} then null else ${agents.earlierKey} end`,
+        version: sql`known.value ->> 3`,
+        revision: sql`${agents.revision} + ${recertified}`,
         updatedAt: notBefore(now),
       })
       .from(sql`json_each(${known}) as known`)

@@ -17,5 +17,6 @@ export const whileSuspendedBy = (reason: SuspensionReason | null): SQL => sql`su
 /** A condition for agents that are given back: their account took them, and their principal stands at the commit (AGT-18). */
 export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;
 
-/** A condition for agents that the next attestation gives back: the end of the last one took them, and their principal stands at the commit. */
-export const whileTaken = (now: number): SQL => sql`suspension_reason = 'attestation' and ${whileStanding(now)}`;
+/** A condition for agents that are reactivated together: a stop of their principal took them, and the principal stands at the commit. */
+export const whileTaken = (now: number): SQL =>
+  sql`suspension_reason in ('principal', 'attestation') and ${whileStanding(now)}`;

@@ -38,13 +38,17 @@ export const findLiveCertificate = (db: Database, issued: Issued, now: number): 
 export const findCertificate = (db: Database, issued: Issued): Read<Pick<CertificateRow, "replacedAt"> | null> =>
   readOne(db.select({ replacedAt: certificates.replacedAt }).from(certificates).where(isRowOf(issued)));
 
-/** Whether the present certificate of an agent is to be replaced, though no other one was issued (AGT-22). */
-export const findPresentEnd = (db: Database, did: string): Read<Pick<CertificateRow, "replacedAt"> | null> =>
-  readOne(
+/** The agents among these whose present certificate ends before its expiry, though no other was issued (AGT-22). */
+export const findEnding = (db: Database, dids: readonly string[]): Read<ReadonlySet<string>> =>
+  read(
     db
-      .select({ replacedAt: certificates.replacedAt })
+      .select({ did: certificates.did })
       .from(certificates)
-      .where(and(eq(certificates.did, did), sql`jti = (select a.certificate_jti from agents a where a.did = ${did})`)),
+      .where(
+        sql`(did, jti) in (select a.did, a.certificate_jti from json_each(${JSON.stringify(dids)}) cross join agents a on a.did = value)
+          and replaced_at is not null`,
+      ),
+    (rows) => new Set(rows.map(({ did }) => did)),
   );
 
 /** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */

@@ -1,5 +1,5 @@
 // Store of principals as groups: those of an account, and those that one act moves together (PRN-24). The moves themselves are in store.ts.
-import { and, asc, eq, getTableColumns, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
@@ -92,6 +92,10 @@ export const findGroup = (db: Database, where: Condition, limit: number): Read<P
 /** Their ids, as a query. */
 export const groupIds = (where: Condition, limit: number): SQL =>
   sql`select ${principals.principalId} from ${principals} where ${free(where)} order by ${principals.principalId} limit ${limit}`;
+
+/** The ids of all principals of a group but some, as a query. */
+export const idsOf = (where: Condition, without: readonly string[] = []): SQL =>
+  sql`select ${principals.principalId} from ${principals} where ${and(movable(where), notInArray(principals.principalId, [...without]))}`;
 
 /** Whether agents of a group are still being suspended. */
 export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =>

@@ -127,9 +127,7 @@ export type RecordedAttestationView = z.infer<typeof recordedAttestationView>;
 export const attestationList = listOf(recordedAttestationView).register(z.globalRegistry, { id: "AttestationList" });
 
 /** With the status that the principal has by it. */
-export const attestedView = recordedAttestationView
-  .extend({ principal_status: principalStatus })
-  .register(z.globalRegistry, { id: "AttestedPrincipal" });
+export const attestedView = recordedAttestationView.extend({ principal_status: principalStatus });
 
 /** Which Verifier's it is, and why. */
 export const revocation = z

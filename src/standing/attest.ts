@@ -35,7 +35,7 @@ export type Attesting = {
   /** The Verifier's JWS. */
   readonly proof: string | null;
   readonly actor: Actor;
-  /** True gives back the agents that the end of the last attestation took; else each waits for its own return. */
+  /** True reactivates the agents that stops of the principal took; else each waits for its own reactivation. */
   readonly reactivate: boolean;
   /** False where the entry of a larger act tells of it: then the changes belong there. */
   readonly entry: boolean;
@@ -86,6 +86,7 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
     principal,
     changes,
     rest: restating.rest,
+    reactivation: restating.reactivation,
     statements: [
       ...ended.statements,
       ...(before === found.principal ? relistAtEnd(deps, before) : []),

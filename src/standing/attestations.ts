@@ -34,9 +34,13 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
     },
     now,
   );
-  const { principal: after } = attested;
+  const { principal: after, reactivation } = attested;
   const row = currentAttestation(after, { proof: proofOf(input), recordedAt: after.updatedAt });
-  const view = { ...toRecordedView(row, after, now), principal_status: toPrincipalView(after, now).status };
+  const view = {
+    ...toRecordedView(row, after, now),
+    principal_status: toPrincipalView(after, now).status,
+    ...(reactivation && { reactivation }),
+  };
   const named = identityOf(input);
   await call.commit(
     [

@@ -1,5 +1,5 @@
 // A platform suspends and reactivates one of its customers, and with it all principals that it groups (PRN-24). Each of them keeps what else
-// stops it; agents follow a suspension, and are returned one by one.
+// stops it; agents follow a suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
 import type { ManagementCall } from "../call.ts";
 import { move, statesMovedBy } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
@@ -11,10 +11,12 @@ import { toCustomerView } from "../customers/views.ts";
 import { present } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { groupedUnder, groupedWhile, isGroupStopping } from "../principals/group-store.ts";
-import { groupReads, moveGroup } from "./group.ts";
+import { groupedUnder, groupedWhile, idsOf, isGroupStopping } from "../principals/group-store.ts";
+import { groupReads, moveGroup, suspendedOfFirst } from "./group.ts";
 import { stillStopping } from "./reports.ts";
-import type { StandingInput } from "./schema.ts";
+import { returnGroup } from "./restate-agents.ts";
+import { forgetReactivation } from "./restatement-store.ts";
+import type { Reactivation, ReactivationInput, StandingInput } from "./schema.ts";
 
 type Decision = {
   readonly trigger: CustomerTrigger;
@@ -24,6 +26,7 @@ type Decision = {
   readonly customerStopped: boolean;
   readonly principalAction: ActivityAction;
 };
+type ReactivatedCustomer = CustomerView & { reactivation?: Reactivation };
 
 const SUSPENSION: Decision = {
   trigger: "suspend",
@@ -44,20 +47,24 @@ const REACTIVATION: Decision = {
 export const suspendCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
   decideStanding(call, customerId, input, SUSPENSION);
 
-export const reactivateCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
+export const reactivateCustomer = (call: ManagementCall, customerId: string, input: ReactivationInput) =>
   decideStanding(call, customerId, input, REACTIVATION);
 
 async function decideStanding(
   call: ManagementCall,
   customerId: string,
-  input: StandingInput,
+  input: ReactivationInput,
   { trigger, action, cascade, customerStopped, principalAction }: Decision,
-): Promise<CustomerView> {
+): Promise<ReactivatedCustomer> {
   const { db, deps, now, tenant, environment } = call;
   const group = groupedWhile(tenant, customerId, statesMovedBy(customerMachine, trigger));
-  const { caller, customer, stopping, ...found } = await call.read({
+  const all = input.reactivate_agents ?? false;
+  const { caller, customer, stopping, suspended, ...found } = await call.read({
     ...ownCustomer(call, customerId),
-    ...present({ stopping: customerStopped ? null : isGroupStopping(db, group) }),
+    ...present({
+      stopping: customerStopped ? null : isGroupStopping(db, group),
+      suspended: all ? suspendedOfFirst(deps, group) : null,
+    }),
     ...groupReads(deps, group, cascade),
   });
   const before = known(customer);
@@ -72,15 +79,19 @@ async function decideStanding(
     statusNote: note,
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
-  const view = toCustomerView(after);
+  const where = groupedUnder({ platformId, environment }, customerId);
   const act = {
-    where: groupedUnder({ platformId, environment }, customerId),
+    where,
     set: { customerStopped },
     note,
     action: principalAction,
     cause: { trigger: cascade, reason: "principal", actor },
   } as const;
   const moving = moveGroup(deps, act, found, now, call.contended);
+  const { first } = moving;
+  const of = { first, others: found.principals.length > first.length, where };
+  const returning = suspended ? await returnGroup(deps, of, { agents: suspended }, actor, now) : null;
+  const view = { ...toCustomerView(after), ...(returning?.reactivation && { reactivation: returning.reactivation }) };
   const changes = {
     status: { from: moved.from, to: moved.to },
     ...(note !== null && { reason: { from: before.statusNote, to: note } }),
@@ -91,9 +102,12 @@ async function decideStanding(
       ...moveCustomer(db, before, after, moved),
       recordActivity(db, before, now, { action, actor, subject, changes }),
       ...moving.statements,
+      ...(returning ? returning.statements : []),
+      ...(returning || customerStopped ? [] : [forgetReactivation(db, idsOf(where))]),
     ],
     view,
   );
+  if (returning) call.background(returning.rest().catch(() => undefined));
   // What it leaves when it fails is continued by a job.
   call.background(moving.rest().catch(() => undefined));
   return view;

@@ -10,6 +10,7 @@ import { moveAll } from "../principals/store.ts";
 import { begunBy, type Cascading, stopAgents } from "./cascades.ts";
 import { END, endsUnrecorded } from "./expire.ts";
 import { reportStatements } from "./reports.ts";
+import { suspendedReads } from "./restate-agents.ts";
 import type { Cause } from "./slice.ts";
 import { keepReports } from "./store.ts";
 import { stopReadsOf } from "./subjects.ts";
@@ -26,12 +27,16 @@ export const groupReads = (deps: Deps, where: Condition, trigger: CascadeTrigger
 });
 type Found = ReadResults<ReturnType<typeof groupReads>>;
 
+/** The first slice of agents that a return of the group may reactivate. */
+export const suspendedOfFirst = (deps: Deps, where: Condition) =>
+  suspendedReads(deps, groupIds(where, firstPrincipals(deps))).agents;
+
 /** What one act does to the principals of a group, how each of them reports it, and why their agents follow. */
 export type GroupAct = GroupMove & { readonly action: ActivityAction; readonly cause: Cause };
 
 /**
  * Moves a group, behind the statements of what stands above it. `contended`: its first principals are reported by their cascades as well,
- * because those who keep changing them would hold the move off.
+ * because those who keep changing them would hold the move off. `first`: the principals that the batch reports, after the move.
  */
 export function moveGroup(
   deps: Deps,
@@ -39,7 +44,7 @@ export function moveGroup(
   { principals, ...found }: Found,
   now: number,
   contended: boolean,
-): Cascading {
+): Cascading & { readonly first: readonly PrincipalRow[] } {
   const { db } = deps;
   const first = contended ? [] : principals.slice(0, firstPrincipals(deps));
   const isEnded = (before: PrincipalRow) => endsBefore(act) && endsUnrecorded(before, now);
@@ -70,12 +75,13 @@ export function moveGroup(
       found,
       now,
     );
-  if (ended.length === 0) return stop(standing, act.cause, statements);
+  const after = moved.map(({ principal }) => principal);
+  if (ended.length === 0) return { first: after, ...stop(standing, act.cause, statements) };
   const ends = stop(ended, END, statements);
-  if (standing.length === 0) return ends;
+  if (standing.length === 0) return { first: after, ...ends };
   // One run goes on with all of them: they begin at one instant.
   const { statements: others, rest } = stop(standing, act.cause, []);
-  return { statements: [...ends.statements, ...others], rest };
+  return { first: after, statements: [...ends.statements, ...others], rest };
 }
 
 const ENDED = "principal.attestation_expired";

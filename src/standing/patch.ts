@@ -14,6 +14,7 @@ import { changePrincipal, findByReference, findPrincipal } from "../principals/s
 import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
+import { forgetReactivation } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
 export async function patchPrincipal(call: ManagementCall, principalId: string, patch: PrincipalPatch) {
@@ -42,6 +43,7 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
       ...settleReports(db, [{ principal: before, cascade: found.cascade }], now),
       ...changePrincipal(db, before, after),
       ...(isGrouped ? regroup(db, before, after) : []),
+      ...(before.status !== after.status ? [forgetReactivation(db, principalId)] : []),
       recordActivity(db, before, now, {
         action: "principal.updated",
         actor: caller.actor,

@@ -18,7 +18,9 @@ import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
 import { stopAgents, takenBy } from "./cascades.ts";
 import { END, endsUnrecorded, principalEnds } from "./expire.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
-import type { StandingInput } from "./schema.ts";
+import { restateReads, returnAgents } from "./restate-agents.ts";
+import { forgetReactivation } from "./restatement-store.ts";
+import type { ReactivationInput, StandingInput } from "./schema.ts";
 import type { Cause } from "./slice.ts";
 import { findCascade, refuseLeft } from "./store.ts";
 import { stopReads } from "./subjects.ts";
@@ -41,12 +43,14 @@ export async function suspendPrincipal(call: ManagementCall, principalId: string
   return stop(call, change, found, taken({ trigger, reason: "principal", actor }));
 }
 
-/** Restores the principal alone: its agents stay suspended until each is returned. */
-export async function reactivatePrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
-  const { db, now } = call;
-  const { caller, principal, cascade } = await call.read({
+/** Its agents stay SUSPENDED until each is reactivated, unless `reactivate_agents` asks for all. */
+export async function reactivatePrincipal(call: ManagementCall, principalId: string, input: ReactivationInput) {
+  const { db, deps, now } = call;
+  const all = input.reactivate_agents ?? false;
+  const { caller, principal, cascade, agents } = await call.read({
     principal: findPrincipal(db, call.tenant, principalId),
     cascade: findCascade(db, principalId),
+    ...present({ agents: all ? restateReads(deps, principalId).agents : null }),
   });
   const before = known(principal);
   refuseTenant(before);
@@ -57,10 +61,19 @@ export async function reactivatePrincipal(call: ManagementCall, principalId: str
   if (!before.platformStopped) throw refusalOf(before, now);
   if (moved.to === "ACTIVE") refuseWhileStopping(cascade, before.status);
   const after = changed(before, { ...left, status: moved.to, statusNote: input.reason ?? null }, now);
-  const view = toPrincipalView(after, now);
+  const returning = agents ? await returnAgents(deps, after, { agents }, caller.actor, now) : null;
+  const view = { ...toPrincipalView(after, now), ...(returning && { reactivation: returning.reactivation }) };
   const first = settleReports(db, [{ principal: before, cascade }], now);
   const change: Change = { before, after, moved, action: "principal.reactivated", first };
-  await call.commit([...moveStatements(call, change, caller.actor), ...statusEvent(call, change)], view);
+  await call.commit(
+    [
+      ...moveStatements(call, change, caller.actor),
+      ...statusEvent(call, change),
+      ...(returning ? returning.statements : [forgetReactivation(db, principalId)]),
+    ],
+    view,
+  );
+  if (returning) call.background(returning.rest());
   return view;
 }
 

@@ -1,9 +1,10 @@
-// Gives back the agents that the end of an attestation took, when the next one asks for it (PRN-21). Their certificates ended with the old
-// attestation, so each returns under another one, for the same key and at its next version.
+// Reactivates the agents that a stop of their principal took, where `reactivate_agents` asks for it (PRN-21): when the next attestation is recorded,
+// and when the principal or its customer is reactivated. An agent whose certificate names an earlier attestation or another scope, or has an end,
+// returns under another one, for the same key and at its next version.
 import type { findStatedAgents } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
 import { reportOf } from "../agents/status.ts";
-import { returnRecertified } from "../agents/store.ts";
+import { reactivateRows } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
@@ -11,13 +12,15 @@ import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, signVersionAlone } from "../identity/aid.ts";
-import { issueAt } from "../identity/certificate.ts";
+import { issueAt, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
 import {
   clearPlaces,
   type DrawnPlace,
+  findEnding,
   findPlaces,
   insertCertificates,
   listCertificatesOf,
@@ -29,20 +32,32 @@ import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
+import type { Reactivation } from "./schema.ts";
 
 type Found = ReadResults<ReturnType<typeof findStatedAgents>>;
+type Tally = Omit<Reactivation, "more">;
 
-/** The agents of a slice that return: none under a principal that something else stops, or whose escrow is constrained (AGT-17). */
-export function returnable(principal: PrincipalRow, found: Found, now: number): AidSource[] {
-  if (effectivePrincipalStatus(principal, now) !== "ACTIVE") return [];
-  return found.agents
-    .filter(({ agent }) => agent.status === "SUSPENDED" && agent.suspensionReason === "attestation")
-    .filter(({ agent, escrows }) => worstEscrowState(agent.economicRole, escrows) !== "CONSTRAINED")
-    .map(({ agent, certificate, markets, escrows }) => ({ agent, certificate, principal, markets, escrows }));
+/** The agents of a slice that return, and how many return or stay, and why. */
+export type Returning = { readonly sources: readonly AidSource[]; readonly tally: Tally };
+
+export function agentsToReactivate(principals: readonly PrincipalRow[], found: Found, now: number): Returning {
+  const sources: AidSource[] = [];
+  const left = { escrow_constrained: 0, platform: 0, operator: 0, principal_not_active: 0 };
+  const owners = new Map(principals.map((principal) => [principal.principalId, principal]));
+  for (const { agent, certificate, markets, escrows } of found.agents) {
+    const principal = owners.get(agent.principalId);
+    if (!principal || agent.status !== "SUSPENDED") continue;
+    const { suspensionReason: reason } = agent;
+    if (reason === "platform" || reason === "operator") left[reason] += 1;
+    else if (effectivePrincipalStatus(principal, now) !== "ACTIVE") left.principal_not_active += 1;
+    else if (worstEscrowState(agent.economicRole, escrows) === "CONSTRAINED") left.escrow_constrained += 1;
+    else sources.push({ agent, certificate, principal, markets, escrows });
+  }
+  return { sources, tally: { agents_reactivated: sources.length, agents_left: left } };
 }
 
-/** The statements that give the agents back. It reads their places in the status list, so it costs a trip. */
-export async function giveBack(
+/** The statements that reactivate the agents. It costs a trip, which reads places in the status list and the ends of their certificates. */
+export async function reactivateAgents(
   deps: Deps,
   sources: readonly AidSource[],
   actor: Actor,
@@ -50,33 +65,44 @@ export async function giveBack(
 ): Promise<Statement[]> {
   if (sources.length === 0) return [];
   const { db } = deps;
-  const places = await drawPlaces(deps, sources.length);
-  const back = await Promise.all(sources.map((source, i) => returned(deps, source, places[i], now)));
-  const dids = back.map(({ after }) => after.agent.did);
-  const rows = back.map(({ certificate }) => certificate.row);
+  const { places, ending } = await readBatch(db, {
+    places: findPlaces(db, sources.length),
+    ending: findEnding(db, didsOf(sources.map(({ agent }) => agent))),
+  });
+  await refuseCrowded(deps, places, sources.length);
+  const back = await Promise.all(
+    sources.map((source, i) => reactivated(deps, source, needsCertificate(source, ending) ? places[i] : null, now)),
+  );
+  const agents = back.map(({ after }) => after.agent);
+  const issued = back.flatMap((one) => (one.issued ? [{ ...one.issued, agent: one.after.agent }] : []));
+  const rows = issued.map(({ row }) => row);
   return [
-    ...returnRecertified(
+    ...reactivateRows(
       db,
-      back.map(({ after }) => after.agent),
+      back.map(({ before, after }) => ({ before, after: after.agent })),
       now,
     ),
-    // The earlier ones are replaced, whatever their value.
-    listCertificatesOf(db, dids, "ACTIVE"),
-    replaceCertificatesOf(db, dids, systemClock.now()),
-    clearPlaces(db, rows),
-    insertCertificates(db, rows),
-    ...insertAidVersions(
-      db,
-      back.map(({ version }) => version),
-    ),
+    listCertificatesOf(db, didsOf(agents), "ACTIVE"),
+    ...(issued.length === 0
+      ? []
+      : [
+          // The earlier ones are replaced, whatever their value.
+          replaceCertificatesOf(db, didsOf(issued.map(({ agent }) => agent)), systemClock.now()),
+          clearPlaces(db, rows),
+          insertCertificates(db, rows),
+          ...insertAidVersions(
+            db,
+            issued.map(({ version }) => version),
+          ),
+        ]),
     ...recordActivities(
       db,
       now,
       { action: "agent.reactivated", actor, subjectType: "agent" },
-      back.map(({ after: { agent }, from }) => ({
+      back.map(({ after: { agent }, before }) => ({
         owner: agent,
         id: agent.did,
-        changes: { status: { from, to: agent.status } },
+        changes: { status: { from: before.status, to: agent.status } },
       })),
     ),
     ...recordEvents(
@@ -85,43 +111,44 @@ export async function giveBack(
       "agent.status_changed",
       back.map(({ after }) => ({ owner: after.agent, object: toAgentView(deps.config, after, now) })),
     ),
-    ...[...Map.groupBy(back, ({ after }) => after.agent.status)].flatMap(([status, each]) =>
-      recordDirectoryChanges(
-        db,
-        reportOf("ACTIVE").listing,
-        status,
-        each.map(({ after }) => after.agent),
-      ),
+    ...[...Map.groupBy(agents, ({ status }) => status)].flatMap(([status, each]) =>
+      recordDirectoryChanges(db, reportOf("ACTIVE").listing, status, each),
     ),
   ];
 }
 
-async function drawPlaces(deps: Deps, many: number): Promise<readonly DrawnPlace[]> {
-  const { places } = await readBatch(deps.db, { places: findPlaces(deps.db, many) });
+const didsOf = (agents: readonly AgentRow[]): string[] => agents.map(({ did }) => did);
+
+const needsCertificate = ({ agent, principal, certificate }: AidSource, ending: ReadonlySet<string>): boolean =>
+  certificate === null ||
+  ending.has(agent.did) ||
+  namesEarlierAttestation(certificate, principal) ||
+  statesOtherScope(certificate, agent);
+
+async function refuseCrowded(deps: Deps, places: readonly DrawnPlace[], needed: number): Promise<void> {
   const last = places.at(-1) ?? null;
   // For as many places as one, a list that is not crowded draws as often.
-  await watchCrowding(deps, last && { ...last, taken: Math.floor((last.taken + 1) / many) - 1 });
-  if (places.length < many) throw new Conflict();
-  return places;
+  await watchCrowding(deps, last && { ...last, taken: Math.floor((last.taken + 1) / needed) - 1 });
+  if (places.length < needed) throw new Conflict();
 }
 
-async function returned(deps: Deps, source: AidSource, place: DrawnPlace | undefined, now: number) {
-  if (place === undefined) throw new Conflict();
+/** `place`: of the new certificate; null where the present one goes on. */
+async function reactivated(deps: Deps, source: AidSource, place: DrawnPlace | null | undefined, now: number) {
   const { agent: before, principal } = source;
   const waited = before.suspendedFrom === "FUNDING";
-  const { from, to } = move(
-    agentMachine,
-    before.status,
-    waited ? "attestation_returns_funding" : "attestation_returns",
-  );
-  const gone = { suspensionReason: null, suspendedFrom: null, statusNote: null, earlierKey: null } as const;
-  const numbers = {
-    version: before.version + 1,
-    revision: before.revision + 1,
+  const { to } = move(agentMachine, before.status, waited ? "reactivate_funding" : "reactivate");
+  const agent: AgentRow = {
+    ...before,
+    suspensionReason: null,
+    suspendedFrom: null,
+    statusNote: null,
+    status: to,
+    endsAt: principal.attestationExpiresAt,
     updatedAt: Math.max(before.updatedAt, now),
   };
-  const agent = { ...before, ...gone, ...numbers, status: to, endsAt: principal.attestationExpiresAt };
-  const certificate = await issueAt(deps, agent, principal, place);
-  const after: AidSource = { ...source, agent: { ...agent, ...certificate.columns }, certificate: certificate.text };
-  return { from, after, certificate, version: await signVersionAlone(deps, after, now) };
+  if (!place) return { before, after: { ...source, agent }, issued: null };
+  const next = { ...agent, earlierKey: null, version: before.version + 1, revision: before.revision + 1 };
+  const { columns, text, row } = await issueAt(deps, next, principal, place);
+  const after: AidSource = { ...source, agent: { ...next, ...columns }, certificate: text };
+  return { before, after, issued: { row, version: await signVersionAlone(deps, after, now) } };
 }

@@ -1,24 +1,25 @@
 // Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24), whose end each agent's row
 // keeps for the lists (PRN-14). The principal changes first, in one guarded batch with the first slice of agents; the others follow in slices,
-// which any later run continues. Agents that the end of an attestation took are given back on the same way, when the next one asks for it
-// (give-back.ts). Under another name each agent gets one new version, which is signed in its slice and kept for good; its whole
+// which any later run continues. The same slices reactivate agents, where that is asked for (reactivate-agents.ts). Under another name each agent gets one new version, which is signed in its slice and kept for good; its whole
 // document is stale from then, and signed at its next reading (IDN-18).
-import { findStatedAgents } from "../agents/slice-store.ts";
+import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, refuseOtherCount, setEnds, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { type Actor, isRunning } from "../core/vocabulary.ts";
-import { type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { type Condition, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
 import { signVersionAlone } from "../identity/aid.ts";
 import { insertAidVersions } from "../identity/store.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
+import { idsOf } from "../principals/group-store.ts";
 import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
-import { giveBack, returnable } from "./give-back.ts";
+import { agentsToReactivate, type Returning, reactivateAgents } from "./reactivate-agents.ts";
 import {
+  beginReactivations,
   beginRestatement,
   dropRestatement,
   endRestatement,
@@ -26,6 +27,7 @@ import {
   findRestatements,
   moveRestatement,
 } from "./restatement-store.ts";
+import type { Reactivation } from "./schema.ts";
 
 /** How many agents one batch restates: each one's version is signed for it. */
 export const SLICE = 200;
@@ -47,6 +49,8 @@ export type Restating = {
   readonly statements: Statement[];
   /** Restates further slices, after the commit. It never throws: what it leaves when it dies is continued by a job. */
   readonly rest: () => Promise<void>;
+  /** What the first slice has reactivated; null where nobody asked for it. */
+  readonly reactivation: Reactivation | null;
 };
 
 /**
@@ -61,7 +65,7 @@ export const restateAgents = (
   forget = false,
 ): Promise<Restating> => restate(deps, principal, found, null, now, forget);
 
-/** The same, and gives back, in the name of `returning`, the agents that the end of the last attestation took. */
+/** The same, and reactivates, in the name of `returning`, the agents that stops of the principal took. */
 export const returnAgents = restate;
 
 async function restate(
@@ -82,14 +86,48 @@ async function restate(
       { principalId, startedAt: now, afterAt: at, afterDid: id, returning, relisting: false },
       forget,
     );
+  const slice = await restateSlice(deps, principal, found, returning, now);
   return {
+    reactivation: slice.tally && { ...slice.tally, more: reached !== null },
     statements: [
       // An agent that was registered after the reading is read the next time: no later slice would find it.
       refuseOtherCount(db, principalId, reached, length),
-      ...(await restateSlice(deps, principal, found, returning, now)),
+      ...slice.statements,
       reached === null ? dropRestatement(db, principalId) : begin(reached),
     ],
     rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId, reached)),
+  };
+}
+
+/** The first principals of a group after their move, whether it has others, and which rows of principals it has. */
+type Group = { readonly first: readonly PrincipalRow[]; readonly others: boolean; readonly where: Condition };
+
+/** The reads of `returnGroup`. */
+export const suspendedReads = (deps: Deps, principalIds: Condition) =>
+  findSuspendedOf(deps.db, principalIds, sliceSize(deps));
+
+/** Reactivates the agents of a group that the same batch moves: the first slice in it, the others by a restatement of each principal. */
+export async function returnGroup(
+  deps: Deps,
+  { first, others, where }: Group,
+  { agents }: ReadResults<ReturnType<typeof suspendedReads>>,
+  actor: Actor,
+  now: number,
+): Promise<Restating> {
+  const { db, env } = deps;
+  const { sources, tally } = agentsToReactivate(first, { agents }, now);
+  const isWhole = agents.length < sliceSize(deps);
+  const done = isWhole ? first.map(({ principalId }) => principalId) : [];
+  return {
+    reactivation: { ...tally, more: others || !isWhole },
+    statements: [
+      ...(await reactivateAgents(deps, sources, actor, now)),
+      beginReactivations(db, idsOf(where, done), actor, now),
+    ],
+    rest: async () => {
+      if (!others && isWhole) return;
+      await env.JOB_QUEUE.send({ kind: "find", job: JOB, after: { at: now, id: "" }, apart: true });
+    },
   };
 }
 
@@ -143,10 +181,11 @@ async function continueRestatement(deps: Deps, principalId: string, expected: Du
   // The agents were read from another position.
   if (from.at !== expected.at || from.id !== expected.id) return { restated: false, from };
   const reached = endOf(deps, found);
+  const slice = await restateSlice(deps, principal, found, restatement.returning, deps.clock.now());
   await commitAll(deps, [
     ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
     refuseChangedPrincipal(db, principal),
-    ...(await restateSlice(deps, principal, found, restatement.returning, deps.clock.now())),
+    ...slice.statements,
     ...(restatement.relisting ? relist(db, found) : []),
   ]);
   return { restated: true, from: reached };
@@ -171,6 +210,9 @@ export const finishRestatements: EachJob = {
 
 // ---- One slice -----------------------------------------------------------------------------------------------------------
 
+/** `tally`: null where nobody asked for the agents. */
+type RestatedSlice = { readonly statements: Statement[]; readonly tally: Returning["tally"] | null };
+
 /**
  * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
  * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of one whose version states another attestation becomes
@@ -182,10 +224,10 @@ async function restateSlice(
   found: Found,
   returning: Actor | null,
   now: number,
-): Promise<Statement[]> {
+): Promise<RestatedSlice> {
   const { db } = deps;
-  const back = returning === null ? [] : returnable(principal, found, now);
-  const returned = new Set(back.map(({ agent }) => agent.did));
+  const asked = returning && { by: returning, ...agentsToReactivate([principal], found, now) };
+  const returned = new Set(asked?.sources.map(({ agent }) => agent.did));
   const staying = found.agents.filter(({ agent }) => !returned.has(agent.did));
   const isOutdated = ({ name, country }: Found["agents"][number]) =>
     name !== principal.legalName || country !== principal.country;
@@ -193,12 +235,13 @@ async function restateSlice(
   const attested = staying.filter((one) => !isOutdated(one) && one.attestationId !== principal.attestationId);
   const ending = { principalId: principal.principalId, endsAt: principal.attestationExpiresAt };
   const ended = staying.filter((one) => one.agent.endsAt !== ending.endsAt && !attested.includes(one));
-  return [
+  const statements = [
     ...(attested.length === 0 ? [] : [touchDocuments(db, didsOf(attested), ending)]),
     ...(ended.length === 0 ? [] : [setEnds(db, didsOf(ended), ending)]),
     ...(outdated.length === 0 ? [] : await nextVersions(deps, principal, outdated, now)),
-    ...(returning === null ? [] : await giveBack(deps, back, returning, now)),
+    ...(asked ? await reactivateAgents(deps, asked.sources, asked.by, now) : []),
   ];
+  return { statements, tally: asked?.tally ?? null };
 }
 
 /** A reader of the directory may have seen them stopped, and nothing else tells it that they run (DIR-15). */

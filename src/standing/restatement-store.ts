@@ -1,6 +1,7 @@
 // Store of unfinished restatements.
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Due, FIRST } from "../core/due.ts";
+import type { Actor } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type RestatementRow, restatements } from "../db/tables/principals.ts";
 import { allOf } from "../principals/store.ts";
@@ -64,6 +65,28 @@ const relistAll = (db: Database, rows: SQL): Statement =>
         relisting: true,
       },
     });
+
+/** Reactivates, by slices of their own, the agents of principals that are ACTIVE. `principalIds`: a query. */
+export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor, startedAt: number): Statement =>
+  db
+    .insert(restatements)
+    .select(
+      sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, ${JSON.stringify(actor)}, 0 from principals
+        where principal_id in (${principalIds}) and status = 'ACTIVE'`,
+    )
+    .onConflictDoUpdate({
+      target: restatements.principalId,
+      set: {
+        startedAt: sql`max(excluded.started_at, ${restatements.startedAt} + 1)`,
+        afterAt: FIRST.at,
+        afterDid: FIRST.id,
+        returning: sql`excluded."returning"`,
+      },
+    });
+
+/** An unfinished restatement reactivates no further agents. `principalIds`: one, or a query. */
+export const forgetReactivation = (db: Database, principalIds: string | SQL): Statement =>
+  db.update(restatements).set({ returning: null }).where(sql`principal_id in (${principalIds})`);
 
 /** Of a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>

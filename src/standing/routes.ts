@@ -8,7 +8,6 @@ import {
   attestationList,
   attestationParams,
   attestationQuery,
-  attestedView,
   principalParams,
   principalPatch,
   principalPatchRules,
@@ -23,7 +22,18 @@ import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPatch } from "./patch.ts";
 import { closePrincipal, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
 import { precheckRevocation, revokeAnyones, revokeOwn } from "./revoke.ts";
-import { customerStandingInput, principalStandingInput } from "./schema.ts";
+import {
+  attestedPrincipal,
+  customerStandingInput,
+  principalStandingInput,
+  reactivatedCustomer,
+  reactivatedPrincipal,
+  reactivationInput,
+} from "./schema.ts";
+
+const REACTIVATE_AGENTS =
+  "With `reactivate_agents` all agents that a stop of their principal suspended are reactivated, unless the principal is still stopped or their " +
+  "escrow is constrained. `reactivation` counts the first slice of agents; where `more` is true, the others follow, each with its event.";
 
 const standing = {
   method: "post",
@@ -91,15 +101,15 @@ export const principalStandingRoutes = [
     tag: "Principals",
     summary: "Record a renewed attestation",
     description:
-      "It counts from now on: the principal returns to ACTIVE, unless something else stops it. Its agents stay SUSPENDED until each is returned " +
-      "by its status; `reactivate_agents` returns all that the end or the revocation of the last attestation took, unless something else stops the " +
-      "principal, and without those whose escrow is constrained. One that returns has a new certificate for the same key. One that runs on keeps " +
-      "its own, which ends with the earlier attestation: `POST /v1/agents/{did}/certificate` gives it another before that.",
+      "It counts from now on: the principal returns to ACTIVE, unless something else stops it. Its agents stay SUSPENDED until each is reactivated " +
+      `by its status. ${REACTIVATE_AGENTS} An agent whose certificate names the earlier attestation returns with a new certificate for the same ` +
+      "key. An agent that was never suspended keeps its certificate, which ends with the earlier attestation: " +
+      "`POST /v1/agents/{did}/certificate` issues another before that.",
     surfaces: ["management"],
     params: principalParams,
     body: recordingInput,
     status: 201,
-    response: { schema: attestedView, description: "The attestation, and the principal's status by it." },
+    response: { schema: attestedPrincipal, description: "The attestation, and the principal's status by it." },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     idempotency: "plain",
     handle: (call, { params, body }) => recordAttestation(call, params.principal_id, body),
@@ -137,7 +147,9 @@ export const principalStandingRoutes = [
     path: "/v1/principals/{principal_id}/reactivate",
     operationId: "reactivatePrincipal",
     summary: "Reactivate a suspended principal",
-    description: "Restores the principal alone: its agents stay SUSPENDED until each is returned by its status.",
+    description: `Its agents stay SUSPENDED until each is reactivated by its status. ${REACTIVATE_AGENTS}`,
+    body: reactivationInput,
+    response: { schema: reactivatedPrincipal, description: "The principal." },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
@@ -187,7 +199,9 @@ export const customerStandingRoutes = [
     summary: "Reactivate a suspended customer",
     description:
       "Takes the customer's suspension away from each of its principals, and nothing else that stops them. Their agents stay SUSPENDED until " +
-      "each is returned by its status. Refused with `Retry-After` while agents are still being suspended.",
+      `each is reactivated by its status. ${REACTIVATE_AGENTS} Refused with \`Retry-After\` while agents are still being suspended.`,
+    body: reactivationInput,
+    response: { schema: reactivatedCustomer, description: "The customer." },
     handle: (call, { params, body }) => reactivateCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),

@@ -1,6 +1,8 @@
 // The standing of a principal and of a customer on the wire (PRN-18, PRN-24).
 import * as z from "zod";
+import { customerView } from "../customers/schema.ts";
 import { text } from "../http/schemas.ts";
+import { attestedView, principalView } from "../principals/schema.ts";
 
 export const principalStandingInput = z
   .strictObject({ reason: text(500).optional() })
@@ -9,3 +11,29 @@ export const customerStandingInput = z
   .strictObject({ reason: text(500).optional() })
   .register(z.globalRegistry, { id: "CustomerStandingInput" });
 export type StandingInput = z.infer<typeof principalStandingInput>;
+
+export const reactivationInput = z
+  .strictObject({ reason: text(500).optional(), reactivate_agents: z.boolean().optional() })
+  .register(z.globalRegistry, { id: "ReactivationInput" });
+export type ReactivationInput = z.infer<typeof reactivationInput>;
+
+const count = z.int().min(0);
+const agentsLeft = z
+  .object({ escrow_constrained: count, platform: count, operator: count, principal_not_active: count })
+  .register(z.globalRegistry, { id: "AgentsLeft" });
+/** The effect of `reactivate_agents` on the first slice of agents. */
+export const reactivation = z
+  .object({ agents_reactivated: count, agents_left: agentsLeft, more: z.boolean() })
+  .register(z.globalRegistry, { id: "Reactivation" });
+export type Reactivation = z.infer<typeof reactivation>;
+const reactivated = { reactivation: reactivation.optional() };
+
+export const reactivatedPrincipal = principalView
+  .extend(reactivated)
+  .register(z.globalRegistry, { id: "ReactivatedPrincipal" });
+export const reactivatedCustomer = customerView
+  .extend(reactivated)
+  .register(z.globalRegistry, { id: "ReactivatedCustomer" });
+export const attestedPrincipal = attestedView
+  .extend(reactivated)
+  .register(z.globalRegistry, { id: "AttestedPrincipal" });

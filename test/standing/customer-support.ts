@@ -37,7 +37,7 @@ export type Grouped = {
   readonly first: Agent;
 };
 
-const numbered = (n: number) => String(n).padStart(5, "0");
+const numbered = (n: number, digits = 5) => String(n).padStart(digits, "0");
 
 /** A customer with so many principals, each with so many running agents: one of each through the API, and copies of their rows. */
 export async function grouped(world: World, count: number, agentsOfEach: number): Promise<Grouped> {
@@ -53,12 +53,13 @@ export async function grouped(world: World, count: number, agentsOfEach: number)
     externalRef: `${principal.externalRef}-${n}`,
     nameFolded: `${principal.nameFolded} ${n}`,
   }));
+  const node = crypto.randomUUID().slice(-12);
   const principalIds = [first.principalId, ...others.map(({ principalId }) => principalId)];
   const all = principalIds.flatMap((principalId, p) =>
     Array.from({ length: agentsOfEach }, (_, a) => ({
       ...agent,
       principalId,
-      did: `did:aeap:copy-${numbered(p)}-${numbered(a)}-${world.platformId}`,
+      did: `did:aeap:${numbered(p, 8)}-${numbered(a, 4)}-4000-8000-${node}`,
       createdAt: agent.createdAt + 1 + a,
     })),
   );

@@ -18,6 +18,7 @@ import {
   inStatus,
   operator,
   reinstate,
+  returns,
   storedAgent,
   suspend,
   suspensions,
@@ -87,7 +88,7 @@ async function endAll(): Promise<void> {
 }
 
 describe("a revocation over a suspension that is not done", () => {
-  it("leaves the agents to the suspension, so that no renewal gives them back", async () => {
+  it("leaves the agents to the suspension", async () => {
     const attestation = attestationBy(`ver-${world.platformId}`);
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     const { principalId } = first;
@@ -103,7 +104,8 @@ describe("a revocation over a suspension that is not done", () => {
     expectStatus(await ofPrincipal(world, principalId, "reactivate"), 200);
     expectStatus(await record(principalId, AND_BACK), 201);
     await world.run(finishRestatements);
-    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
+    expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
+    expect(await returns(world)).toEqual(dids);
   });
 
   it("does so for each principal of a customer", async () => {

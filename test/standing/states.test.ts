@@ -30,8 +30,8 @@ const AGENT: readonly Row[] = [
   ["account_returns", "-", "-", "ACTIVE", "-", "-", "-"],
   ["account_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
   // PRN-21: so does what the end of an attestation took.
-  ["attestation_returns", "-", "-", "ACTIVE", "-", "-", "-"],
-  ["attestation_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
+  ["reactivate", "-", "-", "ACTIVE", "-", "-", "-"],
+  ["reactivate_funding", "-", "-", "FUNDING", "-", "-", "-"],
   // PRN-24: the principal alone returns with its customer.
   ["principal_returns", "-", "-", "-", "-", "-", "-"],
   // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.

@@ -63,6 +63,17 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
+      when: "agents of its principals return with it",
+      states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ACTIVE", "agent SUSPENDED → ACTIVE"],
+      tables: ["agents", "customers", "principals"],
+      activity: ["agent.reactivated", "customer.reactivated", "principal.reactivated"],
+      events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: {},
+      certificate: { agent: ["reinstated"] },
+      ...NO_NOTICE,
+    },
+    {
       ...UNSEEN,
       when: "their attestations have ended meanwhile",
       states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ATTESTATION_EXPIRED"],

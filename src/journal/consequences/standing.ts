@@ -132,6 +132,17 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
+      when: "its agents return with it",
+      states: ["principal SUSPENDED → ACTIVE", "agent SUSPENDED → ACTIVE"],
+      tables: ["agents", "principals"],
+      activity: ["agent.reactivated", "principal.reactivated"],
+      events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
+      directory: { agent: ["status_changed"] },
+      document: {},
+      certificate: { agent: ["reinstated"] },
+      ...NO_NOTICE,
+    },
+    {
       ...UNSEEN,
       when: "its attestation has ended meanwhile",
       states: ["principal SUSPENDED → ATTESTATION_EXPIRED"],

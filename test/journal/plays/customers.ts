@@ -17,7 +17,7 @@ const ofCustomer =
     };
   };
 
-const act = (world: World, path: string) => must(200, world.call("POST", path));
+const act = (world: World, path: string, body?: unknown) => must(200, world.call("POST", path, { body }));
 
 type Group = { readonly customerId: string; readonly principal: readonly string[]; readonly agent: readonly string[] };
 
@@ -44,7 +44,7 @@ const deciding =
     verb: string,
     agents: boolean,
     before: (path: string, principals: readonly string[]) => readonly string[],
-    waitsMs = 0,
+    { waitsMs = 0, body }: { waitsMs?: number; body?: unknown } = {},
   ): Play =>
   async ({ world }) => {
     const { customerId, principal, agent } = await group(world, agents);
@@ -52,7 +52,7 @@ const deciding =
     for (const call of before(path, principal)) await act(world, call);
     world.advance(waitsMs);
     return async () => {
-      await act(world, `${path}/${verb}`);
+      await act(world, `${path}/${verb}`, body);
       return { customer: [customerId], principal, agent };
     };
   };
@@ -73,13 +73,18 @@ export const CUSTOMER_PLAYS: Plays = {
   },
   suspendCustomer: {
     "agents of its principals run": deciding("suspend", true, nothing),
-    "agents of its principals run, after an end that no job has recorded": deciding("suspend", true, nothing, HOUR_MS),
+    "agents of its principals run, after an end that no job has recorded": deciding("suspend", true, nothing, {
+      waitsMs: HOUR_MS,
+    }),
     "something else has stopped its principals already": deciding("suspend", false, suspendingEach),
     "it groups nobody": ofCustomer((world, path) => act(world, `${path}/suspend`)),
   },
   reactivateCustomer: {
     "nothing else stops its principals": deciding("reactivate", true, suspending),
-    "their attestations have ended meanwhile": deciding("reactivate", true, suspending, HOUR_MS),
+    "agents of its principals return with it": deciding("reactivate", true, suspending, {
+      body: { reactivate_agents: true },
+    }),
+    "their attestations have ended meanwhile": deciding("reactivate", true, suspending, { waitsMs: HOUR_MS }),
     "their platform stops them too": deciding("reactivate", true, (path, principals) => [
       ...suspending(path),
       ...suspendingEach(path, principals),

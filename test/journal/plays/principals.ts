@@ -8,8 +8,8 @@ const HOUR_MS = 3_600_000;
 
 type Owned = { readonly principalId: string; readonly did: string };
 
-const act = (world: World, principalId: string, verb: string) =>
-  must(200, world.call("POST", `/v1/principals/${principalId}/${verb}`));
+const act = (world: World, principalId: string, verb: string, body?: unknown) =>
+  must(200, world.call("POST", `/v1/principals/${principalId}/${verb}`, { body }));
 const patch = (world: World, principalId: string, body: object) =>
   must(200, world.call("PATCH", `/v1/principals/${principalId}`, { body }));
 
@@ -85,6 +85,10 @@ export const PRINCIPAL_PLAYS: Plays = {
   },
   reactivatePrincipal: {
     "nothing else stops it": of(doing("reactivate"), suspended),
+    "its agents return with it": withAgents(
+      (world, principalId) => act(world, principalId, "reactivate", { reactivate_agents: true }),
+      suspended,
+    ),
     "its attestation has ended meanwhile": of(doing("reactivate"), async (world, principalId) => {
       await suspended(world, principalId);
       await waits(world);
