@@ -2,9 +2,7 @@
 // bytes are kept, because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.ts";
-
-/** Fields whose JSON numbers keep their own characters, so that no binary float rounds an amount (HTTP-4). */
-const AMOUNT_FIELDS = new Set(["amount", "max_transaction_value", "disputed_amount", "offer_amount", "refund_amount"]);
+import { type NumberSources, type Path, writeMoneyAsText } from "./money-fields.ts";
 
 /** How much of a body is read, the refusal of a longer one, and for how long it may be awaited. */
 export type BodyLimit = {
@@ -74,8 +72,11 @@ const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge, seconds
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 
-/** `verbatim`: numbers stay numbers also in the fields of amounts, as in a document that is only checked. */
-export function parseJson(bytes: Uint8Array, contentType: string | null, verbatim: boolean): unknown {
+/** `identity`: equal for two bodies if their values are, and a number and a string are two (IDM-4). */
+export type ParsedJson = { readonly body: unknown; readonly identity: unknown };
+
+/** `money`: the paths at which a number is read by its digits. */
+export function parseJson(bytes: Uint8Array, contentType: string | null, money: readonly Path[]): ParsedJson {
   if (bytes.byteLength === 0) throw unreadable("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
     throw unreadable("The body must be sent as Content-Type: application/json.");
@@ -88,7 +89,7 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, verbati
   }
   checkShape(text);
   try {
-    return JSON.parse(text, verbatim ? receiveAsIs : receive);
+    return parseNumbers(text, money);
   } catch (thrown) {
     if (thrown instanceof ServiceError) throw thrown;
     // Only the place of the parser's message is repeated: the rest quotes the body.
@@ -107,20 +108,29 @@ export function emptyBody(raw: Uint8Array): undefined {
 
 type Source = { source?: string };
 
-/** Keeps the characters of a number in a field of amounts. */
-function receive(this: unknown, key: string, value: unknown, context?: Source): unknown {
-  if (typeof value === "number" && AMOUNT_FIELDS.has(key) && context?.source !== undefined) return context.source;
-  return receiveAsIs(key, value);
-}
-
-/** I-JSON (RFC 7493): text that is not Unicode and numbers that are no double can neither be stored nor signed. */
-function receiveAsIs(key: string, value: unknown): unknown {
-  if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed())) {
-    throw unreadable("The body holds half a surrogate pair.");
-  }
-  if (typeof value !== "number") return value;
-  if (!Number.isFinite(value)) throw unreadable("The body holds a number that is too large.");
-  return value;
+/** I-JSON (RFC 7493): text that is not Unicode and numbers that are no double, except money, can neither be stored nor signed. */
+function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
+  const names = new Set(money.map((path) => path.at(-1)));
+  const sources: NumberSources = new Map();
+  let isTooLarge = false;
+  const body: unknown = JSON.parse(
+    text,
+    function receive(this: unknown, key: string, value: unknown, context?: Source) {
+      if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed()))
+        throw unreadable("The body holds half a surrogate pair.");
+      if (typeof value !== "number") return value;
+      if (names.has(key) && context?.source !== undefined) {
+        const ofHolder = sources.get(this) ?? new Map<string, string>();
+        sources.set(this, ofHolder.set(key, context.source));
+      } else isTooLarge ||= !Number.isFinite(value);
+      return value;
+    },
+  );
+  const numbers = writeMoneyAsText(body, money, sources);
+  for (const ofHolder of sources.values())
+    for (const source of ofHolder.values()) isTooLarge ||= !Number.isFinite(Number(source));
+  if (isTooLarge) throw unreadable("The body holds a number that is too large.");
+  return { body, identity: numbers.length === 0 ? body : { body, numbers } };
 }
 
 /** Bounds the depth and refuses duplicate keys, in one pass over the text before it is parsed. */

@@ -40,8 +40,6 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly optionalBody?: true;
   /** The body is multipart/form-data, and `body` the schema of its parts: texts, and files of at most so many bytes (HTTP-36). */
   readonly multipart?: { readonly fileMaxBytes: number };
-  /** The body holds a foreign document: its numbers stay numbers. */
-  readonly verbatim?: true;
   /** Faults across fields; they run on the raw body even when its schema found faults. */
   readonly rules?: (raw: unknown) => FieldError[];
   readonly status: 200 | 201 | 202 | 204;

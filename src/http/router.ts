@@ -14,6 +14,7 @@ import { depsOf } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 import { type BodyLimit, emptyBody, parseJson, readBody } from "./json.ts";
+import { moneyPathsOf } from "./money-fields.ts";
 import { FORM_MAX_BYTES, formObject, identityOf, parseMultipart } from "./multipart.ts";
 import { refuseFaults, refuseUnknownPath } from "./precheck.ts";
 import { chargeAddress } from "./rate-limit.ts";
@@ -150,10 +151,7 @@ type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
  * A body that is too large is refused before authentication, and so is charged to the address. An unreadable one is refused where faults
  * of values are: after the caller and the object of the path are known (HTTP-18).
  */
-async function receiveBody(
-  context: AppContext,
-  { body: schema, multipart, verbatim, optionalBody }: Route,
-): Promise<Received> {
+async function receiveBody(context: AppContext, { body: schema, multipart, optionalBody }: Route): Promise<Received> {
   const rawBody = await readBody(context.req.raw, multipart && formLimit(multipart)).catch(async (refusal) => {
     await chargeAddress(context, depsOf(context));
     throw refusal;
@@ -162,9 +160,11 @@ async function receiveBody(
   try {
     if (multipart) return { rawBody, ...(await receiveForm(rawBody, type)) };
     const isLeftOut = optionalBody === true && rawBody.byteLength === 0;
-    const readJson = () => (isLeftOut ? {} : parseJson(rawBody, type, verbatim === true));
-    const body = schema === undefined ? emptyBody(rawBody) : readJson();
-    return { rawBody, body, identity: body };
+    if (schema === undefined || isLeftOut) {
+      const body = isLeftOut ? {} : emptyBody(rawBody);
+      return { rawBody, body, identity: body };
+    }
+    return { rawBody, ...parseJson(rawBody, type, moneyPathsOf(schema)) };
   } catch (refusal) {
     if (!(refusal instanceof ServiceError)) throw refusal;
     return { rawBody, body: undefined, identity: undefined, unreadable: refusal };

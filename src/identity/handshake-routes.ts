@@ -100,7 +100,6 @@ export const handshakeRoutes = [
     tag: "Verification",
     summary: "Check an identity document",
     body: aidInput,
-    verbatim: true,
     status: 200,
     response: { schema: aidCheck, description: "Whether it holds, and if not, why." },
     errors: [],
