@@ -1,5 +1,8 @@
 // The faults of a body against its role (AGT-2 to AGT-7).
+
+import { encodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
+import { SCOPE_WORDS_MAX_BYTES } from "../core/limits.ts";
 import { actionsOf, buys, isRegistrable, SPEND_FIELDS, sells, tiersOf } from "../core/roles.ts";
 import { type EconomicRole, isTier } from "../core/vocabulary.ts";
 
@@ -17,7 +20,20 @@ export function registrationFaults(raw: unknown): FieldError[] {
   if (!isRegistrable(role)) return faults;
   const tier = body["cert_tier"];
   if (isTier(tier) && !tiersOf(role).includes(tier)) faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
-  return [...faults, ...profileFaults(role, body), ...scopeFaults(role, asFields(body["scope"]), "scope.", true)];
+  const scope = asFields(body["scope"]);
+  return [
+    ...faults,
+    ...profileFaults(role, body),
+    ...scopeFaults(role, scope, "scope.", true),
+    ...wordFaults(scope, "scope"),
+  ];
+}
+
+/** A certificate has to fit a header, and every check of the service. */
+export function wordFaults({ authorized_actions: actions, capabilities }: Fields, field: string): FieldError[] {
+  const { length } = encodeUtf8(JSON.stringify([actions, capabilities]));
+  const message = `Actions and capabilities must be at most ${SCOPE_WORDS_MAX_BYTES} bytes together, as JSON.`;
+  return length > SCOPE_WORDS_MAX_BYTES ? [fieldError(field, "too_long", message)] : [];
 }
 
 /** A catalogue is what a seller has (AGT-5). */

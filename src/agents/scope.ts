@@ -13,7 +13,7 @@ import { type Bounds, exceeding } from "./delegation.ts";
 import { findDelegated } from "./delegation-store.ts";
 import { sourceReads } from "./find-store.ts";
 import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
-import { scopeFaults } from "./roles.ts";
+import { scopeFaults, wordFaults } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
@@ -63,8 +63,12 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
 function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
   const ofRole = scopeFaults(before.economicRole, { ...(given as object) }, "", false);
   const wider = delegator ? exceeding(scoped, delegator) : [];
+  const changed = ["capabilities", "authorized_actions"].find((field) => field in (given as object));
   return [
     ...ofRole,
+    ...(changed === undefined
+      ? []
+      : wordFaults({ authorized_actions: scoped.authorizedActions, capabilities: scoped.capabilities }, changed)),
     ...wider
       .filter((field) => !ofRole.some((fault) => fault.field === field))
       .map((field) => fieldError(field, "scope_exceeds_delegator")),

@@ -126,6 +126,11 @@ export const CHAIN_LOOK_MS = 8_000;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;
 export const CAPABILITIES_MAX = 50;
+/** The actions and capabilities of an agent together, as JSON in UTF-8. A certificate states them twice. */
+export const SCOPE_WORDS_MAX_BYTES = 12_288;
+/** The longest certificate and identity document that the service issues, with texts of the greatest lengths. */
+export const CERTIFICATE_MAX_CHARS = 40_000;
+export const AID_MAX_CHARS = 200_000;
 
 // Idempotency
 export const IDEMPOTENCY_WINDOW_HOURS = 24;

@@ -1,12 +1,13 @@
 // The handshake on the wire: the challenge, and the checks of a certificate, a proof and a document (IDN-25).
 import * as z from "zod";
+import { AID_MAX_CHARS, CERTIFICATE_MAX_CHARS } from "../core/limits.ts";
 import { did, didInput, instant, jsonObject } from "../http/schemas.ts";
 
 export const challengeView = z
   .object({ nonce: z.string().min(16), expires_in: z.number().int(), expires_at: instant })
   .register(z.globalRegistry, { id: "Challenge" });
 
-const certificate = z.string().min(1).max(20_000);
+const certificate = z.string().min(1).max(CERTIFICATE_MAX_CHARS);
 export const certificateInput = z.strictObject({ certificate }).register(z.globalRegistry, { id: "CertificateInput" });
 
 export const certificateCheck = z
@@ -35,7 +36,7 @@ export const proofCheck = z
   .register(z.globalRegistry, { id: "ProofCheck" });
 
 export const aidInput = z
-  .strictObject({ aid: z.union([z.string().min(1).max(200_000), jsonObject]) })
+  .strictObject({ aid: z.union([z.string().min(1).max(AID_MAX_CHARS), jsonObject]) })
   .register(z.globalRegistry, { id: "AidInput" });
 
 export const aidCheck = z

@@ -204,7 +204,8 @@ describe("refusals", () => {
     for (const path of [AGENTS, `${AGENTS}/did:aeap:x`, "/v1/directory/changes", "/v1/directory/head"]) {
       const none = await world.call("GET", path, { key: null });
       expect([path, none.status, none.body.code]).toEqual([path, 401, "unauthorized"]);
-      const wrong = await world.call("GET", path, { key: `${world.key.slice(0, -1)}x` });
+      const mistyped = world.key.slice(0, -1) + (world.key.endsWith("x") ? "y" : "x");
+      const wrong = await world.call("GET", path, { key: mistyped });
       expect([path, wrong.status, wrong.body.code]).toEqual([path, 401, "invalid_credentials"]);
     }
   });

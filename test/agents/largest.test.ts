@@ -1,0 +1,102 @@
+// The largest agent that registration takes has a certificate and a document that every check takes (AGT-9, IDN-25).
+import { beforeAll, describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../src/core/encoding.ts";
+import {
+  AID_MAX_CHARS,
+  CAPABILITIES_MAX,
+  CERTIFICATE_MAX_CHARS,
+  DAY_MS,
+  SCOPE_WORDS_MAX_BYTES,
+} from "../../src/core/limits.ts";
+import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { type Agent, agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+
+/** A Euro sign takes three bytes, so no text of as many characters is longer. */
+const filled = (start: string, length: number): string => start.padEnd(length, "€");
+const bytesOf = (scope: Json): number =>
+  encodeUtf8(JSON.stringify([scope.authorized_actions, scope.capabilities])).length;
+
+/** As many and as long words as fit. */
+function largestScope(): Json {
+  const wide = Array.from({ length: CAPABILITIES_MAX }, () => 0);
+  const scope = () => ({
+    authorized_actions: ["sell"],
+    capabilities: wide.map((euros, n) => `${n}`.padStart(2, "0") + "€".repeat(euros).padEnd(98, "x")),
+  });
+  for (let n = 0; SCOPE_WORDS_MAX_BYTES - bytesOf(scope()) >= 2; n = (n + 1) % wide.length)
+    wide[n] = (wide[n] ?? 0) + 1;
+  return scope();
+}
+const SCOPE = largestScope();
+const LARGEST = {
+  profile: {
+    display_name: filled("Provider", 200),
+    description: filled("Sells", 2_000),
+    catalog_url: "https://catalog.example/".padEnd(2_048, "a"),
+  },
+  endpoint_url: "https://agent.example/".padEnd(2_048, "a"),
+  scope: SCOPE,
+};
+
+let world: World;
+let agent: Agent;
+beforeAll(async () => {
+  world = await createWorld();
+  const verification_attestation = {
+    attestation_id: filled("attestation", 200),
+    verifier_id: filled("verifier", 200),
+    model: "kyb",
+    issued_at: new Date(world.now() - DAY_MS).toISOString(),
+    expires_at: new Date(world.now() + 300 * DAY_MS).toISOString(),
+  };
+  const principal_id = await world.principal({ legal_name: filled("Company", 300), verification_attestation });
+  agent = await world.agent("PROVIDER", { ...LARGEST, principal_id });
+});
+
+const open = async (path: string, body?: Json): Promise<Json> =>
+  expectStatus(await world.call(body ? "POST" : "GET", path, { key: null, ...(body && { body }) }), 200);
+const valid = { valid: true, reason: null };
+
+describe("the largest agent", () => {
+  it("has a certificate that every check and every call takes", async () => {
+    const { certificate, did, privateKey } = agent;
+    expect(certificate.length).toBeGreaterThan(CERTIFICATE_MAX_CHARS * 0.8);
+    expect(certificate.length).toBeLessThanOrEqual(CERTIFICATE_MAX_CHARS);
+    expect(await open("/v1/verify/certificate", { certificate })).toMatchObject(valid);
+    const { nonce } = await open("/v1/verify/challenge");
+    const timestamp = proofTimestamp(Date.now());
+    const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
+    const presented = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
+    expect(await open("/v1/verify/proof", presented)).toMatchObject({ verified: true });
+    expect((await world.as(agent, "GET", "/v1/payment-intents?limit=1")).status).toBe(200);
+  });
+
+  it("has a document that its check takes in both forms", async () => {
+    const path = `/v1/agents/${agent.did}/aid`;
+    const aid = await open(path);
+    expect(await open("/v1/verify/aid", { aid })).toMatchObject(valid);
+    const { text } = await world.call("GET", path, { key: null, headers: { Accept: "application/jwt" } });
+    expect(text.length).toBeLessThanOrEqual(AID_MAX_CHARS);
+    expect(await open("/v1/verify/aid", { aid: text })).toMatchObject(valid);
+  });
+
+  it("takes no further word, at registration and in a patch", async () => {
+    const { capabilities } = SCOPE;
+    const larger = { ...SCOPE, capabilities: [`${capabilities[0].slice(0, -1)}€`, ...capabilities.slice(1)] };
+    const { principalId: principal_id } = agent;
+    const registered = await world.call("POST", "/v1/agents", {
+      body: { ...agentBody("PROVIDER"), ...LARGEST, principal_id, scope: larger },
+    });
+    const [field, code] = ["scope", "too_long"];
+    expect([registered.status, registered.body.field_errors]).toMatchObject([422, [{ field, code }]]);
+    const patch = (body: Json) => world.call("PATCH", `/v1/agents/${agent.did}/scope`, { body });
+    for (const [name, body] of [
+      ["capabilities", { capabilities: larger.capabilities }],
+      ["authorized_actions", { authorized_actions: ["sell", "return"] }],
+    ] as const) {
+      const patched = await patch(body);
+      expect([patched.status, patched.body.field_errors]).toMatchObject([422, [{ field: name, code }]]);
+    }
+    expect((await patch({ dispute_window_days: 7 })).status).toBe(200);
+  });
+});
