@@ -9,7 +9,6 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { contactOf, recordNotice } from "../journal/notices.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
 import { countryFaults } from "../principals/countries.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
@@ -21,18 +20,13 @@ import { watchIdentity } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, tenantPrincipalOf, updatePlatform } from "./store.ts";
 
-/** Many at once wait for each other under the account's own lock, so that each of them is done. */
-export const patchPlatform = (call: ManagementCall, patch: ProfilePatch) =>
-  retryUnderLocks(call.deps.env, (touches) => changeProfile(call, patch, touches));
-
-async function changeProfile(call: ManagementCall, patch: ProfilePatch, touches: (ids: readonly string[]) => void) {
+export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps } = call;
   // Real time: the account is one for both environments.
   const now = deps.clock.now();
   const { caller, platform: before, ...found } = await call.read(profileReads(call, patch));
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId } = before;
-  touches([platformId]);
   const faults = profileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
   const set = profileOf(patch);

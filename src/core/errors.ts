@@ -90,6 +90,7 @@ export const ERRORS = {
   // 429, 5xx
   rate_limited: entry(429, "Too many requests; wait for Retry-After, with jitter."),
   internal_error: entry(500, "The service failed unexpectedly; retry idempotent calls with backoff."),
+  service_busy: entry(503, "Other calls changed the same object at the same time; retry."),
   chain_unavailable: entry(503, "The chain could not be read just now; retry."),
 } as const satisfies Record<string, ErrorSpec>;
 

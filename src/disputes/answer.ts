@@ -11,7 +11,7 @@ import type { ActivityAction, Side } from "../core/vocabulary.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { escalated } from "./deadlines.ts";
 import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
 import {

@@ -12,7 +12,7 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import { applyClaim, applyEffect, uncounted } from "./effects.ts";
 import { awaitRefundOf, countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";

@@ -5,7 +5,7 @@ import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { CLOCK, noteAct, ownNow, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceInput, EvidenceView } from "./schema.ts";
 import { disputeMachine } from "./states.ts";

@@ -13,7 +13,7 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
 import { findSellerIn } from "../identity/owned-store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { autoConfirmed } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";

@@ -11,7 +11,7 @@ import { listingOf, type Page } from "../core/page.ts";
 import { Conflict } from "../core/retry.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
 import { escalated, isTakenAway } from "./deadlines.ts";
 import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";

@@ -22,7 +22,7 @@ import { findSellerIn, type Seller } from "../identity/owned-store.ts";
 import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { unspendStatements } from "../payments/spend-store.ts";
 import { type ClosingFacts, closingReads } from "../tasks/close.ts";
 import { ratedIn, reverseTask } from "../tasks/reverse.ts";

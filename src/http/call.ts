@@ -1,28 +1,20 @@
 // The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, charges the limiter, and
 // requests the locks of the Idempotency-Key and of the agent beside the first trip, so that they cost a far caller no hop. The handler runs
-// with its two trips, again after a conflict, under another clock, or when others held the agent's lock. Last, the outcome is stored for a
+// with its two trips, again after a conflict (under the lock of its object), under another clock, or when others held the agent's lock. Last, the outcome is stored for a
 // retry.
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
 import { aheadOf } from "../core/clock.ts";
-import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
+import { ServiceError } from "../core/errors.ts";
 import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
-import {
-  commit,
-  type Database,
-  type ReadResults,
-  type Reads,
-  readBatch,
-  readTogether,
-  type Statement,
-} from "../db/batch.ts";
+import { type Database, type ReadResults, type Reads, readBatch, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type IdempotencyOwner, type Outcome } from "../db/outcomes.ts";
-import { type HeldLock, lockAgent } from "../objects/agent-lock.ts";
-import { answer } from "./answer.ts";
-import { type Idempotency, lockKey, openIdempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
+import { type HeldLock, RETRY_WAIT_MS, takeLock } from "../objects/locks.ts";
+import { type Idempotency, lockKey, openIdempotency, outcomeStatements } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 import { chargeAddress, chargeCredential } from "./rate-limit.ts";
+import { keepRefusal, Replay, replayAnswer } from "./stored-outcomes.ts";
 
 /** Recognises one kind of caller. */
 export type Entrance = {
@@ -83,14 +75,18 @@ export async function openCall(
   const { deps, background, lockedDid } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
   const keyLock = idempotency ? lockKey(deps.env, idempotency) : null;
-  const agentLock = lockedDid === null ? null : lockAgent(deps.env, lockedDid);
+  const agentLock = lockedDid === null ? null : takeLock(deps.env, lockedDid);
   // The first trip runs at the same time and awaits the locks, where their failures are handled.
   keyLock?.catch(() => undefined);
   agentLock?.catch(() => undefined);
-  const unlock = () => {
-    if (agentLock) background(agentLock.then((lock) => lock?.[Symbol.dispose]()).catch(() => undefined));
+  const release = (held: Promise<HeldLock | null> | null) => {
+    if (held) background(held.then((lock) => lock?.[Symbol.dispose]()).catch(() => undefined));
   };
-  const locks: Locks = { key: keyLock, agent: agentLock, unlock };
+  const unlock = () => {
+    release(locks.agent);
+    release(locks.turn);
+  };
+  const locks: Locks = { key: keyLock, agent: agentLock, turn: null, unlock };
   const { db } = incoming;
   const run: Run = {
     incoming,
@@ -186,6 +182,8 @@ type Run = {
 type Locks = {
   readonly key: Promise<unknown> | null;
   readonly agent: Promise<HeldLock | null> | null;
+  /** The lock of the object that the call changes; asked for after a conflict. */
+  turn: Promise<HeldLock | null> | null;
   /** Releases the agent's lock, now or when it is granted. */
   readonly unlock: () => void;
 };
@@ -204,18 +202,31 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
       if (thrown instanceof ReadAgain && tried < CONFLICT_TRIES) continue;
-      if (isUnknownToReplica(run, thrown)) {
-        run.db = run.incoming.deps.db;
-        continue;
-      }
       if (thrown instanceof Conflict && tried < CONFLICT_TRIES) {
         run.contended = true;
+        await waitForTurn(run);
+        continue;
+      }
+      if (thrown instanceof Conflict) throw new ServiceError("service_busy", { headers: { "Retry-After": "1" } });
+      if (isUnknownToReplica(run, thrown)) {
+        run.db = run.incoming.deps.db;
         continue;
       }
       if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
       throw thrown;
     }
   }
+}
+
+/**
+ * Calls that conflict at one object queue, so that many at once are answered as if they had come one after the other (HTTP-42). A call that holds
+ * its agent's lock already does not wait for another.
+ */
+async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> {
+  const id = Object.values(incoming.context.req.param())[0] ?? platformId;
+  if (locks.agent !== null || locks.turn !== null || id === null) return;
+  locks.turn = takeLock(incoming.deps.env, id, RETRY_WAIT_MS);
+  await locks.turn;
 }
 
 /** A replica may not have heard of it yet. */
@@ -291,52 +302,4 @@ async function secondTrip(run: Run, statements: readonly Statement[], view: unkn
       : [];
   const guards = incoming.lockedDid === null ? (credential.guards?.(deps.db) ?? []) : [];
   await commitAll(deps, [...guards, ...statements, ...kept], background);
-}
-
-// ---- Stored outcomes -------------------------------------------------------------------------------------------------
-
-/** A stored outcome answers the call. */
-class Replay extends Error {
-  readonly outcome: Outcome;
-  constructor(outcome: Outcome) {
-    super("answered before");
-    this.outcome = outcome;
-  }
-}
-
-type Refusal = { refused: { code: ErrorCode; extra: ErrorExtra } };
-const isRefusal = (body: unknown): body is Refusal => typeof body === "object" && body !== null && "refused" in body;
-
-async function replayAnswer({ idempotency }: Run, outcome: Outcome): Promise<unknown> {
-  if (!idempotency) throw new Error("unreachable: a replay without a key");
-  const { status, body } = await replayOutcome(idempotency, outcome);
-  const mark = { "Idempotent-Replayed": "true" };
-  if (isRefusal(body)) throw new ServiceError(body.refused.code, { ...body.refused.extra, headers: mark });
-  return answer(status, { "Content-Type": "application/json", ...mark }, JSON.stringify(body));
-}
-
-const KEPT_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 422]);
-const NOT_KEPT: ReadonlySet<string> = new Set([
-  "idempotency_key_processing",
-  "idempotency_key_reused",
-  "account_suspended",
-  "payment_not_found",
-]);
-
-/** Stores a refusal of the handler: a 4xx after authentication and validation (IDM-7). */
-async function keepRefusal(run: Run, refusal: ServiceError): Promise<void> {
-  const { idempotency, platformId, incoming } = run;
-  const { db, clock } = incoming.deps;
-  if (!idempotency || platformId === null) return;
-  if (!KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
-  // Faulty values are no outcome: the corrected body may use the same key.
-  if (refusal.extra.field_errors || refusal.extra.unkept) return;
-  const { message, detail, type } = refusal.extra;
-  const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
-  try {
-    await commit(db, await outcomeStatements(db, idempotency, platformId, refusal.status, stored, clock.now()));
-  } catch (thrown) {
-    // A racing call stored its outcome first: that one counts.
-    if (!(thrown instanceof Conflict)) throw thrown;
-  }
 }

@@ -10,7 +10,7 @@ import { findPublicAgent } from "../identity/store.ts";
 import { LATE_MS } from "../intents/states.ts";
 import { findIntent, findUnratedIntents, markRated, ofIntent } from "../intents/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";

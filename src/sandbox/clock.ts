@@ -6,7 +6,7 @@ import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS, CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, SECOND_MS } from "../core/limits.ts";
 import { followNetwork } from "../follower/follow.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { findEndingNetworks, findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
 import { countDue, recordDue } from "./record-due.ts";
 import type { AdvanceInput, ClockView } from "./schema.ts";

@@ -5,7 +5,7 @@ import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";

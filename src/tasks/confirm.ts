@@ -4,7 +4,7 @@ import { commitAll } from "../commit.ts";
 import { ServiceError } from "../core/errors.ts";
 import { tryMove } from "../core/machine.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
 import { autoConfirmed } from "./auto-confirm.ts";
 import { closeTask, closingReads } from "./close.ts";
 import { refuseOthers } from "./read.ts";

@@ -6,7 +6,6 @@ import { newId } from "../core/ids.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { retryUnderLocks } from "../objects/agent-lock.ts";
 import type { VerifierInput, VerifierPatch, VerifierQuery, VerifierView } from "./schema.ts";
 import { findVerifier, insertVerifier, listVerifiers, updateVerifier } from "./store.ts";
 
@@ -37,14 +36,11 @@ export async function getVerifier(call: OperatorCall, verifierId: string): Promi
   return toView(known(verifier));
 }
 
-/** Changes of one Verifier that meet queue for its lock. */
-export const patchVerifier = (call: OperatorCall, verifierId: string, patch: VerifierPatch): Promise<VerifierView> =>
-  retryUnderLocks(call.deps.env, (touches) => {
-    touches([verifierId]);
-    return changeVerifier(call, verifierId, patch);
-  });
-
-async function changeVerifier(call: OperatorCall, verifierId: string, patch: VerifierPatch): Promise<VerifierView> {
+export async function patchVerifier(
+  call: OperatorCall,
+  verifierId: string,
+  patch: VerifierPatch,
+): Promise<VerifierView> {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   const found = await call.read({ verifier: findVerifier(db, verifierId) });

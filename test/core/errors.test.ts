@@ -93,6 +93,7 @@ const SPECIAL: Readonly<Record<string, number>> = {
   internal_error: 500,
   agent_not_active: 409,
   escrow_constrained: 409,
+  service_busy: 503,
   chain_unavailable: 503,
 };
 

@@ -2,7 +2,7 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { lockAgent } from "../../src/objects/agent-lock.ts";
+import { takeLock } from "../../src/objects/locks.ts";
 import { asClient, asConsumer, asProvider, confirm, facilitated, PATH, paid } from "../facilitation/support.ts";
 import { interceptDatabases, type Step } from "../support/bindings.ts";
 import { type FarWorld, farFrom } from "../support/hops.ts";
@@ -117,7 +117,7 @@ describe("a far party of a purchase waits for", () => {
 describe("a call that finds its agent's lock held", () => {
   it("reads again once it has the lock: what it read before counts for nothing", async () => {
     const { did } = await near.consumer();
-    const held = await lockAgent(env, did);
+    const held = await takeLock(env, did);
     near.meter.reset();
     // After the call has read the agent as ACTIVE, the holder suspends it and gives the lock back.
     const suspend = env.DB.prepare(
@@ -149,7 +149,7 @@ describe("a call that finds its agent's lock held", () => {
 
   it("is refused without it where it may not be made at all", async () => {
     const { did } = await near.consumer();
-    const held = await lockAgent(env, did);
+    const held = await takeLock(env, did);
     const { rawKey } = await generateManagementKey("sandbox", BRANDS);
     const request = new Request(`${ISSUER}/v1/agents/${did}/activate`, {
       method: "POST",

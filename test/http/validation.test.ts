@@ -148,8 +148,8 @@ describe("the message of a fault states what is expected", () => {
     ["an empty name", () => principal("legal_name", ""), "Must be at least 1 character."],
     [
       "a certificate",
-      () => world.call("POST", "/v1/verify/certificate", { body: { certificate: "x".repeat(20_001) } }),
-      "Must be at most 20000 characters.",
+      () => world.call("POST", "/v1/verify/certificate", { body: { certificate: "x".repeat(40_001) } }),
+      "Must be at most 40000 characters.",
     ],
     ["an empty list", () => openMarkets([]), "Must be at least 1 entry."],
     ["a long list", () => agent({ capabilities: words(51) }), "Must be at most 50 entries."],

@@ -1,4 +1,4 @@
-// Takes the locks of agents (AGT-27).
+// Takes locks by the id of an object: of agents for each transition (AGT-27), of any object after a conflict (HTTP-42).
 import { SECOND_MS } from "../core/limits.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import type { AgentObject } from "./agent-object.ts";
@@ -10,22 +10,22 @@ type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
  * makes it correct.
  */
 const CALL_WAIT_MS = 5 * SECOND_MS;
-const RETRY_WAIT_MS = 10 * SECOND_MS;
+export const RETRY_WAIT_MS = 10 * SECOND_MS;
 
 /** Given back when it is disposed. `waited`: others held it when it was asked for. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
 /** Null where others keep it for longer than `waitMs`, and where its object fails: a new version of the Worker resets it. */
-export async function lockAgent(
+export async function takeLock(
   { AGENTS }: AgentsBinding,
-  did: string,
+  id: string,
   waitMs: number = CALL_WAIT_MS,
 ): Promise<HeldLock | null> {
   try {
-    return await AGENTS.get(AGENTS.idFromName(did)).lock(waitMs);
+    return await AGENTS.get(AGENTS.idFromName(id)).lock(waitMs);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "unknown";
-    console.error(JSON.stringify({ event: "agent_lock_failed", did, message }));
+    console.error(JSON.stringify({ event: "lock_failed", id, message }));
     return null;
   }
 }
@@ -51,7 +51,7 @@ export async function retryUnderLocks<T>(
   const held: (HeldLock | null)[] = [];
   try {
     // Always in one order, so that two callers with the same two agents never deadlock.
-    for (const did of [...new Set(touched)].sort()) held.push(await lockAgent(binding, did, RETRY_WAIT_MS));
+    for (const did of [...new Set(touched)].sort()) held.push(await takeLock(binding, did, RETRY_WAIT_MS));
     return await retryConflicts(() => attempt(touches));
   } finally {
     for (const lock of held) lock?.[Symbol.dispose]();
