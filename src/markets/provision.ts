@@ -5,13 +5,14 @@ import { type Driven, driveSplit } from "../chain/split.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { isEnvironment, isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { baseThreshold, firstThreshold } from "../escrow/threshold.ts";
 import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
+import { takeLock } from "../objects/locks.ts";
 import { signerOn } from "../objects/signers.ts";
 import { noteWaiting, type Provisioning, settleMarkets } from "./settle.ts";
 import { findDueChanges, findStalledMarkets } from "./store.ts";
@@ -23,6 +24,13 @@ import { askedWallet, changeOf, holdsOtherWallet, OTHER_WALLET, withAsked } from
  * to do, null when time ran out or the chain could not be asked. Safe to run at any time and twice.
  */
 export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
+  const lasts = Math.max(0, until - Date.now());
+  // One run at a time: each reads the wish of its turn, so that no earlier wish overwrites a later one on the chain.
+  using lock = await takeLock(deps.env, `${job.network} ${job.did}`, lasts, lasts + SECOND_MS);
+  return lock ? await provisionNow(deps, job, until) : null;
+}
+
+async function provisionNow(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
   const { db, config, env, chain } = deps;
   const { did, environment, network: name } = job;
   const { agent, markets, escrows, others, production } = await readBatch(db, {

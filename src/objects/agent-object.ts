@@ -29,7 +29,7 @@ export class AgentObject extends DurableObject {
   private holders = 0;
 
   /** Resolves when every earlier lock is released; null when that takes longer than `waitMs`, and then nothing is held. */
-  async lock(waitMs: number): Promise<GrantedLock | null> {
+  async lock(waitMs: number, leaseMs = LEASE_MS): Promise<GrantedLock | null> {
     const before = this.last;
     const waited = this.holders > 0;
     this.holders += 1;
@@ -46,7 +46,7 @@ export class AgentObject extends DurableObject {
       before.then(release);
       return null;
     }
-    const lease = setTimeout(release, LEASE_MS);
+    const lease = setTimeout(release, leaseMs);
     const lock = new AgentLock(() => {
       clearTimeout(lease);
       release();

@@ -20,9 +20,10 @@ export async function takeLock(
   { AGENTS }: AgentsBinding,
   id: string,
   waitMs: number = CALL_WAIT_MS,
+  leaseMs?: number,
 ): Promise<HeldLock | null> {
   try {
-    return await AGENTS.get(AGENTS.idFromName(id)).lock(waitMs);
+    return await AGENTS.get(AGENTS.idFromName(id)).lock(waitMs, leaseMs);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "unknown";
     console.error(JSON.stringify({ event: "lock_failed", id, message }));

@@ -103,7 +103,7 @@ describe("a market whose isolate dies while it is opened", () => {
     expect(namesOf(cuts)).toEqual(
       [
         ...["AGENTS.lock", "DB.batch", "DB.batch", "OUTBOX_QUEUE.send"],
-        ...["DB.batch", "CHAIN_SIGNER.submit", "DB.batch", "DB.batch", "OUTBOX_QUEUE.send"],
+        ...["AGENTS.lock", "DB.batch", "CHAIN_SIGNER.submit", "DB.batch", "DB.batch", "OUTBOX_QUEUE.send"],
       ].flatMap(moments),
     );
   });

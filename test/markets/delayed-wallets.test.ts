@@ -20,7 +20,7 @@ import { REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { later, market, marketsPath, openMarkets, refusedWallet, takeMessages } from "./support.ts";
+import { later, market, marketsPath, openMarkets, refusedWallet, takeMessages, walletHeldFor } from "./support.ts";
 
 const LAB = "lab-delayed";
 const [A, B, C] = [account(8), account(7), account(6)].map((wallet) => wallet.toLowerCase()) as [
@@ -45,11 +45,7 @@ const ask = async (did: string, wallet: string): Promise<Json> => {
   return expectStatus(answer, 200).markets[0];
 };
 const shown = async (did: string): Promise<Json> => (await world.call("GET", marketsPath(did))).body.data[0];
-async function walletOnChain(did: string): Promise<string | null> {
-  const read = await world.deps.chain.readProvider(LAB, didHash(did));
-  if (!read.ok) throw new Error("the chain does not answer");
-  return read.value.operationalWallet;
-}
+const walletOnChain = (did: string) => walletHeldFor(world, did, LAB);
 const documented = async (did: string): Promise<string[]> => {
   const { escrow } = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
   return escrow.wallets.map((wallet: Json) => wallet.operational_wallet);

@@ -1,6 +1,7 @@
 // Markets that a provider asks for, and the world of the files that ask for them on a lab's chain.
 import { afterEach, beforeAll } from "vitest";
 import type { ChainGateway } from "../../src/chain/gateway.ts";
+import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage, Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
@@ -70,4 +71,11 @@ export async function refusedWallet({ meter }: World, network = "base-sepolia"):
   const { address, make } = plannedClone(await vaultImplementationOf(network), network);
   meter.beforeBatch(2, make);
   return address;
+}
+
+/** The operational wallet that the contract has. */
+export async function walletHeldFor(world: World, did: string, network = "base-sepolia"): Promise<string | null> {
+  const read = await world.deps.chain.readProvider(network, didHash(did));
+  if (!read.ok) throw new Error("the chain does not answer");
+  return read.value.operationalWallet;
 }

@@ -2,7 +2,6 @@
 // and the document end with the wallet that is wanted (MKT-9, MKT-12 to MKT-14). The network `lab-wallets` belongs to this file alone.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
@@ -16,7 +15,7 @@ import { deliver } from "../support/queue.ts";
 import { ageSent } from "../support/signer.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { impatient, later, marketsPath, takeMessages } from "./support.ts";
+import { impatient, later, marketsPath, takeMessages, walletHeldFor } from "./support.ts";
 
 const LAB = "lab-wallets";
 const HOUR_MS = 3_600_000;
@@ -57,11 +56,7 @@ async function withOtherOnItsWay(): Promise<string> {
   return did;
 }
 
-async function walletOnChain(did: string): Promise<string | null> {
-  const read = await world.deps.chain.readProvider(LAB, didHash(did));
-  if (!read.ok) throw new Error("the chain does not answer");
-  return read.value.operationalWallet;
-}
+const walletOnChain = (did: string) => walletHeldFor(world, did, LAB);
 const markets = async (did: string) =>
   (await world.deps.db.select().from(agentMarkets).where(eq(agentMarkets.did, did)))
     .map((row) => [row.environment, row.market, row.status, row.operationalWallet])
