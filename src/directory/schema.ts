@@ -1,6 +1,7 @@
 // The directory on the wire (DIR-1, DIR-7, DIR-8, DIR-11, DIR-14).
 import * as z from "zod";
 import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
+import { isDouble } from "../core/numbers.ts";
 import { CHANGE_TYPES, DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import {
   did,
@@ -53,7 +54,8 @@ const words = (form: RegExp, message: string) =>
 /** A decimal in a query, in digits: other texts that JavaScript reads as a number are faults. */
 const decimal = (number: z.ZodNumber) =>
   z.preprocess(
-    (text) => (typeof text === "string" && /^-?\d{1,15}(\.\d{1,50})?$/.test(text) ? Number(text) : text),
+    (text) =>
+      typeof text === "string" && /^-?\d{1,15}(\.\d{1,50})?$/.test(text) && isDouble(text) ? Number(text) : text,
     number,
   );
 

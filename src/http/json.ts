@@ -2,6 +2,7 @@
 // bytes are kept, because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.ts";
+import { isDouble } from "../core/numbers.ts";
 import { type NumberSources, type Path, writeMoneyAsText } from "./money-fields.ts";
 
 /** How much of a body is read, the refusal of a longer one, and for how long it may be awaited. */
@@ -108,28 +109,29 @@ export function emptyBody(raw: Uint8Array): undefined {
 
 type Source = { source?: string };
 
-/** I-JSON (RFC 7493): text that is not Unicode and numbers that are no double, except money, can neither be stored nor signed. */
+/**
+ * I-JSON (RFC 7493): text that is not Unicode can neither be stored nor signed, nor can numbers of which a double keeps another value. Money is no
+ * double.
+ */
 function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   const names = new Set(money.map((path) => path.at(-1)));
   const sources: NumberSources = new Map();
-  let isTooLarge = false;
+  let isKept = true;
   const body: unknown = JSON.parse(
     text,
     function receive(this: unknown, key: string, value: unknown, context?: Source) {
       if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed()))
         throw unreadable("The body holds half a surrogate pair.");
       if (typeof value !== "number") return value;
-      if (names.has(key) && context?.source !== undefined) {
-        const ofHolder = sources.get(this) ?? new Map<string, string>();
-        sources.set(this, ofHolder.set(key, context.source));
-      } else isTooLarge ||= !Number.isFinite(value);
+      const { source = String(value) } = context ?? {};
+      if (names.has(key)) sources.set(this, (sources.get(this) ?? new Map<string, string>()).set(key, source));
+      else isKept &&= isDouble(source);
       return value;
     },
   );
   const numbers = writeMoneyAsText(body, money, sources);
-  for (const ofHolder of sources.values())
-    for (const source of ofHolder.values()) isTooLarge ||= !Number.isFinite(Number(source));
-  if (isTooLarge) throw unreadable("The body holds a number that is too large.");
+  for (const ofHolder of sources.values()) for (const source of ofHolder.values()) isKept &&= isDouble(source);
+  if (!isKept) throw unreadable("The body holds a number that is too large or has too many digits.");
   return { body, identity: numbers.length === 0 ? body : { body, numbers } };
 }
 

@@ -130,6 +130,17 @@ describe("a number outside of money fields", () => {
     expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
   });
 
+  it.each([
+    ["14", 201],
+    ["1.4E1", 201],
+    ["14.000", 201],
+    ["14.00000000000000001", 400],
+    ["13.9999999999999999", 400],
+    ["1E400", 400],
+  ])("%s as a count of days is %i", async (days, status) => {
+    expect((await send(await registration("1", "1", days))).status).toBe(status);
+  });
+
   it("that is no double is 400 also in a body that takes money", async () => {
     const body = (await registration("1", "1")).replace(
       '"scope":',

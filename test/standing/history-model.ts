@@ -129,8 +129,9 @@ export class Model {
     return [200];
   }
 
-  reactivate(principal: Principal): Outcome {
+  reactivate(principal: Principal, returning: boolean): Outcome {
     if (principal.closed || !principal.stops.delete("platform")) return INVALID;
+    if (returning) this.#reactivateAgents(principal);
     return [200];
   }
 
@@ -165,10 +166,13 @@ export class Model {
     return [200];
   }
 
-  reactivateCustomer(customer: Customer): Outcome {
+  reactivateCustomer(customer: Customer, returning: boolean): Outcome {
     if (!customer.suspended) return INVALID;
     customer.suspended = false;
-    for (const principal of this.membersOf(customer)) principal.stops.delete("customer");
+    for (const principal of this.membersOf(customer)) {
+      principal.stops.delete("customer");
+      if (returning) this.#reactivateAgents(principal);
+    }
     return [200];
   }
 
@@ -188,13 +192,17 @@ export class Model {
     this.recordEnd(principal);
     principal.earlier.push(principal.attestation);
     principal.attestation = attestation;
-    if (returning && this.stands(principal)) {
-      for (const agent of this.agentsOf(principal)) {
-        if (agent.own === "SUSPENDED" && agent.reason === "attestation")
-          Object.assign(agent, { own: "ACTIVE", reason: null });
-      }
-    }
+    if (returning) this.#reactivateAgents(principal);
     return [201];
+  }
+
+  /** Those that any stop of the principal suspended. */
+  #reactivateAgents(principal: Principal): void {
+    if (!this.stands(principal)) return;
+    for (const agent of this.agentsOf(principal)) {
+      if (agent.own === "SUSPENDED" && (agent.reason === "attestation" || agent.reason === "principal"))
+        Object.assign(agent, { own: "ACTIVE", reason: null });
+    }
   }
 
   /** All that it backs fall with it. */

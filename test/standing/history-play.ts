@@ -142,10 +142,10 @@ const ofPrincipal =
     return principal ? act(play, principal, b) : null;
   };
 const ofCustomer =
-  (act: (play: Play, customer: Customer) => Answered) =>
-  async (play: Play, a: number): Answered => {
+  (act: (play: Play, customer: Customer, b: number) => Answered) =>
+  async (play: Play, a: number, b: number): Answered => {
     const customer = pick(play.model.clients(), a);
-    return customer ? act(play, customer) : null;
+    return customer ? act(play, customer, b) : null;
   };
 const ofAgent =
   (act: (play: Play, agent: Agent) => Answered) =>
@@ -154,7 +154,7 @@ const ofAgent =
     return agent ? act(play, agent) : null;
   };
 
-const standing = (verb: "suspend" | "reactivate" | "close") =>
+const standing = (verb: "suspend" | "close") =>
   ofPrincipal(async (play, principal) => [
     answer(await play.call("POST", `/v1/principals/${principal.id}/${verb}`)),
     play.own(() => play.model[verb](principal)),
@@ -186,7 +186,13 @@ const ACTS = {
   returnAgent: becoming("ACTIVE", "returnAgent"),
   terminate: becoming("TERMINATED", "terminate"),
   suspend: standing("suspend"),
-  reactivate: standing("reactivate"),
+  reactivate: ofPrincipal(async (play, principal, b) => {
+    const returning = b % 2 === 0;
+    const reply = await play.call("POST", `/v1/principals/${principal.id}/reactivate`, {
+      reactivate_agents: returning,
+    });
+    return [answer(reply), play.own(() => play.model.reactivate(principal, returning))];
+  }),
   close: standing("close"),
   group: ofPrincipal(async (play, principal, b) => {
     const customers = play.model.clients();
@@ -201,10 +207,11 @@ const ACTS = {
     answer(await play.call("POST", `/v1/customers/${customer.id}/suspend`)),
     play.own(() => play.model.suspendCustomer(customer)),
   ]),
-  reactivateCustomer: ofCustomer(async (play, customer) => [
-    answer(await play.call("POST", `/v1/customers/${customer.id}/reactivate`)),
-    play.own(() => play.model.reactivateCustomer(customer)),
-  ]),
+  reactivateCustomer: ofCustomer(async (play, customer, b) => {
+    const returning = b % 2 === 0;
+    const reply = await play.call("POST", `/v1/customers/${customer.id}/reactivate`, { reactivate_agents: returning });
+    return [answer(reply), play.own(() => play.model.reactivateCustomer(customer, returning))];
+  }),
   deleteCustomer: ofCustomer(async (play, customer) => [
     answer(await play.call("DELETE", `/v1/customers/${customer.id}`)),
     play.own(() => play.model.deleteCustomer(customer)),
