@@ -379,7 +379,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   public_key_jwk: "The agent's public key; null before activation.",
   delegation: "The delegators whose scope bounds the agent; null without one.",
   interactions: "The number of closed tasks that rated the agent.",
-  settled_volume: "The settled amounts, one for each currency.",
+  settled_volume:
+    "The amounts of the closed tasks, one for each currency. A settlement counts once its task is closed.",
   liability_profile: "The escrow behind the agent's sales: of the currency in which it is in the worst state.",
   liability_profiles: "The same for each currency; amounts of two are never added.",
   total_balance: "The balance of its escrow, in whole currency units.",
@@ -516,6 +517,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   escrow_credited: "The amount that went into the provider's escrow.",
   operational_amt: "The amount that went to the provider's operational wallet.",
   escrow_balance: "The balance of the provider's escrow after the settlement.",
+  as_of_block:
+    "The last block whose movements the balance counts, besides facilitated settlements; null before the first. Later deposits show once their block " +
+    "is booked.",
   confirm_by: "The end of the confirmation window; then the task confirms itself.",
   "PaymentIntent.confirm_by": "The end of the confirmation window of its task; null without one.",
   "Facilitation.confirm_by": "The end of the confirmation window; null without a task.",

@@ -108,6 +108,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     operational: Number(settlement.operational),
     escrowState: escrow?.state ?? "FUNDING",
     escrowBalance: escrow ? shownBalance(escrow) : Number(settlement.vaultBalance),
+    escrowAsOfBlock: intent.bookedBlock ?? 0,
     disputeWindowDays,
     disputeWindowClosesAt: disputeWindowDays === 0 ? null : call.now + disputeWindowDays * DAY_MS,
     providerAidVersion: provider.agent.version,

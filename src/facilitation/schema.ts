@@ -106,6 +106,7 @@ export const facilitationView = z
   .object({
     ...facilitated,
     status: z.literal("settled"),
+    as_of_block: z.number().int().nullable(),
     receipt: jws,
   })
   .register(z.globalRegistry, { id: "Facilitation" });

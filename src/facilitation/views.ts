@@ -12,6 +12,7 @@ export const confirmByOf = (settledAt: number): number => settledAt + CONFIRMATI
 export const toFacilitationView = (config: Config, { transaction, receipt }: Facilitated): FacilitationView => ({
   ...settlementOf(config, transaction),
   status: "settled",
+  as_of_block: transaction.escrowAsOfBlock || null,
   receipt,
 });
 

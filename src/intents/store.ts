@@ -7,7 +7,8 @@ import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import type { OfTwoClocks, Timed, TimedFor } from "../db/clock.ts";
 import { consumersOffsetFor, consumersOffsetOf, providersOffsetOf } from "../db/clock.ts";
-import { type IntentRow, paymentIntents, spendHolds } from "../db/tables/money.ts";
+import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
 /** Until when the task of a settled intent waits for its answer. */
@@ -49,11 +50,13 @@ export const findIntentFor = (
   );
 };
 
-/** One that a payment is for, with the clock of its provider's platform. */
-export type PaidIntent = IntentRow & OfTwoClocks;
+/** An intent that is paid, with the clock of its provider's platform and the last booked block of its network; null before the first. */
+export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
+const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
 export const paidIntent = {
   ...getTableColumns(paymentIntents),
   providerOffsetMs: providersOffsetOf(paymentIntents),
+  bookedBlock: booked.as("booked_block"),
 };
 
 type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };

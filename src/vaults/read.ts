@@ -15,10 +15,12 @@ import { editionOf, worstEscrowState } from "../escrow/states.ts";
 import { findVaultLines, type VaultLine } from "../escrow/store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { findEscrows } from "../identity/store.ts";
+import { findBookedBlocks } from "./booked-store.ts";
 import type { EscrowReport, VaultView } from "./schema.ts";
 
 export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),
+  booked: findBookedBlocks(db, did, environment),
   lines: findVaultLines(db, { did, environment }, editionsIn(config), VAULT_MOVEMENTS),
 });
 export type Vaults = ReadResults<ReturnType<typeof vaultReads>>;
@@ -38,13 +40,22 @@ export async function getEscrow(call: ManagementCall, did: string): Promise<Escr
 }
 
 /** A consumer has no escrow: its state is null. */
-export const toReport = (config: Config, { agent }: AgentWithPrincipal, { escrows, lines }: Vaults): EscrowReport => ({
+export const toReport = (
+  config: Config,
+  { agent }: AgentWithPrincipal,
+  { escrows, lines, booked }: Vaults,
+): EscrowReport => ({
   did: agent.did,
   escrow_state: worstEscrowState(agent.economicRole, escrows),
-  escrow: escrows.map((escrow) => toVaultView(config, escrow, lines)),
+  escrow: escrows.map((escrow) => toVaultView(config, escrow, lines, booked.get(escrow.network) ?? null)),
 });
 
-function toVaultView(config: Config, escrow: EscrowRow, lines: readonly VaultLine[]): VaultView {
+function toVaultView(
+  config: Config,
+  escrow: EscrowRow,
+  lines: readonly VaultLine[],
+  bookedBlock: number | null,
+): VaultView {
   const network = networkNamed(config.networks, escrow.network);
   const own = lines
     .filter((line) => line.network === escrow.network && line.contract === editionOf(escrow, network))
@@ -52,6 +63,7 @@ function toVaultView(config: Config, escrow: EscrowRow, lines: readonly VaultLin
   const shown = (units: number): string => amountOn(network, units);
   return {
     ...toEscrowView(config, escrow),
+    as_of_block: bookedBlock,
     operational_wallet: escrow.operationalWallet,
     base_threshold: shown(escrow.baseThreshold),
     chain_threshold: shown(escrow.chainThreshold),

@@ -20,6 +20,7 @@ const movementView = z
 const vaultView = z
   .object({
     ...escrowView.shape,
+    as_of_block: z.number().int().nullable(),
     operational_wallet: z.string(),
     base_threshold: amount,
     chain_threshold: amount,

@@ -3,7 +3,8 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { intentHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { paymentIntents, spendSums, tasks, transactions } from "../../src/db/tables/money.ts";
+import { paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
+import { spendSums } from "../../src/db/tables/spending.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
 import { account } from "../support/chain.ts";
@@ -52,6 +53,7 @@ describe("the happy path", () => {
       currency: "USDC",
       escrow_state: "FUNDING",
       escrow_balance: "0.9995",
+      as_of_block: expect.toSatisfy((block) => block === null || block > 0),
       confirm_by: expect.any(String),
       dispute_window_days: 14,
       dispute_window_closes_at: expect.any(String),

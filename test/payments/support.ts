@@ -5,14 +5,8 @@ import { beforeAll, beforeEach } from "vitest";
 import type { Environment, EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
-import {
-  escrows,
-  type IntentRow,
-  paymentIntents,
-  spendHolds,
-  spendLedger,
-  spendSums,
-} from "../../src/db/tables/money.ts";
+import { escrows, type IntentRow, paymentIntents } from "../../src/db/tables/money.ts";
+import { spendHolds, spendLedger, spendSums } from "../../src/db/tables/spending.ts";
 import { movedStates } from "../../src/escrow/store.ts";
 import { findIntent, settleIntent } from "../../src/intents/store.ts";
 import { spendStatements } from "../../src/payments/spend-store.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { formatAmount } from "../../src/core/money.ts";
 import { commit } from "../../src/db/batch.ts";
-import { spendLedger } from "../../src/db/tables/money.ts";
+import { spendLedger } from "../../src/db/tables/spending.ts";
 import { stopped } from "../support/clock.ts";
 import { isWhole } from "../support/scale.ts";
 import { type Agent, env, type Reply, type World } from "../support/world.ts";

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { bookedOf, escrowOf, follow, releaseSurplus, transferTo } from "../follower/support.ts";
 import { deposit, openLive, rows } from "../promotion/support.ts";
+import { headOf } from "../support/chain.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -43,6 +44,7 @@ describe("the escrow's report (MKT-26)", () => {
           escrow_wallet: vault,
           operational_wallet: expect.stringMatching(/^0x/),
           state: "FUNDING",
+          as_of_block: await headOf("base-sepolia"),
           // The vault holds the threshold; a part of it nobody has facilitated.
           balance: "14.0005",
           held: "15.00",

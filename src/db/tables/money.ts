@@ -1,4 +1,4 @@
-// Tables of intents and their holds, settlements, tasks and escrows. Amounts are token base units.
+// Tables of intents, settlements, tasks and escrows. Amounts are token base units.
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -29,10 +29,7 @@ export const escrows = sqliteTable(
     operationalWallet: text().notNull(),
     /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
-    /**
-     * What counts of the vault here (MKT-23): deposits less releases and payouts, and what facilitated settlements of this environment have put
-     * into it. Less than zero where more was taken out than counts.
-     */
+    /** Deposits and this environment's facilitated settlements, less releases and payouts (MKT-23). Below zero where more was taken out than counts. */
     balance: integer().notNull().default(0),
     /** The part of facilitated settlements of this environment. */
     contributed: integer().notNull().default(0),
@@ -209,6 +206,8 @@ export const transactions = sqliteTable(
     operational: integer().notNull(),
     escrowState: text().$type<EscrowState>().notNull(),
     escrowBalance: integer().notNull(),
+    /** The last booked block whose movements that balance counts; 0 before the first. */
+    escrowAsOfBlock: integer().notNull().default(0),
     disputeWindowDays: integer().notNull(),
     disputeWindowClosesAt: integer(),
     providerAidVersion: integer().notNull(),
@@ -315,50 +314,3 @@ export const tasks = sqliteTable(
   ],
 );
 export type TaskRow = typeof tasks.$inferSelect;
-
-/** The total that an agent and its delegates have settled in an environment and currency, and the total that open intents hold. Base units. */
-export const spendSums = sqliteTable(
-  "spend_sums",
-  {
-    did: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    currency: text().notNull(),
-    settled: integer().notNull(),
-    open: integer().notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.currency] })],
-);
-
-/** The running total after each settlement: a window is the newest total less the one before it. */
-export const spendLedger = sqliteTable(
-  "spend_ledger",
-  {
-    did: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    currency: text().notNull(),
-    at: integer().notNull(),
-    total: integer().notNull(),
-    /** What was spent. */
-    intentId: text().notNull().default(""),
-  },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.currency, t.at] })],
-);
-
-/**
- * The hold of each open intent on a spender's window, keyed by the instant at which it ends, so that expired holds are found without
- * a job (PAY-11). `spend_sums.open` is the sum of an agent's rows of the currency here.
- */
-export const spendHolds = sqliteTable(
-  "spend_holds",
-  {
-    did: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    expiresAt: integer().notNull(),
-    intentId: text().notNull(),
-    amount: integer().notNull(),
-    /** The hold ends only when the network has been read far enough (PAY-21). */
-    network: text().notNull().default(""),
-    currency: text().notNull().default(""),
-  },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.expiresAt, t.intentId] })],
-);

@@ -31,6 +31,7 @@ export type Table =
   | NamesIn<typeof import("../../db/tables/journal.ts")>
   | NamesIn<typeof import("../../db/tables/money.ts")>
   | NamesIn<typeof import("../../db/tables/principals.ts")>
+  | NamesIn<typeof import("../../db/tables/spending.ts")>
   | NamesIn<typeof import("../../db/tables/webhooks.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;

@@ -1,0 +1,1 @@
+ALTER TABLE `transactions` ADD `escrow_as_of_block` integer DEFAULT 0 NOT NULL;
