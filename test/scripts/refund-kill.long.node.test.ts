@@ -39,7 +39,7 @@ const NO_BATCH_MS = 100;
 const STEPS = 2_000_000;
 
 /** Base units. Of 100, 4 are disputed; the bounty of 1 is within what is left. The vault holds a tenth of 99.95. */
-const [DISPUTED, AWARD] = [4_000_000, 5_000_000];
+const [DISPUTED, BOUNTY, AWARD] = [4_000_000, 1_000_000, 5_000_000];
 /** Of 100, 20 are disputed: with the bounty 21, more than the vault holds before a deposit. */
 const [FIRST, SECOND, DEPOSIT] = [9_995_000, 11_005_000, 20_000_000];
 
@@ -146,7 +146,7 @@ type Killed = {
   readonly after?: () => unknown;
 };
 
-const OWED = { status: "resolved", refund_status: "owed", paid_out: 0, owed: AWARD, disputed: 0, payout: "waiting" };
+const OWED = { status: "resolved", refund_status: "owed", paid_out: 0, owed: DISPUTED, disputed: 0, payout: "waiting" };
 const UNPAID = { ...OWED, paid: [], waiting: [], received: 0 };
 const partOf = (amount: number) => ({ wanted: JSON.stringify({ before: "0", amount: String(amount) }) });
 const NO_PART = { wanted: "{}" };
@@ -190,7 +190,7 @@ const KILLS: readonly Killed[] = [
     freeze: atRequest("arrived", noReserve),
     left: {
       ...{ status: "resolved", refund_status: "paid", paid_out: AWARD, owed: 0, disputed: 0, payout: "done" },
-      ...{ paid: [AWARD], waiting: [], received: AWARD, reserve: AWARD },
+      ...{ paid: [AWARD], waiting: [], received: AWARD, reserve: DISPUTED },
     },
   },
 ];
@@ -226,7 +226,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
     const one = await disputed(worker, consumer, "20.00");
     await toArbiter(worker, one);
     await award(worker, one);
-    const first = { ...OWED, paid_out: FIRST, owed: SECOND, ...NO_PART };
+    const first = { ...OWED, paid_out: FIRST, owed: SECOND - BOUNTY, ...NO_PART };
     await expect.poll(() => recorded(worker, one), { timeout: ENDS_WITHIN_MS }).toMatchObject(first);
     const deposited: Meets = async (calls) => vaultRead(calls, one) && (await heldBy(worker, one.provider)) === DEPOSIT;
     const left = await kill(one, atRequest("answered", deposited), async () => {
@@ -242,7 +242,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
     const one = await disputed(worker, consumer, "20.00");
     await toArbiter(worker, one);
     const left = await kill(one, atRequest("answered", paid), () => award(worker, one));
-    const owed = { ...UNPAID, owed: FIRST + SECOND, ...partOf(FIRST) };
+    const owed = { ...UNPAID, owed: FIRST + SECOND - BOUNTY, ...partOf(FIRST) };
     expect(left).toMatchObject({ ...owed, paid: [FIRST], received: FIRST });
     await deposit(worker, one, BigInt(DEPOSIT));
     await worker.start();
