@@ -40,6 +40,8 @@ import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/s
 /** An action or a capability (AGT-9). Lists of them are written with commas. */
 const word = z
   .string()
+  // Two forms of one word are one.
+  .overwrite((value) => value.normalize("NFC"))
   .min(1, { abort: true })
   .max(100, { abort: true })
   .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })

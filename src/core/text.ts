@@ -1,4 +1,5 @@
 // Text that people write: lists in configuration, and names that are compared (HTTP-8).
+import { withoutJoiners, withoutNeededJoiners } from "./joiners.ts";
 
 /** `a, b,c` → its items, without white space and without empty ones. */
 export const splitList = (text: string): string[] =>
@@ -13,7 +14,14 @@ export const splitList = (text: string): string[] =>
  * it to itself, though its upper case is that of i.
  */
 export const foldName = (name: string): string =>
-  name.normalize("NFKC").split("ı").map(caseless).join("ı").normalize("NFKC").replace(/\s+/gu, " ").trim();
+  withoutJoiners(name)
+    .normalize("NFKC")
+    .split("ı")
+    .map(caseless)
+    .join("ı")
+    .normalize("NFKC")
+    .replace(/\s+/gu, " ")
+    .trim();
 
 const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
@@ -24,13 +32,16 @@ const BIDI_CONTROL = /\p{Bidi_Control}/u;
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]/u;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
-/** The fault of a name, as a sentence; null for a good one. An invisible character would let one name pass for another. */
-export function nameFault(name: string): string | null {
+/** The fault of a character of a name, as a sentence; null for a good name. An invisible character would let one name pass for another. */
+export function nameCharacterFault(name: string): string | null {
   if (CONTROL.test(name)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";
-  if (INVISIBLE.test(name)) return "Must not contain invisible characters.";
-  return VISIBLE.test(name) ? null : "Must contain a visible character.";
+  return INVISIBLE.test(withoutNeededJoiners(name)) ? "Must not contain invisible characters." : null;
 }
+
+/** The fault of a name, as a sentence; null for a good one. */
+export const nameFault = (name: string): string | null =>
+  nameCharacterFault(name) ?? (VISIBLE.test(name) ? null : "Must contain a visible character.");
 
 /** The fault of a text of several lines, as a sentence; null for a good one. */
 export function textFault(text: string): string | null {

@@ -47,7 +47,7 @@ const words = (form: RegExp, message: string) =>
   z
     .string()
     .max(2_000, { abort: true })
-    .transform((text) => [...new Set(text.split(",").map((word) => word.trim()))])
+    .transform((text) => [...new Set(text.split(",").map((word) => word.trim().normalize("NFC")))])
     .refine((list) => list.length <= DIRECTORY_TERMS_MAX, TOO_MANY)
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });
 

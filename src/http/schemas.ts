@@ -5,7 +5,7 @@ import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
-import { nameFault, textFault } from "../core/text.ts";
+import { nameCharacterFault, nameFault, textFault } from "../core/text.ts";
 import {
   AGENT_STATUSES,
   ATTESTATION_MODELS,
@@ -128,19 +128,27 @@ export const listOf = <T extends z.ZodType>(item: T) =>
 /** One fault a value: after a wrong length no further check runs. */
 const STOP = { abort: true };
 
-/** Text of several lines for people (HTTP-8), trimmed and bounded. */
+/** Text of several lines for people (HTTP-8), trimmed and bounded. Its characters are judged first, because trimming drops some. */
 export const text = (max: number, min = 1) =>
-  z.string().trim().min(min, STOP).max(max, STOP).superRefine(refuse(textFault));
+  z.string().superRefine(refuse(textFault)).trim().min(min, STOP).max(max, STOP);
 
-/** A name of one line, which is compared and signed (HTTP-8). */
-export const name = (max: number) => z.string().trim().min(1, STOP).max(max, STOP).superRefine(refuse(nameFault));
+/** A name of one line, which is compared and signed (HTTP-8). Of its ends only spaces are dropped. */
+export const name = (max: number) =>
+  z
+    .string()
+    .superRefine(refuse(nameCharacterFault))
+    .overwrite((value) => value.replace(/^ +| +$/g, ""))
+    .min(1, STOP)
+    .max(max, STOP)
+    .superRefine(refuse(nameFault));
 
 type Check = (value: string) => string | null;
 const refuse =
   (faultIn: Check) =>
   (value: string, context: z.RefinementCtx): void => {
     const message = faultIn(value);
-    if (message !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
+    if (message !== null)
+      context.addIssue({ code: "custom", params: { code: "invalid_format" }, message, continue: false });
   };
 
 /** What a party says in a few sentences; null and an empty text say nothing. */
@@ -195,15 +203,22 @@ export const metadata = asReceived<Record<string, string>>((pairs, refuseAt) => 
 export const httpUrl = z
   .string()
   .max(2048)
-  .refine(isHttpUrl, { params: { code: "invalid_format" }, message: "Must be an http or https URL." })
+  .refine(isHttpUrl, {
+    params: { code: "invalid_format" },
+    message: "Must be an http or https URL whose host is written as it is resolved.",
+  })
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
   // Characters that a URL parser drops or corrects are refused, because the text is stored and signed as it is written.
   if (!/^https?:\/\/(?!\/)[^\s\p{Cc}\\<>"^`{|}]+$/iu.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);
-  return (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
+  // The host as well: a reader that resolves the text as it is written would come to another one.
+  const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(value) ?? [];
+  return isAscii(host) && host.toLowerCase() === url.hostname && url.username === "" && url.password === "";
 }
+
+const isAscii = (text: string): boolean => /^[\x21-\x7e]+$/.test(text);
 
 /** Forty digits, the point and forty digits. */
 const AMOUNT_CHARS = 81;

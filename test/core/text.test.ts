@@ -57,6 +57,30 @@ describe("the fault of a name", () => {
     "Smith & Söhne (Berlin)",
   ])("is none of %s", (text) => expect(nameFault(text)).toBeNull());
 
+  it.each([
+    ["Persian", "می\u200cخواهم"],
+    ["Persian with a mark", "مِی\u200cخ"],
+    ["Sinhala", "ශ්\u200dරී ලංකා"],
+    ["Malayalam", "അവന്\u200d"],
+    ["Syriac", "ܐ\u200dܒ"],
+    ["N'Ko", "ߊ\u200cߋ"],
+    ["Mongolian", "ᠠ\u200dᠡ"],
+    ["a Han character's variant", "葛\u{e0100}城"],
+  ])("is none of the joiner of %s", (_script, text) => expect(nameFault(text)).toBeNull());
+
+  it.each([
+    ["at the end of an Arabic word", "می\u200c"],
+    ["at the beginning of an Arabic word", "\u200cمی"],
+    ["before a space", "می\u200c خ"],
+    ["beside another joiner", "می\u200c\u200cخ"],
+    ["between scripts", "می\u200ca"],
+    ["after a Sinhala letter without a virama", "ශ\u200dර"],
+    ["between digits", "1\u200d2"],
+    ["of a variant after a letter", "a\u{e0100}"],
+    ["of two variants after a Han character", "葛\u{e0100}\u{e0101}"],
+    ["of another variant after a Han character", "葛\ufe00"],
+  ])("is an invisible character %s", (_place, text) => expect(nameFault(text)).toBe(INVISIBLE));
+
   it("of a text of several lines is no line break, no tab and no emoji's joiner", () => {
     expect(textFault("One.\r\n\tTwo 👩\u200d🔬.")).toBeNull();
     expect(textFault("One\u0000")).toBe(CONTROL);
@@ -77,6 +101,9 @@ describe("a name as doubles are found by it", () => {
     ["Acme  \u3000 GmbH ", "acme gmbh"],
     ["K", "\u212a"],
     ["sıLA", "sıla"],
+    ["می\u200cخواهم", "میخواهم"],
+    ["ශ්\u200dරී", "ශ්රී"],
+    ["葛\u{e0100}城", "葛城"],
   ])("is the same of %s and %s", (one, other) => expect(foldName(one)).toBe(foldName(other)));
 
   it.each([

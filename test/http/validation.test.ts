@@ -223,35 +223,6 @@ describe("an id in the path that is no DID", () => {
   });
 });
 
-describe("an address of an agent", () => {
-  const register = async (url: string) => {
-    const principal_id = await world.principal();
-    return world.call("POST", "/v1/agents", { body: { ...agentBody("PROVIDER"), principal_id, endpoint_url: url } });
-  };
-
-  it.each([
-    " https://a.example",
-    "https://a.example/\n<script>",
-    "ht\ntps://a.example",
-    "https://a.example/\u0000",
-    "https://a.example\\@b.example",
-    "https://a.example/<script>",
-    "https:a.example",
-    "https:///a.example",
-    "javascript:alert(1)",
-    "https://user:word@a.example/",
-  ])("%j is refused: a parser would mend it, and it is signed as it is written", async (url) => {
-    await expectFaults(register(url), [["endpoint_url", "invalid_format"]]);
-  });
-
-  it.each(["HTTPS://A.example", "http://127.0.0.1:8080/x?y=[1]#z", "https://bücher.example/ä"])(
-    "%s is taken",
-    async (url) => {
-      expect(expectStatus(await register(url), 201).identity.endpoint_url).toBe(url);
-    },
-  );
-});
-
 describe("a caller without a credential", () => {
   it("with an unknown key gets no fault of its cursor", async () => {
     const { rawKey } = await generateManagementKey("sandbox", BRANDS);

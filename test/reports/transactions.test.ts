@@ -46,7 +46,9 @@ describe("the transactions of an account", () => {
   it("are shown as the agent's own list shows them", async () => {
     const { data } = await read(here, `did=${within.provider.did}`);
     expect(data).toEqual((await report(here, within.provider.did, "transactions")).data);
-    const [{ receipt: _receipt, kind: _kind, ...facts }] = made.filter(({ kind }) => kind === "sold");
+    const [{ receipt: _receipt, as_of_block: _block, kind: _kind, ...facts }] = made.filter(
+      ({ kind }) => kind === "sold",
+    );
     expect(data[0]).toEqual({
       ...facts,
       environment: "sandbox",
