@@ -108,5 +108,6 @@ export const planFaults = (sql: string, steps: readonly string[]): string[] =>
 /** The statement that explains another one, and values for its parameters, on which a plan does not depend. */
 export const explained = (sql: string): { sql: string; params: null[] } => ({
   sql: `explain query plan ${sql}`,
-  params: Array.from({ length: sql.split("?").length - 1 }, () => null),
+  // `?1` names a parameter that was bound before.
+  params: Array.from({ length: sql.split(/\?(?!\d)/).length - 1 }, () => null),
 });

@@ -17,7 +17,7 @@ export const EVENT_RETENTION_DAYS = 30;
 /** Records of the directory's feed in one page. */
 export const DIRECTORY_PAGE_MAX = 1_000;
 /** Words of one filter of the directory. */
-export const DIRECTORY_TERMS_MAX = 10;
+export const DIRECTORY_TERMS_MAX = 50;
 /** Events in the overview of an agent, and how many of its open intents and tasks are counted one by one (AGT-35). */
 export const RECENT_EVENTS = 10;
 export const OPEN_COUNTED_MAX = 1_000;

@@ -142,14 +142,15 @@ export function pageReads(
   const terms = termsOf(environment, filter);
   const rare = terms.length === 0 ? undefined : isRare(environment, terms);
   const all = fits === undefined;
+  const given = giveWords(filter, terms);
   const plain = db
-    .select({ ...shown, ...standingOf(null), beyond: beyondOf(all) })
+    .select({ given, ...shown, ...standingOf(null), beyond: beyondOf(all) })
     .from(inOrder(wanted, own, all, limit))
     .where(fits && whereFits(fits))
     .limit(limitWhile(rare && sql`not ${rare}`, limit + 1));
   if (!rare) return { plain: read(plain, foundOf<Judged>) };
   const sought = db
-    .select({ ...shown, ...standingOf(null) })
+    .select({ given, ...shown, ...standingOf(null) })
     .from(byRarest(environment, terms, own))
     .where(and(fits, status === "all" ? undefined : sql`listed.listed_as = ${status}`))
     .limit(limitWhile(rare, RARE + UNINDEXED));
@@ -184,7 +185,7 @@ export function findStopped(
   const all = fits === undefined;
   const source = inOrder(LISTED_BEFORE[status], following(environment, filter, place), all, place.limit);
   const rows = db
-    .select({ ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
+    .select({ given: giveWords(filter), ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
     // One by one: joined across, so that SQLite keeps the order.
     .from(sql`${source} cross join principals p on p.principal_id = listed.principal_id`)
     .where(fits && whereFits(fits))
@@ -199,13 +200,38 @@ const listedAt = (now: number): SQL => sql`case
   when listed.listed_as = 'suspended' or p.status <> 'ACTIVE' or p.account_stopped is not null or p.attestation_expires_at <= ${now} then 'suspended'
   else 'active' end`;
 
-/** A list is stored as JSON, and no word in it has a comma. */
-const has = (list: SQL, word: string): SQL => sql`instr(',' || substr(${list}, 2), ${`,${JSON.stringify(word)}`}) > 0`;
+// The words of a search are one parameter, because a statement has at most 100. It is the first in the text of the statement.
+type Given = "capabilities" | "markets" | "terms";
+
+/** The first column of a statement that names words: it binds them and shows nothing. */
+function giveWords({ capabilities, markets }: Filter, terms: readonly string[] = []): SQL.Aliased<number> {
+  // A list is stored as JSON, and no word in it has a comma.
+  const sought = (words: readonly string[]) => words.map((word) => `,${JSON.stringify(word)}`);
+  const words: Record<Given, readonly string[]> = {
+    capabilities: sought(capabilities),
+    markets: sought(markets),
+    terms,
+  };
+  return sql<number>`${JSON.stringify(words)} is null`.as("given");
+}
+const wordAt = (list: Given, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[${place}]')`);
+
+const has = (list: "capabilities" | "markets", place: number): SQL =>
+  sql`instr(',' || substr(${sql.raw(`listed.${list}`)}, 2), ${wordAt(list, place)}) > 0`;
+
+/** A tree of few levels, because SQLite bounds the depth of an expression. */
+function allOf(conditions: readonly SQL[]): SQL | undefined {
+  if (conditions.length < 3) return and(...conditions);
+  const middle = conditions.length >> 1;
+  return sql`(${allOf(conditions.slice(0, middle))}) and (${allOf(conditions.slice(middle))})`;
+}
 
 const conditionsOf = ({ capabilities, markets, economicRole, certTier, minRating }: Filter): SQL | undefined =>
   and(
-    ...capabilities.map((word) => has(sql`listed.capabilities`, word)),
-    ...markets.map((word) => has(sql`listed.markets`, word)),
+    allOf([
+      ...capabilities.map((_word, place) => has("capabilities", place)),
+      ...markets.map((_word, place) => has("markets", place)),
+    ]),
     economicRole === undefined ? undefined : sql`listed.economic_role = ${economicRole}`,
     certTier === undefined ? undefined : sql`listed.cert_tier = ${certTier}`,
     minRating === undefined ? undefined : sql`listed.agent_rating >= ${minRating}`,
@@ -223,7 +249,7 @@ const unindexedIn = (environment: Environment): SQL => sql.raw(`environment = '$
 
 /** The rarest of the terms, as SQLite tells it beside a minimum, and how many entries have it; nobody may. Given values do not count as rows. */
 const counted = (terms: readonly string[]): SQL => {
-  const each = terms.map((term) => sql`(${term})`);
+  const each = terms.map((_term, place) => sql`(${wordAt("terms", place)})`);
   return sql`(select w.column1 as term, min(coalesce((select entries from directory_term_counts c where c.term = w.column1), 0)) as entries
     from (values ${sql.join(each, sql`, `)}) w)`;
 };

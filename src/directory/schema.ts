@@ -46,7 +46,7 @@ const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${D
 const words = (form: RegExp, message: string) =>
   z
     .string()
-    .max(2_000, { abort: true })
+    .max(6_000, { abort: true })
     .transform((text) => [...new Set(text.split(",").map((word) => word.trim().normalize("NFC")))])
     .refine((list) => list.length <= DIRECTORY_TERMS_MAX, TOO_MANY)
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });

@@ -114,6 +114,9 @@ describe("at each size", () => {
     ]) {
       expect(await rowsOf(`${AGENTS}?limit=20&${query}`)).toBeLessThanOrEqual(60);
     }
+    // As many words as an agent may carry cost no further row of an entry.
+    const many = Array.from({ length: 48 }, (_, n) => `absent ${n}`);
+    expect(await rowsOf(`${AGENTS}?limit=20&capabilities=rare,rarer,${many.join(",")}`)).toBeLessThanOrEqual(APART);
     // What few of many fit costs what a page looks at, and the page goes on behind it.
     const { reply, rowsRead } = await cost(`${AGENTS}?limit=20&min_agent_rating=0.9`);
     expect(rowsRead).toBeLessThanOrEqual(2 * SCANNED + 25);

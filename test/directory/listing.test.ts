@@ -147,6 +147,23 @@ describe("updated_since", () => {
 });
 
 describe("filters", () => {
+  it("take as many and as long words as an agent may carry", async () => {
+    const capabilities = Array.from({ length: 50 }, (_, n) => `${n}`.padEnd(100, "é"));
+    const did = await scoped(capabilities);
+    const query = `capabilities=${encodeURIComponent(capabilities.join(","))}`;
+    const markets = Array.from(
+      { length: 50 },
+      (_, n) => `DE-${"ABCDEFGHIJ"[n % 10]}${"ABCDE"[n % 5]}${"KLMNOPQRST"[n % 7]}`,
+    );
+    for (const indexed of [false, true]) {
+      if (indexed) await world.run(indexDirectory);
+      expect(didsOf(await listAll(world, query))).toEqual([did]);
+      const others = ["absent", ...capabilities.slice(1)].join(",");
+      expect(await listAll(world, `capabilities=${encodeURIComponent(others)}`)).toEqual([]);
+      expect(await listAll(world, `${query}&markets=${markets.join(",")}`)).toEqual([]);
+    }
+  });
+
   const word = (n: number) => `skill ${n} "quoted\\" [x]`;
 
   it.each(["before the job has written their terms", "after it"])(
@@ -215,7 +232,7 @@ describe("refusals", () => {
     ["capabilities=", "capabilities"],
     ["capabilities=a,,b", "capabilities"],
     [`capabilities=${"x".repeat(101)}`, "capabilities"],
-    [`capabilities=${Array.from({ length: 11 }, (_, n) => `c${n}`).join(",")}`, "capabilities"],
+    [`capabilities=${Array.from({ length: 51 }, (_, n) => `c${n}`).join(",")}`, "capabilities"],
     ["markets=EU", "markets"],
     ["markets=eu-usdc", "markets"],
     ["markets=EU-USDC,", "markets"],
