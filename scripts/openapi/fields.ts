@@ -916,7 +916,9 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   DocumentInput: "A document to submit.",
   DocumentList: "A page of documents.",
   DocumentType: "The types of documents: the required ones, and `supporting`.",
-  File: "The bytes of a PDF, PNG or JPEG of at most 10 MiB.",
+  DisputeReasonInput: "Why the purchase is disputed, in the words of this service or of AEA/P clients.",
+  WebhookUrl: "An https address; locally also http on loopback.",
+  UploadedFile: "The bytes of a PDF, PNG or JPEG of at most 10 MiB.",
   ReviewedAccount: "A platform account with its last review.",
   VerificationDecision: "The decisions on a review.",
   EscrowState: "The states of an escrow.",
@@ -1111,6 +1113,9 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   VerifierList: "A page of Verifiers.",
   VerifierPatch: "The members of a Verifier to change.",
   VerifierState: "The states of a Verifier.",
+  ActionInput:
+    "`purchase`, `sell`, or an action of the platform's own: 1 to 100 characters, without a comma and without spaces around it.",
+  ActionsInput: "A list of actions in which none occurs twice.",
   Word: "1 to 100 characters, without a comma and without spaces around it.",
   Words: "A list in which no word occurs twice.",
 };

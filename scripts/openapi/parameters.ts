@@ -1,5 +1,6 @@
 // The parameters of an OpenAPI document: path and query from their schemas, headers from the properties of a route.
 import * as z from "zod";
+import { PAGE_SIZE_MAX } from "../../src/core/limits.ts";
 import type { Route } from "../../src/http/route.ts";
 import { PARAMETERS } from "./parts.ts";
 import type { Schemas } from "./schemas.ts";
@@ -16,7 +17,13 @@ const SHARED: Readonly<Record<string, string>> = {
   "header Idempotency-Key": "IdempotencyKey",
   "header If-None-Match": "IfNoneMatch",
 };
-const sharedName = (parameter: Parameter): string | null => SHARED[`${parameter.in} ${parameter.name}`] ?? null;
+/** The `limit` of most listings; another one's maximum is its own. */
+const USUAL_LIMIT = PAGE_SIZE_MAX;
+const sharedName = (parameter: Parameter): string | null => {
+  const name = SHARED[`${parameter.in} ${parameter.name}`] ?? null;
+  const { maximum = USUAL_LIMIT } = (parameter["schema"] ?? {}) as { maximum?: number };
+  return name === "Limit" && maximum !== USUAL_LIMIT ? null : name;
+};
 
 export const isConditional = (route: Route): boolean => route.headers?.includes("if-none-match") === true;
 

@@ -113,8 +113,8 @@ export const PARAMETERS = {
     in: "header",
     required: false,
     description: "Makes a retry safe: within 24 hours the same key and body are answered the same. A UUID is advised.",
-    schema: { type: "string", minLength: 1, maxLength: 257 },
-    example: "6f1c9a52-7d3b-4f0e-9a41-2b8c1d7e5f60",
+    // No example: a second call under it would be a replay, or refused for another body.
+    schema: { type: "string", minLength: 1, maxLength: 257, pattern: "^[ -~]+$" },
   },
   IfNoneMatch: {
     name: "If-None-Match",

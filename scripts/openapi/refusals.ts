@@ -45,89 +45,53 @@ export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [status, codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n")]);
 
-/** The named answers by what they say, for each status: the one of most operations, and others that several give. */
-export type Usual = ReadonlyMap<ErrorStatus, ReadonlyMap<string, string>>;
+/** The description that most operations share, by status. */
+export type Usual = ReadonlyMap<ErrorStatus, string>;
 
-/** An answer that so many operations give is named. */
-const NAMED_FROM = 3;
-
-export function usualRefusals(routes: readonly Route[]): Usual {
-  const said = Map.groupBy(routes.flatMap(saidBy), ([status]) => status);
-  const taken = new Set<string>(Object.values(RESPONSE_NAMES));
-  return new Map(
-    [...said].map(([status, each]) => [
-      status,
-      namesOf(
-        status,
-        each.map(([, text]) => text),
-        taken,
-      ),
-    ]),
+export const usualRefusals = (routes: readonly Route[]): Usual =>
+  new Map(
+    [...Map.groupBy(routes.flatMap(saidBy), ([status]) => status)].map(([status, each]) => {
+      const counts = [...Map.groupBy(each, ([, description]) => description)];
+      const [[most = ""] = []] = counts.sort(([, a], [, b]) => b.length - a.length);
+      return [status, most];
+    }),
   );
-}
 
-function namesOf(status: ErrorStatus, texts: readonly string[], taken: Set<string>): ReadonlyMap<string, string> {
-  const counts = [...Map.groupBy(texts, (text) => text)].map(([text, same]) => ({ text, count: same.length }));
-  const [most, ...others] = counts.sort((a, b) => b.count - a.count);
-  const names = new Map<string, string>();
-  if (most) names.set(most.text, RESPONSE_NAMES[status] ?? "");
-  for (const { text, count } of others) {
-    if (count >= NAMED_FROM) names.set(text, nameOf(text, most?.text ?? "", taken));
-  }
-  return names;
-}
-
-/** By the first of its codes that the most usual answer does not have; numbered where others are named so. */
-function nameOf(text: string, usual: string, taken: Set<string>): string {
-  const [first = "", ...further] = codesIn(text);
-  const code = [first, ...further].find((one) => !codesIn(usual).includes(one)) ?? first;
-  const name = code.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  let numbered = name;
-  for (let n = 2; taken.has(numbered); n++) numbered = `${name}${n}`;
-  taken.add(numbered);
-  return numbered;
-}
-
-const codesIn = (text: string): string[] => [...text.matchAll(/^`(\w+)`:/gm)].map(([, code]) => code ?? "");
-
-/** A reference to the shared answer of each status. It names the codes of this operation where no named answer has the same. */
+/**
+ * A reference to the shared answer of each status. It names the codes of this operation where they are others: a generator follows one reference,
+ * and not two.
+ */
 export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
   Object.fromEntries(
     saidBy(route).map(([status, description]) => {
-      const named = usual.get(status)?.get(description);
-      const $ref = `#/components/responses/${named ?? RESPONSE_NAMES[status]}`;
-      return [status, named === undefined ? { $ref, description } : { $ref }];
+      const $ref = `#/components/responses/${RESPONSE_NAMES[status]}`;
+      return [status, usual.get(status) === description ? { $ref } : { $ref, description }];
     }),
   );
 
-/** The shared answer of each status, with one of its codes as example, and those that differ from it in their codes. */
+/** The shared answer of each status. Its example is of a code that every operation with this status can give, where there is one. */
 export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual: Usual): Record<string, Json> {
-  const given = new Set(routes.flatMap((route) => [...codesOf(route)]));
-  const shown = Map.groupBy(
-    (Object.keys(ERRORS) as ErrorCode[]).filter((code) => given.has(code)),
-    (code) => ERRORS[code].status,
-  );
+  const codes = routes.map(codesOf);
   return Object.fromEntries(
-    [...shown].flatMap(([status, [code]]): [string, Json][] => {
-      if (code === undefined) return [];
-      const [most, ...others] = [...(usual.get(status) ?? [])];
-      const $ref = `#/components/responses/${RESPONSE_NAMES[status]}`;
-      return [
-        [RESPONSE_NAMES[status] ?? "", sharedRefusal(status, code, most?.[0] ?? "", schemas)],
-        ...others.map(([description, name]): [string, Json] => [name, { $ref, description }]),
-      ];
+    [...usual].map(([status, description]) => {
+      const each = codes
+        .map((given) => [...given].filter((code) => ERRORS[code].status === status))
+        .filter(({ length }) => length > 0);
+      const common = each[0]?.find((code) => each.every((given) => given.includes(code))) ?? null;
+      return [RESPONSE_NAMES[status] ?? "", sharedRefusal(status, common, description, schemas)];
     }),
   );
 }
 
-function sharedRefusal(status: ErrorStatus, code: ErrorCode, description: string, schemas: Schemas): Json {
+function sharedRefusal(status: ErrorStatus, code: ErrorCode | null, description: string, schemas: Schemas): Json {
   const headers = ["Request-Id", ...(HEADERS_OF[status] ?? [])];
+  const [example, other] = code ? [{ example: errorExample(code) }, { example: problemExample(code) }] : [{}, {}];
   return {
     description,
     headers: Object.fromEntries(headers.map((header) => [header, { $ref: `#/components/headers/${header}` }])),
     content: {
-      "application/json": { schema: schemas.of(errorSchema, "output"), example: errorExample(code) },
-      "application/problem+json": { schema: schemas.of(problem, "output"), example: problemExample(code) },
+      "application/json": { schema: schemas.of(errorSchema, "output"), ...example },
+      "application/problem+json": { schema: schemas.of(problem, "output"), ...other },
     },
   };
 }

@@ -2,6 +2,7 @@
 // that occurs twice has a name; patterns are plain; refusals are shared; a field with a default is optional in requests; every body and
 // answer has an example that its own schema accepts.
 import { dereference, initialBaseURI, type Schema, validate } from "@cfworker/json-schema";
+import { RESPONSE_NAMES } from "./parts.ts";
 import { exampleIn } from "./share-examples.ts";
 import type { Document, Json } from "./types.ts";
 
@@ -204,17 +205,37 @@ function resolve(document: Document, reference: string): unknown {
 function exampleFaults(document: Document): string[] {
   const faults: string[] = [];
   const known = dereference({ components: document.components } as Schema);
+  const refusals = codesOfRefusals(document);
   walk(document, "#", (node, path) => {
     const { schema } = node;
     if (!/\/content\/[^/]+$/.test(path) || typeof schema !== "object" || schema === null) return;
     const example = exampleIn(document, node);
+    const codes = refusals.get(/^#\/components\/responses\/(\w+)\//.exec(path)?.[1] ?? "");
+    if (example === undefined && codes?.length === 0) return;
     if (example === undefined) faults.push(`${path}: there is no example`);
+    else if (codes && !codes.includes((example as Json)["code"]))
+      faults.push(`${path}: the example has a code that not every operation gives`);
     else {
       dereference(schema, known, initialBaseURI, `${path.slice(1)}/schema`);
       faults.push(...mismatches(schema, known, example).map((fault) => `${path}: ${fault}`));
     }
   });
   return faults;
+}
+
+/** The codes that every operation with a shared refusal gives, by the refusal's name. */
+function codesOfRefusals(document: Document): ReadonlyMap<string, readonly unknown[]> {
+  const common = new Map<string, readonly unknown[]>();
+  for (const [, { responses }] of operationsOf(document)) {
+    for (const { $ref, description } of Object.values(responses) as Json[]) {
+      const name = String($ref).replace("#/components/responses/", "");
+      const said = description ?? (document.components["responses"]?.[name] as Json | undefined)?.["description"];
+      const codes = [...String(said).matchAll(/^`(\w+)`:/gm)].map(([, code]) => code);
+      if (Object.values(RESPONSE_NAMES).includes(name))
+        common.set(name, common.get(name)?.filter((code) => codes.includes(String(code))) ?? codes);
+    }
+  }
+  return common;
 }
 
 /** The differences between an example and its schema. */

@@ -8,7 +8,7 @@ const documentType = z.enum(DOCUMENT_TYPES).register(z.globalRegistry, { id: "Do
 
 const file = z
   .custom<UploadedFile>(isUploadedFile, "Must be sent as a file, with its name.")
-  .register(z.globalRegistry, { id: "File", type: "string", contentMediaType: "application/octet-stream" });
+  .register(z.globalRegistry, { id: "UploadedFile", type: "string", contentMediaType: "application/octet-stream" });
 
 export const documentInput = z
   .strictObject({ type: documentType, file })

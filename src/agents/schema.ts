@@ -8,7 +8,7 @@ import {
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
-import { REGISTRABLE_ROLES } from "../core/roles.ts";
+import { actionsOf, REGISTRABLE_ROLES } from "../core/roles.ts";
 import { nameFault } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
@@ -38,24 +38,32 @@ import {
 import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 
 /** An action or a capability (AGT-9). Lists of them are written with commas. */
-const word = z
-  .string()
-  // Two forms of one word are one.
-  .overwrite((value) => value.normalize("NFC"))
-  .min(1, { abort: true })
-  .max(100, { abort: true })
-  .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })
-  .superRefine((value, context) => {
-    const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
-    if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });
-  })
-  .register(z.globalRegistry, { id: "Word" });
+const word = () =>
+  z
+    .string()
+    // Two forms of one word are one.
+    .overwrite((value) => value.normalize("NFC"))
+    .min(1, { abort: true })
+    .max(100, { abort: true })
+    .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })
+    .superRefine((value, context) => {
+      const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
+      if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });
+    });
+const capability = word().register(z.globalRegistry, { id: "Word" });
+/** The service knows the actions of its roles; others are the platform's own. */
+const action = word().register(z.globalRegistry, {
+  id: "ActionInput",
+  anyOf: [{ enum: actionsOf("ENTERPRISE").must }, { type: "string" }],
+});
 const unique = (items: string[]) => new Set(items).size === items.length;
-const wordList = z
-  .array(word)
-  .max(CAPABILITIES_MAX)
-  .refine(unique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." })
-  .register(z.globalRegistry, { id: "Words" });
+const listOfWords = (item: z.ZodString) =>
+  z
+    .array(item)
+    .max(CAPABILITIES_MAX)
+    .refine(unique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." });
+const capabilities = listOfWords(capability).register(z.globalRegistry, { id: "Words" });
+const actions = listOfWords(action).min(1).register(z.globalRegistry, { id: "ActionsInput" });
 
 const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 
@@ -90,8 +98,8 @@ const spendFields = {
 const authorizedMarkets = z.unknown().optional();
 
 const scopeInput = z.strictObject({
-  authorized_actions: wordList.min(1),
-  capabilities: wordList,
+  authorized_actions: actions,
+  capabilities,
   dispute_window_days: disputeWindow.default(DISPUTE_WINDOW_DAYS_DEFAULT),
   authorized_markets: authorizedMarkets,
   ...spendFields,
@@ -136,8 +144,8 @@ export const agentPatchRules = fixedFieldRules(() => agentView, PATCHED);
 
 export const scopePatch = z
   .strictObject({
-    authorized_actions: wordList.min(1).optional(),
-    capabilities: wordList.optional(),
+    authorized_actions: actions.optional(),
+    capabilities: capabilities.optional(),
     dispute_window_days: disputeWindow.optional(),
     authorized_markets: authorizedMarkets,
     ...spendFields,

@@ -21,7 +21,7 @@ import {
   text,
   wordsInput,
 } from "../http/schemas.ts";
-import { reasonOf } from "./terms.ts";
+import { ACCEPTED_REASONS, reasonOf } from "./terms.ts";
 
 export const disputeParams = z.object({ dispute_id: z.string() });
 
@@ -32,11 +32,14 @@ const refundStatus = z.enum(REFUND_STATUSES).register(z.globalRegistry, { id: "R
 
 export const WORDS_MAX = 2_000;
 
+/** The reasons, and those of AEA/P clients. Others are refused with a code of their own. */
+const reasonInput = z.string().max(50).register(z.globalRegistry, { id: "DisputeReasonInput", enum: ACCEPTED_REASONS });
+
 export const disputeInput = z
   .strictObject({
     facilitation_id: idInput.optional(),
     transaction_id: idInput.optional(),
-    reason: z.string().max(50),
+    reason: reasonInput,
     description: wordsInput.optional(),
     resolution_sought: wordsInput.optional(),
     disputed_amount: z
@@ -45,7 +48,10 @@ export const disputeInput = z
       .register(z.globalRegistry, { id: "DisputedAmountInput", type: ["string", "number"] }),
     currency: currencyInput.optional(),
   })
-  .register(z.globalRegistry, { id: "DisputeInput" });
+  .register(z.globalRegistry, {
+    id: "DisputeInput",
+    anyOf: ["facilitation_id", "transaction_id"].map((name) => ({ required: [name, "reason", "disputed_amount"] })),
+  });
 export type DisputeInput = z.infer<typeof disputeInput>;
 
 /** The faults that have codes of their own, and those across fields. */

@@ -11,6 +11,8 @@ const CLIENT_REASONS: ReadonlyMap<string, DisputeReason> = new Map([
   ["OTHER", "other"],
 ]);
 
+export const ACCEPTED_REASONS: readonly string[] = [...DISPUTE_REASONS, ...CLIENT_REASONS.keys()];
+
 export const reasonOf = (text: string): DisputeReason | null =>
   DISPUTE_REASONS.find((reason) => reason === text) ?? CLIENT_REASONS.get(text) ?? null;
 

@@ -21,6 +21,12 @@ const txHash = z
   .regex(/^(0x)?[0-9a-fA-F]{64}$/, "Must be a transaction hash: 64 hexadecimal digits, with or without 0x.")
   .register(z.globalRegistry, { id: "TxHashInput" });
 
+/** The members of each form: either name of the hash is taken in both. */
+const FORMS = (["payment_tx", "tx_hash"] as const).flatMap((hash) => [
+  ["intent_id", hash],
+  ["provider_did", "consumer_did", "network", hash],
+]);
+
 /**
  * One strict body for both forms: the intent by name (`intent_id`, `payment_tx`), or the payment alone (`provider_did`,
  * `consumer_did`, `tx_hash`, `network`), which finds its intent. A member of the other form is checked, never ignored.
@@ -34,7 +40,7 @@ export const facilitationInput = z
     consumer_did: didInput.optional(),
     network: networkInput.optional(),
   })
-  .register(z.globalRegistry, { id: "FacilitationInput" });
+  .register(z.globalRegistry, { id: "FacilitationInput", anyOf: FORMS.map((required) => ({ required })) });
 
 export type FacilitationInput = z.infer<typeof facilitationInput>;
 

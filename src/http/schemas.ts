@@ -85,8 +85,11 @@ export const placeOrInstant = <Place>(name: string, read: (text: string) => Plac
     });
 
 export const did = z.string().register(z.globalRegistry, { id: "Did" });
-/** A DID in a body; the call itself judges whether it names an agent. */
-export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput" });
+/** A DID in a body. The call judges whether it names an agent; the pattern is documented for those who generate clients. */
+export const didInput = z.string().min(1).max(100).register(z.globalRegistry, {
+  id: "DidInput",
+  pattern: "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+});
 /** An id of this service in a body. */
 export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
 /** A network's name or CAIP-2. */

@@ -23,8 +23,10 @@ const description = text(WEBHOOK_DESCRIPTION_MAX_CHARS)
   .nullable()
   .register(z.globalRegistry, { id: "WebhookDescription" });
 
+const webhookUrl = z.string().min(1).register(z.globalRegistry, { id: "WebhookUrl", format: "uri" });
+
 const PATCHED = {
-  url: z.string().min(1),
+  url: webhookUrl,
   event_types: eventSelection,
   description,
 };

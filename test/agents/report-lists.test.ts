@@ -20,7 +20,7 @@ describe("the tasks and the transactions of an agent", () => {
     const { consumer, provider } = pair;
     const purchase = await facilitated(world, pair);
     const shown = expectStatus(await world.as(provider, "GET", `/v1/tasks/${purchase.task}`), 200);
-    const { receipt: _receipt, ...facts } = purchase.fac;
+    const { receipt: _receipt, as_of_block: _block, ...facts } = purchase.fac;
     for (const { did } of [consumer, provider]) {
       const { data: tasks } = await report(world, did, "tasks", "limit=1");
       expect(tasks).toEqual([shown]);

@@ -142,6 +142,14 @@ const BREAKS: Readonly<Record<string, Break>> = {
     fault: /leads nowhere/,
   },
   "an example of the wrong type": { where: hasExample, how: set("example", 7), fault: /type/i },
+  "an example of a code that not every operation gives": {
+    where: ({ path, node }) =>
+      /^#\/components\/responses\/[A-Z]\w+\/content\/application~1json$/.test(path) && "example" in node,
+    how: (node) => {
+      node["example"] = { ...(node["example"] as Json), code: "final_sale" };
+    },
+    fault: /a code that not every operation gives/,
+  },
   "no example": { where: hasExample, how: drop("example"), fault: /there is no example/ },
 };
 
