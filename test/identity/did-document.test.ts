@@ -104,7 +104,7 @@ describe("the did:web", () => {
 describe("the service endpoint", () => {
   it.each([
     [
-      "https://münchen.example/über?straße=1#größe",
+      "https://xn--mnchen-3ya.example/über?straße=1#größe",
       "https://xn--mnchen-3ya.example/%C3%BCber?stra%C3%9Fe=1#gr%C3%B6%C3%9Fe",
     ],
     ["HTTPS://Agent.Example:443/a", "https://agent.example/a"],

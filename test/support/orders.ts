@@ -30,6 +30,13 @@ export async function playEveryOrder<Stage, Name extends string>(
   }
 }
 
-/** The same world, in which calls wait for no lock of an agent: the batches alone keep their order (AGT-27). */
-export const withoutLocks = (world: World): World =>
-  withVars(world, { AGENTS: { idFromName: () => null, get: () => ({ lock: async () => null }) } as never });
+/** The same world, in which calls wait for no lock of an object: the batches alone keep their order (AGT-27). The chain's runs keep theirs. */
+export function withoutLocks(world: World): World {
+  const { AGENTS } = world.deps.env;
+  const isOfChain = (id: string) => id.includes(" ");
+  const fake = {
+    idFromName: (id: string) => (isOfChain(id) ? AGENTS.idFromName(id) : null),
+    get: (id: DurableObjectId | null) => (id === null ? { lock: async () => null } : AGENTS.get(id)),
+  };
+  return withVars(world, { AGENTS: fake as never });
+}
