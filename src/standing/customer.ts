@@ -11,11 +11,11 @@ import { toCustomerView } from "../customers/views.ts";
 import { present } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { groupedUnder, groupedWhile, idsOf, isGroupStopping } from "../principals/group-store.ts";
+import { groupedUnder, groupedWhile, isGroupStopping } from "../principals/group-store.ts";
 import { groupReads, moveGroup, suspendedOfFirst } from "./group.ts";
 import { stillStopping } from "./reports.ts";
 import { returnGroup } from "./restate-agents.ts";
-import { forgetReactivation } from "./restatement-store.ts";
+import { forgetReactivations } from "./restatement-store.ts";
 import type { Reactivation, ReactivationInput, StandingInput } from "./schema.ts";
 
 type Decision = {
@@ -103,7 +103,7 @@ async function decideStanding(
       recordActivity(db, before, now, { action, actor, subject, changes }),
       ...moving.statements,
       ...(returning ? returning.statements : []),
-      ...(returning || customerStopped ? [] : [forgetReactivation(db, idsOf(where))]),
+      ...(returning || customerStopped ? [] : [forgetReactivations(db, customerId)]),
     ],
     view,
   );

@@ -84,9 +84,19 @@ export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor
       },
     });
 
-/** An unfinished restatement reactivates no further agents. `principalIds`: one, or a query. */
-export const forgetReactivation = (db: Database, principalIds: string | SQL): Statement =>
-  db.update(restatements).set({ returning: null }).where(sql`principal_id in (${principalIds})`);
+/** An unfinished restatement of the principal reactivates no further agents. */
+export const forgetReactivation = (db: Database, principalId: string): Statement =>
+  db.update(restatements).set({ returning: null }).where(eq(restatements.principalId, principalId));
+
+/** The same of a customer's principals. It begins with the restatements, of which there are few, however many principals the customer groups. */
+export const forgetReactivations = (db: Database, customerId: string): Statement =>
+  db
+    .update(restatements)
+    .set({ returning: null })
+    .where(
+      sql`started_at >= 0 and exists (select 1 from principals p
+        where p.principal_id = restatements.principal_id and p.customer_id = ${customerId})`,
+    );
 
 /** Of a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>
