@@ -517,9 +517,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   escrow_credited: "The amount that went into the provider's escrow.",
   operational_amt: "The amount that went to the provider's operational wallet.",
   escrow_balance: "The balance of the provider's escrow after the settlement.",
-  as_of_block:
-    "The last block whose movements the balance counts, besides facilitated settlements; null before the first. Later deposits show once their block " +
-    "is booked.",
+  as_of_block: "The last booked block that the balance counts, besides facilitated settlements; null before the first.",
   confirm_by: "The end of the confirmation window; then the task confirms itself.",
   "PaymentIntent.confirm_by": "The end of the confirmation window of its task; null without one.",
   "Facilitation.confirm_by": "The end of the confirmation window; null without a task.",

@@ -39,11 +39,20 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   ]);
 }
 
+/** The order of the list of errors, so that the same codes make the same text. */
+const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
+  (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.includes(code));
+
 /** What each status of an operation says: the codes that it gives under it. */
 export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[] =>
   [...Map.groupBy(codesOf(route), (code) => ERRORS[code].status)]
     .sort(([a], [b]) => a - b)
-    .map(([status, codes]) => [status, codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join("\n\n")]);
+    .map(([status, codes]) => [
+      status,
+      inOrder(codes)
+        .map((code) => `\`${code}\`: ${ERRORS[code].message}`)
+        .join("\n\n"),
+    ]);
 
 /** The description that most operations share, by status. */
 export type Usual = ReadonlyMap<ErrorStatus, string>;

@@ -50,7 +50,7 @@ export const disputeInput = z
   })
   .register(z.globalRegistry, {
     id: "DisputeInput",
-    anyOf: ["facilitation_id", "transaction_id"].map((name) => ({ required: [name, "reason", "disputed_amount"] })),
+    anyOf: ["facilitation_id", "transaction_id"].map((name) => ({ required: [name] })),
   });
 export type DisputeInput = z.infer<typeof disputeInput>;
 

@@ -65,13 +65,17 @@ export async function reactivateAgents(
 ): Promise<Statement[]> {
   if (sources.length === 0) return [];
   const { db } = deps;
+  const kept = sources.filter((source) => !statesOther(source));
   const { places, ending } = await readBatch(db, {
     places: findPlaces(db, sources.length),
-    ending: findEnding(db, didsOf(sources.map(({ agent }) => agent))),
+    ending: findEnding(db, didsOf(kept.map(({ agent }) => agent))),
   });
   await refuseCrowded(deps, places, sources.length);
   const back = await Promise.all(
-    sources.map((source, i) => reactivated(deps, source, needsCertificate(source, ending) ? places[i] : null, now)),
+    sources.map((source, i) => {
+      const isEnding = statesOther(source) || ending.has(source.agent.did);
+      return reactivated(deps, source, isEnding ? places[i] : null, now);
+    }),
   );
   const agents = back.map(({ after }) => after.agent);
   const issued = back.flatMap((one) => (one.issued ? [{ ...one.issued, agent: one.after.agent }] : []));
@@ -119,11 +123,9 @@ export async function reactivateAgents(
 
 const didsOf = (agents: readonly AgentRow[]): string[] => agents.map(({ did }) => did);
 
-const needsCertificate = ({ agent, principal, certificate }: AidSource, ending: ReadonlySet<string>): boolean =>
-  certificate === null ||
-  ending.has(agent.did) ||
-  namesEarlierAttestation(certificate, principal) ||
-  statesOtherScope(certificate, agent);
+/** Whether the certificate states another attestation or scope than counts now. */
+const statesOther = ({ agent, principal, certificate }: AidSource): boolean =>
+  certificate === null || namesEarlierAttestation(certificate, principal) || statesOtherScope(certificate, agent);
 
 async function refuseCrowded(deps: Deps, places: readonly DrawnPlace[], needed: number): Promise<void> {
   const last = places.at(-1) ?? null;

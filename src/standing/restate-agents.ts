@@ -1,7 +1,8 @@
 // Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24), whose end each agent's row
-// keeps for the lists (PRN-14). The principal changes first, in one guarded batch with the first slice of agents; the others follow in slices,
-// which any later run continues. The same slices reactivate agents, where that is asked for (reactivate-agents.ts). Under another name each agent gets one new version, which is signed in its slice and kept for good; its whole
-// document is stale from then, and signed at its next reading (IDN-18).
+// keeps for the lists (PRN-14). The principal changes first, in one guarded batch with the first slice of agents. The others follow in slices,
+// which any later run continues. The same slices reactivate agents where that is asked for (reactivate-agents.ts). Under another name each agent
+// gets one new version, which is signed in its slice and kept for good. Its whole document is stale from then, and signed at its next reading
+// (IDN-18).
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, refuseOtherCount, setEnds, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";

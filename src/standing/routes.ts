@@ -31,9 +31,7 @@ import {
   reactivationInput,
 } from "./schema.ts";
 
-const REACTIVATE_AGENTS =
-  "With `reactivate_agents` all agents that a stop of their principal suspended are reactivated, unless the principal is still stopped or their " +
-  "escrow is constrained. `reactivation` counts the first slice of agents; where `more` is true, the others follow, each with its event.";
+const REACTIVATE_AGENTS = "With `reactivate_agents` they return together.";
 
 const standing = {
   method: "post",
