@@ -6,7 +6,7 @@ import type { Route } from "../../src/http/route.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS } from "./parts.ts";
-import { refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
+import { fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
@@ -39,13 +39,22 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     tags: TAGS.filter(({ name }) => tags.has(name)),
     paths,
     components: {
-      schemas: schemas.named(),
+      schemas: withFieldCodes(schemas.named(), fieldCodes(routes)),
       ...shared,
       ...(Object.keys(examples).length > 0 && { examples }),
       headers: namedIn([paths, shared], "headers", HEADERS),
       securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))),
     },
   };
+}
+
+/** Adds what each code says to the sentence of `FieldError.code`. */
+function withFieldCodes(schemas: Record<string, Json>, codes: string): Record<string, Json> {
+  const { FieldError } = schemas as Record<string, { properties: Record<string, Json> }>;
+  if (!FieldError) return schemas;
+  const { code } = FieldError.properties;
+  const said = { ...code, description: `${code?.["description"]}\n\n${codes}` };
+  return { ...schemas, FieldError: { ...FieldError, properties: { ...FieldError.properties, code: said } } };
 }
 
 /** The components of a kind that something refers to. */

@@ -1,6 +1,15 @@
 // The refusals of an OpenAPI document: one shared answer for each status, and the codes of each operation.
 import type { Surface } from "../../src/call.ts";
-import { ERRORS, type ErrorCode, type ErrorStatus } from "../../src/core/errors.ts";
+import {
+  ERRORS,
+  type ErrorCode,
+  type ErrorStatus,
+  FIELD_ERRORS,
+  type FieldErrorCode,
+  fieldError,
+  isOwnFieldError,
+  TOP_LEVEL_422,
+} from "../../src/core/errors.ts";
 import type { Route } from "../../src/http/route.ts";
 import { errorSchema } from "../../src/http/schemas.ts";
 import { problem, RESPONSE_NAMES } from "./parts.ts";
@@ -49,10 +58,28 @@ export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [
       status,
-      inOrder(codes)
-        .map((code) => `\`${code}\`: ${ERRORS[code].message}`)
-        .join("\n\n"),
+      [...inOrder(codes).map(codeAndSentence), ...(status === 422 ? ownFieldCodes(route) : [])].join("\n\n"),
     ]);
+
+const quoted = (name: string): string => `\`${name}\``;
+const codeAndSentence = (code: FieldErrorCode): string => `${quoted(code)}: ${fieldError("", code).message}`;
+
+const ownFieldCodes = ({ fieldErrors = [] }: Route): string[] =>
+  fieldErrors.length === 0 ? [] : [`Also inside \`field_errors\`: ${fieldErrors.map(quoted).join(", ")}.`];
+
+/** Every code inside `field_errors`, with the operations that give it where not every call with input does. */
+export function fieldCodes(routes: readonly Route[]): string {
+  const common = (Object.keys(FIELD_ERRORS) as FieldErrorCode[]).filter((code) => !isOwnFieldError(code));
+  const declared = routes.map(({ operationId, errors, fieldErrors = [] }) => ({
+    operationId,
+    codes: [...errors, ...fieldErrors],
+  }));
+  const own = [...Object.keys(FIELD_ERRORS).filter(isOwnFieldError), ...TOP_LEVEL_422].flatMap((code) => {
+    const given = declared.filter(({ codes }) => codes.includes(code)).map(({ operationId }) => quoted(operationId));
+    return given.length === 0 ? [] : [`${codeAndSentence(code)} In ${given.join(", ")}.`];
+  });
+  return [...common.map(codeAndSentence), ...own].join("\n\n");
+}
 
 /** The description that most operations share, by status. */
 export type Usual = ReadonlyMap<ErrorStatus, string>;

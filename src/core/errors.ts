@@ -96,26 +96,35 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Codes that occur inside `field_errors` only. */
-export const FIELD_ERRORS = {
+/** Codes inside `field_errors` that any call with input may give. */
+const COMMON_FIELD_ERRORS = {
   required: "This field is required.",
-  missing_fields: "Several required items are missing.",
   invalid_format: "The value does not have the expected format.",
   invalid_type: "The value has the wrong type.",
   invalid_value: "The value is not one of those allowed.",
-  invalid_field: "The field is not valid here.",
   too_short: "The value is too short.",
   too_long: "The value is too long.",
   too_small: "The value is too small.",
   too_big: "The value is too big.",
   unknown_field: "The field is unknown.",
   not_found: "There is no such object, or it is another platform's.",
+} as const;
+
+/** Codes inside `field_errors` of the calls that declare them (`fieldErrors` of a route). */
+const OWN_FIELD_ERRORS = {
+  missing_fields: "Several required items are missing.",
+  invalid_field: "The field is not valid here.",
   invalid_economic_role: "Must be CONSUMER or PROVIDER; ENTERPRISE cannot be registered.",
   invalid_cert_tier: "Must be TIER_1, TIER_2 or TIER_3.",
   cert_tier_role_mismatch: "The certificate tier does not exist for the role.",
   authorized_action_role_mismatch: "The authorized action does not exist for the role.",
   scope_exceeds_delegator: "A delegate's scope must be within its delegator's.",
 } as const;
+
+/** Codes that occur inside `field_errors` only. */
+export const FIELD_ERRORS = { ...COMMON_FIELD_ERRORS, ...OWN_FIELD_ERRORS };
+export type OwnFieldErrorCode = keyof typeof OWN_FIELD_ERRORS;
+export const isOwnFieldError = (code: string): code is OwnFieldErrorCode => Object.hasOwn(OWN_FIELD_ERRORS, code);
 
 export type FieldErrorCode = keyof typeof FIELD_ERRORS | ErrorCode;
 export type FieldError = { field: string; code: FieldErrorCode; message: string };
@@ -157,17 +166,18 @@ export class ServiceError extends Error {
   }
 }
 
-/** The one code for several faults of a body (HTTP-17). */
-export function validationError(faults: FieldError[]): ServiceError {
-  const special = faults.find((fault) => TOP_LEVEL_422.has(fault.code));
-  const plain = faults.some((fault) => !TOP_LEVEL_422.has(fault.code));
-  const code = !plain && special ? (special.code as ErrorCode) : "validation_failed";
-  return new ServiceError(code, { field_errors: faults });
-}
+/** 422 codes that are never about one field. */
+const WITHOUT_FIELD: ReadonlySet<ErrorCode> = new Set(["validation_failed", "idempotency_key_reused"]);
 
 /** 422 codes of a whole answer that may also occur inside `field_errors`. */
-export const TOP_LEVEL_422: ReadonlySet<string> = new Set(
-  Object.entries(ERRORS)
-    .filter(([code, { status }]) => status === 422 && code !== "validation_failed")
-    .map(([code]) => code),
+export const TOP_LEVEL_422: readonly ErrorCode[] = (Object.keys(ERRORS) as ErrorCode[]).filter(
+  (code) => ERRORS[code].status === 422 && !WITHOUT_FIELD.has(code),
 );
+const isTopLevel = (code: string): code is ErrorCode => (TOP_LEVEL_422 as readonly string[]).includes(code);
+
+/** The one code for several faults of a body (HTTP-17). */
+export function validationError(faults: FieldError[]): ServiceError {
+  const special = faults.map(({ code }) => code).filter(isTopLevel);
+  const code = special.length === faults.length ? special[0] : undefined;
+  return new ServiceError(code ?? "validation_failed", { field_errors: faults });
+}

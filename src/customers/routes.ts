@@ -74,6 +74,7 @@ export const customerRoutes = [
     status: 200,
     response: { schema: customerView, description: "The customer." },
     errors: ["not_found", "no_changes_requested", "external_ref_exists"],
+    fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),

@@ -3,7 +3,7 @@
 import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
 import type { Config } from "../context.ts";
-import type { ErrorCode, FieldError } from "../core/errors.ts";
+import type { ErrorCode, FieldError, OwnFieldErrorCode } from "../core/errors.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
 /** Dates or instants in UTC as ISO 8601; `link` leads to what to use instead: a URL, or a path of the service. */
@@ -53,6 +53,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   /** Answers of further statuses with bodies of the route's own, by their status. A refusal among them is no envelope. */
   readonly outcomes?: Readonly<Record<number, { readonly description: string; readonly types: readonly string[] }>>;
   readonly errors: readonly ErrorCode[];
+  /** Codes inside `field_errors` that few calls give; the common ones are not listed. */
+  readonly fieldErrors?: readonly OwnFieldErrorCode[];
   /** Accepts an Idempotency-Key. `secret` answers are sealed at rest. */
   readonly idempotency?: "plain" | "secret";
   /** On a route without credential: the owner of its Idempotency-Keys, as far as the body names one (IDM-9). */

@@ -1,7 +1,7 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
 // in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
 import * as z from "zod";
-import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
+import { FIELD_ERRORS, type FieldError, type FieldErrorCode, fieldError, TOP_LEVEL_422 } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
@@ -32,8 +32,11 @@ export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegi
 
 // ---- The error envelope --------------------------------------------------------------------------------------------------
 
+/** The known codes are named, and readers take others too. */
+const fieldCode = z.union([z.enum([...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422]), z.string()]);
+
 export const fieldErrorSchema = z
-  .object({ field: z.string(), code: z.string(), message: z.string() })
+  .object({ field: z.string(), code: fieldCode, message: z.string() })
   .register(z.globalRegistry, { id: "FieldError" });
 
 export const detailSchema = z.record(z.string(), z.unknown()).register(z.globalRegistry, { id: "ErrorDetail" });

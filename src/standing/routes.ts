@@ -66,6 +66,7 @@ export const principalStandingRoutes = [
       "external_ref_exists",
       "tenant_principal_field_locked",
     ],
+    fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchPrincipal(call, params.principal_id, body),
     precheck: (call, { params, body }) => precheckPatch(call, params.principal_id, validFields(principalPatch, body)),
   }),

@@ -93,6 +93,7 @@ export const webhookRoutes = [
     status: 200,
     response: { schema: webhookView, description: "The endpoint." },
     errors: ["not_found", "no_changes_requested"],
+    fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
     precheck: (call, { params, body }) => precheckPatch(call, params.webhook_id, validFields(webhookPatch, body)),
   }),

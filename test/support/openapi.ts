@@ -2,10 +2,11 @@
 // (HTTP-31).
 import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
+import { FIELD_ERRORS, isOwnFieldError } from "../../src/core/errors.ts";
 import printed from "../../src/http/assets/openapi.json" with { type: "json" };
 
 type Schema = Record<string, unknown>;
-type Answer = { $ref?: string; content?: Record<string, { schema?: Schema }> };
+type Answer = { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> };
 type Parameter = { in: string; name: string };
 type Operation = {
   operationId: string;
@@ -30,7 +31,20 @@ const validators = new Map<string, Validator>();
 function merge(one: Document, other: Document): Document {
   const schemas = { ...one.components.schemas, ...other.components.schemas };
   const parameters = { ...one.components.parameters, ...other.components.parameters };
-  return { paths: { ...one.paths, ...other.paths }, components: { ...one.components, schemas, parameters } };
+  return { paths: { ...settled(one), ...settled(other) }, components: { ...one.components, schemas, parameters } };
+}
+
+/** The operations with the answers that they refer to; an answer's own description stays. */
+function settled({ paths, components }: Document): Document["paths"] {
+  const settle = (answer: Answer): Answer =>
+    answer.$ref === undefined ? answer : { ...components.responses[lastOf(answer.$ref)], ...answer };
+  return mapped(paths, (methods) =>
+    mapped(methods, (operation) => ({ ...operation, responses: mapped(operation.responses, settle) })),
+  );
+}
+
+function mapped<T, R>(values: Record<string, T>, change: (value: T) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 /** Published schemas of answers are open, so that a reader takes what it knows. */
@@ -51,11 +65,12 @@ export function checkAnswer(method: string, path: string, status: number, type: 
     return;
   }
   if (status === 304) return;
-  const response = resolved(known, operation.responses[String(status)]);
+  const response = operation.responses[String(status)];
   if (!response)
     throw new Error(
       `${method} ${template} answered ${status}, which the OpenAPI document does not name: ${JSON.stringify(body)}`,
     );
+  if (status >= 400) checkCodes(`${method} ${template} ${status}`, response.description ?? "", body);
   const media = type.split(";")[0]?.trim() ?? "";
   if (response.content === undefined) return;
   const content = response.content[media];
@@ -87,7 +102,9 @@ export function requestMembers(operationId: string): RequestMembers {
   };
 }
 
-const lastOf = ($ref: string): string => $ref.split("/").at(-1) ?? "";
+function lastOf($ref: string): string {
+  return $ref.split("/").at(-1) ?? "";
+}
 
 function membersIn(schema: unknown, path: string): BodyMember[] {
   if (typeof schema !== "object" || schema === null) return [];
@@ -108,11 +125,14 @@ function operationOf(method: string, path: string) {
   return { template, operation };
 }
 
-/** The answer itself, where the operation refers to a shared one, which may refer to another. */
-const resolved = (known: Document, answer: Answer | undefined): Answer | undefined =>
-  answer?.$ref === undefined
-    ? answer
-    : resolved(known, known.components.responses[answer.$ref.split("/").at(-1) ?? ""]);
+/** The description names every code of the envelope and, apart from those that any call with input gives, of its `field_errors`. */
+function checkCodes(name: string, description: string, body: unknown): void {
+  const { code, field_errors: faults = [] } = (body ?? {}) as { code?: unknown; field_errors?: { code: string }[] };
+  if (typeof code !== "string") return;
+  const named = faults.map((fault) => fault.code).filter((one) => isOwnFieldError(one) || !(one in FIELD_ERRORS));
+  const unsaid = [code, ...named].filter((one) => !description.includes(`\`${one}\``));
+  if (unsaid.length > 0) throw new Error(`${name} gave ${unsaid.join(", ")}, which the OpenAPI document does not say`);
+}
 
 /** An identifier of the resolver takes the rest of the path. */
 const patternOf = (template: string): RegExp =>
