@@ -2,18 +2,24 @@
 // the reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
+import { answer } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
+import { entityTagOf, unlessKnown } from "./conditional.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
 import { PAGE_FILES } from "./page-files.ts";
 import { jsonResponse } from "./responses.ts";
 
+const DOCUMENT_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
+
 export function bindService(app: HonoBase<AppEnv>): void {
   app.get("/openapi.json", async (context) => {
-    const headers = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
     const { issuer, statusPage } = depsOf(context).config;
     const source = { assets: context.env.ASSETS, url: context.req.url };
-    return new Response(await openapiDocument(source, issuer, statusPage), { headers });
+    const document = await openapiDocument(source, issuer, statusPage);
+    const full = answer(200, { ...DOCUMENT_HEADERS, ETag: await entityTagOf(document) }, document);
+    const { status, headers, body } = unlessKnown(full, context.req.header("if-none-match"));
+    return new Response(body, { status, headers });
   });
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));
@@ -58,7 +64,18 @@ ${codeList()}
 </body>
 </html>`;
 
-const START = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#reference", deepLinking: true, tryItOutEnabled: true, validatorUrl: null });`;
+/** A call that is tried twice is a new call: it has an Idempotency-Key of its own, unless the reader has typed one. */
+export const REFERENCE_SCRIPT = `SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+  requestInterceptor: (request) => {
+    if (request.method === "POST") request.headers["Idempotency-Key"] ??= crypto.randomUUID();
+    return request;
+  },
+});`;
 
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
 
@@ -66,7 +83,7 @@ const docsPage = (): Response =>
   new Response(PAGE, { headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": POLICY } });
 
 const docsStart = (): Response =>
-  new Response(START, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
+  new Response(REFERENCE_SCRIPT, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
 
 export const DOCS_ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
 

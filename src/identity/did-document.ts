@@ -1,8 +1,9 @@
-// The W3C DID document of an agent, under its own DID and under the did:web form of the same document, and the context whose terms it
-// uses (IDN-2, IDN-28, IDN-30, IDN-31).
+// The W3C DID documents: of an agent, under its own DID and under the did:web form of the same document, and of the service; and the
+// context whose terms they use (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39).
 import { systemClock } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { didWebOf, toUri } from "../protocol/did-url.ts";
+import type { PublishedJwks } from "../protocol/jwks.ts";
 import { aidUrl } from "./aid.ts";
 
 export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable<AgentRow["publicJwk"]> };
@@ -29,6 +30,8 @@ export const agentContext = (issuer: string) => ({
   },
 });
 
+const CONTEXTS = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
+
 /** Without keys nobody acts as the agent, and the document offers no service. */
 export function didDocument(
   { did, endpointUrl }: Pick<AgentRow, "did" | "endpointUrl">,
@@ -39,16 +42,11 @@ export function didDocument(
   const web = didWebOf(issuer, ["v1", "agents", did, "did-web"]);
   const [id, other] = form === "aeap" ? [did, web] : [web, did];
   const head = {
-    "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1", contextUrl(issuer)],
+    "@context": [...CONTEXTS, contextUrl(issuer)],
     id,
     alsoKnownAs: [other],
   };
-  const methods = keys.map(({ keyId, publicJwk }) => ({
-    id: `${id}#${keyId}`,
-    type: "JsonWebKey",
-    controller: id,
-    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
-  }));
+  const methods = methodsOf(id, keys);
   if (methods.length === 0) return { ...head, verificationMethod: [] };
   const ids = methods.map((method) => method.id);
   return {
@@ -63,4 +61,27 @@ export function didDocument(
   };
 }
 
-export type DidDocument = ReturnType<typeof didDocument>;
+/** The service acts by its signatures alone: the CA's published keys assert its certificates, documents and receipts. */
+export function serviceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
+  const methods = methodsOf(
+    did,
+    keys.map(({ kid, kty, crv, x, y }) => ({ keyId: kid, publicJwk: { kty, crv, x, y } })),
+  );
+  return {
+    "@context": CONTEXTS,
+    id: did,
+    alsoKnownAs: [issuer],
+    verificationMethod: methods,
+    assertionMethod: methods.map((method) => method.id),
+  };
+}
+
+const methodsOf = (id: string, keys: readonly AgentKey[]) =>
+  keys.map(({ keyId, publicJwk }) => ({
+    id: `${id}#${keyId}`,
+    type: "JsonWebKey",
+    controller: id,
+    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
+  }));
+
+export type DidDocument = ReturnType<typeof didDocument> | ReturnType<typeof serviceDocument>;

@@ -1,7 +1,7 @@
 // Public routes for counterparties before they pay: challenge, checks, keys, discovery, status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
-import { sha256Hex } from "../core/encoding.ts";
 import { answer } from "../http/answer.ts";
+import { entityTagOf } from "../http/conditional.ts";
 import { route } from "../http/route.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
 import {
@@ -37,8 +37,7 @@ const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
     headers: ["if-none-match"],
     handle: async (call) => {
       const keys = JSON.stringify((await call.deps.ca()).jwks);
-      const etag = `"${(await sha256Hex(keys)).slice(0, 32)}"`;
-      return answer(200, { ...CACHED, "Content-Type": JWKS_TYPE, ETag: etag }, keys);
+      return answer(200, { ...CACHED, "Content-Type": JWKS_TYPE, ETag: await entityTagOf(keys) }, keys);
     },
   });
 

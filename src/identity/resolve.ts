@@ -1,10 +1,10 @@
 // DID resolution and DID URL dereferencing by the algorithms of W3C DID Resolution 1.0 (sections 4 and 5): what a request asks for, and
-// the outcome, without the form in which it is written (resolver-routes.ts). IDN-32 to IDN-37.
+// the outcome, without the form in which it is written (resolver-routes.ts). IDN-32 to IDN-37, IDN-39.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { isDid } from "../protocol/did.ts";
 import { type DidUrl, parseDidUrl } from "../protocol/did-url.ts";
-import { type DidDocument, didDocument, keysOf } from "./did-document.ts";
+import { type DidDocument, didDocument, keysOf, serviceDocument } from "./did-document.ts";
 import { findSubject } from "./public.ts";
 
 /** The error types of the recommendation that this resolver gives, with their HTTP status. */
@@ -31,7 +31,7 @@ export class ResolutionError extends Error {
 /** A DID URL and its parameters with the options, which are the same to an algorithm that is passed both. */
 export type Asked = { readonly url: DidUrl; readonly parameters: ReadonlyMap<string, string> };
 
-type Metadata = { readonly created: string; readonly deactivated?: true };
+type Metadata = { readonly created?: string; readonly deactivated?: true };
 type Method = DidDocument["verificationMethod"][number];
 type Service = NonNullable<Extract<DidDocument, { service: unknown }>["service"]>[number];
 export type Content = DidDocument | ((Method | Service) & { readonly "@context": readonly string[] });
@@ -91,13 +91,18 @@ function judge({ url: { did, method }, parameters }: Asked): void {
   }
 }
 
-/** One trip. A deactivated DID has no part: its outcome is the document without keys. */
+/** One trip, and none for the service's own DID. A deactivated DID has no part: its outcome is the document without keys. */
 export async function resolve(call: PublicCall, asked: Asked): Promise<Resolved> {
   judge(asked);
+  const { serviceDid, issuer } = call.deps.config;
+  if (asked.url.did === serviceDid) {
+    const { jwks } = await call.deps.ca();
+    return { ...dereference(serviceDocument(serviceDid, jwks, issuer), asked), metadata: {} };
+  }
   const subject = await findSubject(call, asked.url.did);
   if (!subject) throw new ResolutionError("NOT_FOUND", "No agent has this DID.");
   const { agent, deactivated } = subject;
-  const document = didDocument(agent, deactivated ? [] : keysOf(agent), call.deps.config.issuer);
+  const document = didDocument(agent, deactivated ? [] : keysOf(agent), issuer);
   const created = `${toIso(agent.createdAt).slice(0, 19)}Z`;
   if (deactivated) return { content: document, location: null, metadata: { created, deactivated } };
   return { ...dereference(document, asked), metadata: { created } };

@@ -1,4 +1,4 @@
-// The interactive reference: its page, and every file that the page names, come from the Worker itself (HTTP-32).
+// The interactive reference: its page, and every file that the page names, come from the Worker itself (HTTP-32); the OpenAPI document has an entity tag (HTTP-31).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/core/errors.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -30,6 +30,19 @@ describe("/docs", () => {
       const { status, body } = await world.call("GET", file, { key: null });
       expect([status, body.code, body.message], file).toEqual([404, "not_found", UNKNOWN_PATH]);
     }
+  });
+});
+
+describe("/openapi.json", () => {
+  const read = (headers: Record<string, string> = {}) => world.call("GET", "/openapi.json", { key: null, headers });
+
+  it("is answered by 304, without a body, to who has it", async () => {
+    const full = await read();
+    const etag = full.headers.get("etag") ?? "";
+    expect([full.status, etag]).toEqual([200, expect.stringMatching(/^"[0-9a-f]{32}"$/)]);
+    const known = await read({ "If-None-Match": etag });
+    expect([known.status, known.text, known.headers.get("etag")]).toEqual([304, "", etag]);
+    expect((await read({ "If-None-Match": '"another"' })).status).toBe(200);
   });
 });
 

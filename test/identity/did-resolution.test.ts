@@ -1,8 +1,9 @@
-// DID resolution over HTTP, as the W3C recommendation's binding says it and its public test suite asks it (IDN-32 to IDN-35, IDN-37).
+// DID resolution over HTTP, as the W3C recommendation's binding says it and its public test suite asks it (IDN-32 to IDN-35, IDN-37, IDN-39).
 import { eq } from "drizzle-orm";
+import { decodeProtectedHeader } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
-import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import { ask, DRAFTED, ERROR, jsonOf, PART, RESULT, refusalOf, typeOf, UNKNOWN, whole } from "./resolver-support.ts";
 
 let world: World;
@@ -87,6 +88,48 @@ describe("a DID", () => {
     const { did } = await world.draft("CONSUMER");
     const reply = await ask(world, did);
     expect([reply.status, jsonOf(reply).didDocument.verificationMethod]).toEqual([200, []]);
+  });
+});
+
+describe("the service's own DID", () => {
+  const document = async () => {
+    const { service_did } = jsonOf(await open("/.well-known/aeap"));
+    return { did: service_did, reply: await ask(world, service_did) };
+  };
+
+  it("is answered by the CA's published keys, which assert its certificates", async () => {
+    const { did, reply } = await document();
+    const { keys } = jsonOf(await open("/.well-known/aeap-ca-jwks"));
+    expect(keys.length).toBeGreaterThan(0);
+    expect([reply.status, typeOf(reply)]).toEqual([200, RESULT]);
+    const { didDocument, didDocumentMetadata } = jsonOf(reply);
+    expect(didDocument).toEqual({
+      "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"],
+      id: did,
+      alsoKnownAs: [ISSUER],
+      verificationMethod: keys.map(({ use: _use, ...jwk }: Json) => ({
+        id: `${did}#${jwk.kid}`,
+        type: "JsonWebKey",
+        controller: did,
+        publicKeyJwk: jwk,
+      })),
+      assertionMethod: keys.map(({ kid }: Json) => `${did}#${kid}`),
+    });
+    expect(didDocumentMetadata).toEqual({});
+  });
+
+  it("has the key that a certificate names", async () => {
+    const { did } = await document();
+    const { certificate } = jsonOf(await open(`/v1/agents/${agent.did}/certificate`));
+    const { kid } = decodeProtectedHeader(certificate);
+    const reply = await ask(world, whole(`${did}#${kid}`), PART);
+    expect([reply.status, jsonOf(reply).content.publicKeyJwk.kid]).toEqual([200, kid]);
+  });
+
+  it("has no service and no other key", async () => {
+    const { did } = await document();
+    for (const part of [`${did}#none`, `${did}?service=aid`])
+      expect(refusalOf(await ask(world, whole(part), PART)).slice(0, 2)).toEqual([404, "NOT_FOUND"]);
   });
 });
 
