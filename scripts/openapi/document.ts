@@ -3,9 +3,10 @@
 import type { Surface } from "../../src/call.ts";
 import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
+import { webhooksOf } from "./events.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
-import { HEADERS, INFO, SECURITY_SCHEMES, TAGS } from "./parts.ts";
+import { HEADERS, INFO, SECURITY_SCHEMES, TAGS, WEBHOOK_PARAMETERS } from "./parts.ts";
 import { fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
@@ -30,7 +31,11 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     ...(routes.some(isConditional) && { NotModified }),
     ...Object.assign({}, ...routes.map(namedOutcomes)),
   };
-  const shared = { responses, parameters: parameters.shared(routes) };
+  const webhooks = tags.has("Webhooks") ? webhooksOf(schemas) : undefined;
+  const shared = {
+    responses,
+    parameters: { ...parameters.shared(routes), ...(webhooks && WEBHOOK_PARAMETERS) },
+  };
   return {
     openapi: "3.1.0",
     info: INFO,
@@ -38,6 +43,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     security: [],
     tags: TAGS.filter(({ name }) => tags.has(name)),
     paths,
+    ...(webhooks && { webhooks }),
     components: {
       schemas: withFieldCodes(schemas.named(), fieldCodes(routes)),
       ...shared,

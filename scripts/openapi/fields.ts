@@ -1,6 +1,8 @@
 // A sentence for each field of the OpenAPI documents. A name means the same wherever it stands; `Schema.field` overrides it for one schema,
 // and `path.` or `query.` for a parameter. `npm run check` names every field without a sentence (HTTP-31).
 
+import { EVENT_SENTENCES } from "./events.ts";
+
 export const FIELDS: Readonly<Record<string, string>> = {
   // ---- Ids, instants, paging ---------------------------------------------------------------------------------------------
   did: "The agent's permanent DID.",
@@ -67,9 +69,11 @@ export const FIELDS: Readonly<Record<string, string>> = {
   as_of: "The instant for which this is true.",
   data: "The page's entries.",
   "Event.data": "What the event reports.",
+  "RotatedKey.key_id": "The new key's id.",
+  notice_days: "How many days before the end this notice is.",
   "EventData.object": "The resource as the API returned it at that instant.",
   "Event.id": "The event's id.",
-  "Event.type": "A dotted name such as `task.closed`; the list is open.",
+  "Event.type": "What has happened, as a dotted name; the list of types is open.",
   api_version: "The version of the API that the event is written in.",
   next_cursor: "The next page's `cursor`; null on the last page.",
   has_more: "Whether another page follows.",
@@ -808,6 +812,11 @@ export const FIELDS: Readonly<Record<string, string>> = {
 };
 
 export const SCHEMAS: Readonly<Record<string, string>> = {
+  ...EVENT_SENTENCES,
+  AgentMarketState: "Where an agent's market stands.",
+  ExpiringPrincipal: "A principal whose attestation ends soon.",
+  ProvisionedMarket: "A market, with the agent that it is of.",
+  RotatedKey: "A new management key, without its secret, and until when the one before it works.",
   Agent: "An agent as its platform sees it, with its markets and its escrow.",
   AgentCertificate: "An agent's certificate.",
   AgentCredentials: "An agent's key and certificate.",

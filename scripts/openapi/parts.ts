@@ -126,6 +126,40 @@ export const PARAMETERS = {
   },
 } as const;
 
+const sent = (name: string, description: string, example: string) => ({
+  name,
+  in: "header",
+  required: true,
+  description,
+  schema: { type: "string" },
+  example,
+});
+const SIGNATURE = "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=";
+
+/** What a delivery carries: each header by the service's name and by that of Standard Webhooks. */
+export const WEBHOOK_PARAMETERS = Object.fromEntries(
+  [
+    [
+      "Id",
+      "Service-Event-Id",
+      "webhook-id",
+      "The event's id, the same at every attempt.",
+      "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D",
+    ],
+    ["Timestamp", "Service-Timestamp", "webhook-timestamp", "When it was sent, in epoch seconds.", "1795685400"],
+    [
+      "Signature",
+      "Service-Signature",
+      "webhook-signature",
+      "`v1,` and base64 of HMAC-SHA-256 over `id.timestamp.body` by the endpoint's secret; two, separated by a space, during a rotation.",
+      SIGNATURE,
+    ],
+  ].flatMap(([key, own = "", standard = "", description = "", example = ""]) => [
+    [`Service${key}`, sent(own, description, example)],
+    [`Webhook${key}`, sent(standard, `The same as \`${own}\`, by the name of Standard Webhooks.`, example)],
+  ]),
+);
+
 export const RESPONSE_NAMES: Readonly<Record<string, string>> = {
   400: "BadRequest",
   401: "Unauthorized",

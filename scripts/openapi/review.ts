@@ -130,9 +130,11 @@ function operationFaults(document: Document): string[] {
 }
 
 function* operationsOf(document: Document): Generator<readonly [string, Document["paths"][string][string]]> {
-  for (const [template, methods] of Object.entries(document.paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
-      yield [`#/paths/${template.replaceAll("/", "~1")}/${method}`, operation];
+  for (const kind of ["paths", "webhooks"] as const) {
+    for (const [template, methods] of Object.entries(document[kind] ?? {})) {
+      for (const [method, operation] of Object.entries(methods)) {
+        yield [`#/${kind}/${template.replaceAll("/", "~1")}/${method}`, operation];
+      }
     }
   }
 }

@@ -4,9 +4,13 @@ import { FIELDS, SCHEMAS } from "./fields.ts";
 export class Sentences {
   readonly #asked = new Set<string>();
 
-  /** The sentence of a field in its schema, or else of its name everywhere; of a parameter in its operation, or else in all. */
+  /**
+   * The sentence of a field in its schema, or else of its name everywhere; of a parameter in its operation, or else in all. What every event has
+   * is said once.
+   */
   ofField(owner: string, name: string, kind?: "path" | "query"): { description?: string } {
-    const own = this.#say(FIELDS, `${owner}.${name}`);
+    const [event] = /Event(Data)?$/.exec(owner) ?? [owner];
+    const own = this.#say(FIELDS, `${owner}.${name}`) ?? this.#say(FIELDS, `${event}.${name}`);
     return own ?? (kind && this.#say(FIELDS, `${kind}.${name}`)) ?? this.#say(FIELDS, name) ?? {};
   }
 

@@ -5,5 +5,6 @@ export type Operation = { readonly operationId: string; readonly responses: Reco
 export type Document = {
   readonly openapi: string;
   readonly paths: Record<string, Record<string, Operation>>;
+  readonly webhooks?: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, Json> } & Record<string, Record<string, Json>>;
 } & Json;

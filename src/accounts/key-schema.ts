@@ -7,18 +7,18 @@ export const issuedKey = z
   .object({ raw_key: z.string(), key_prefix: z.string(), environment, warning: z.string() })
   .register(z.globalRegistry, { id: "IssuedKey" });
 
-export const keyList = listOf(
-  z
-    .object({
-      key_id: z.string(),
-      key_prefix: z.string(),
-      environment,
-      created_at: instant,
-      expires_at: instant.nullable(),
-      last_used_at: instant.nullable(),
-    })
-    .register(z.globalRegistry, { id: "ManagementKey" }),
-).register(z.globalRegistry, { id: "ManagementKeyList" });
+export const keyView = z
+  .object({
+    key_id: z.string(),
+    key_prefix: z.string(),
+    environment,
+    created_at: instant,
+    expires_at: instant.nullable(),
+    last_used_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "ManagementKey" });
+
+export const keyList = listOf(keyView).register(z.globalRegistry, { id: "ManagementKeyList" });
 
 export const rotationInput = z
   .strictObject({

@@ -212,7 +212,7 @@ export const marketView = z
     environment: environment,
     operational_wallet: z.string(),
     escrow_wallet: z.string().nullable(),
-    status: z.enum(MARKET_STATUSES),
+    status: z.enum(MARKET_STATUSES).register(z.globalRegistry, { id: "AgentMarketState" }),
     registration_tx: z.string().nullable(),
     reason: z.string().optional(),
     pending_wallet: z

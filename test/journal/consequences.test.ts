@@ -17,6 +17,7 @@ import { unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
 import { strayAgents } from "../support/agent-rows.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
+import { madeUp } from "../support/openapi.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { startEmpty } from "../support/storage.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
@@ -126,7 +127,7 @@ describe("the case writes exactly its row:", () => {
   it("hand_on_events: there are new events", async () => {
     const { world } = stage;
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;
-    const event = { type: "agent.registered", object: { did: "did:aeap:none" } } as const;
+    const event = { type: "agent.registered", object: madeUp({ did: "did:aeap:none" }) } as const;
     await store(world, (db) => recordEvent(db, owner, world.now(), event));
     const before = await takeSnapshot();
     await world.run(handOnJob(SUBSCRIBERS));

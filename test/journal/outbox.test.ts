@@ -5,6 +5,7 @@ import { commit } from "../../src/db/batch.ts";
 import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { handOnEvents, handOnSlice, type Subscriber } from "../../src/journal/outbox.ts";
+import { madeUp } from "../support/openapi.ts";
 import { deliver, deliverAll } from "../support/queue.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -27,7 +28,7 @@ const record = (count: number) =>
     world.deps.db,
     Array.from({ length: count }, (_one, n) => {
       const owner = { platformId: world.platformId, environment: "sandbox" as const };
-      return recordEvent(world.deps.db, owner, Date.now(), { type: "task.closed", object: { n } as never });
+      return recordEvent(world.deps.db, owner, Date.now(), { type: "task.closed", object: madeUp({ n }) });
     }),
   );
 const numbers = () => seen.map(({ object }) => object["n"]);

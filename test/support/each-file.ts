@@ -1,5 +1,7 @@
-// Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent.
+// Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent,
+// and the events that it has written.
 import { afterAll } from "vitest";
+import { checkEvents } from "./events.ts";
 import { beginTraffic, checkNoCallInProgress, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import "./time-limits.ts";
@@ -11,4 +13,5 @@ beginTraffic();
 afterAll(async () => {
   checkNoCallInProgress(traffic);
   await checkPlans(env.DB, traffic);
+  await checkEvents(env.DB);
 });

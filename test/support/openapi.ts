@@ -1,9 +1,10 @@
-// Checks every answer of the tests against the OpenAPI document: the path, the status and the schema must be published
-// (HTTP-31).
+// Checks every answer of the tests, and every event, against the OpenAPI document: the path, the status, the code and the schema must be
+// published (HTTP-31).
 import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
 import { FIELD_ERRORS, isOwnFieldError } from "../../src/core/errors.ts";
 import printed from "../../src/http/assets/openapi.json" with { type: "json" };
+import type { EventView } from "../../src/journal/event-schema.ts";
 
 type Schema = Record<string, unknown>;
 type Answer = { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> };
@@ -17,6 +18,7 @@ type Operation = {
 };
 type Document = {
   paths: Record<string, Record<string, Operation>>;
+  webhooks?: Record<string, { post: Operation }>;
   components: {
     schemas: Record<string, Schema>;
     responses: Record<string, Answer>;
@@ -31,7 +33,8 @@ const validators = new Map<string, Validator>();
 function merge(one: Document, other: Document): Document {
   const schemas = { ...one.components.schemas, ...other.components.schemas };
   const parameters = { ...one.components.parameters, ...other.components.parameters };
-  return { paths: { ...settled(one), ...settled(other) }, components: { ...one.components, schemas, parameters } };
+  const paths = { ...settled(one), ...settled(other) };
+  return { ...one, paths, components: { ...one.components, schemas, parameters } };
 }
 
 /** The operations with the answers that they refer to; an answer's own description stays. */
@@ -77,6 +80,18 @@ export function checkAnswer(method: string, path: string, status: number, type: 
   if (!content) throw new Error(`${method} ${template} ${status} answered ${media}, which the document does not name`);
   if (content.schema && media.endsWith("json"))
     check(`${method} ${template} ${status} ${media}`, content.schema, known, body);
+}
+
+/** What a test has recorded in the place of a real event, where only the number of events matters. */
+export const madeUp = (object: Record<string, unknown>): Record<string, unknown> => ({ ...object, made_up: true });
+const isMadeUp = ({ data }: EventView): boolean => data.object["made_up"] === true;
+
+/** Throws when the body of an event is not what the document's webhooks say of its type. */
+export function checkEvent(event: EventView): void {
+  if (isMadeUp(event)) return;
+  const schema = DOCUMENT.webhooks?.[event.type]?.post.requestBody?.content["application/json"]?.schema;
+  if (!schema) throw new Error(`the OpenAPI document has no webhook ${event.type}`);
+  check(`the webhook ${event.type}`, schema, DOCUMENT, event);
 }
 
 /** True for an operation that nobody may call without a credential. */

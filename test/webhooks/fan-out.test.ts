@@ -5,6 +5,7 @@ import { commit } from "../../src/db/batch.ts";
 import { webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { fanOutEvents, fanOutSlice } from "../../src/webhooks/fan-out.ts";
+import { madeUp } from "../support/openapi.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { createWorld, env, expectStatus, type Json } from "../support/world.ts";
 import {
@@ -121,7 +122,7 @@ describe("an event is queued", () => {
     for (let n = 0; n < 6; n++) made.push(await endpoint(own, URL, { event_types: ["agent.registered"] }));
     await own.serve(() => fanOutEvents(own.deps));
     const owner = { platformId: own.platformId, environment: "sandbox" } as const;
-    const object = { did: "did:aeap:none", description: "x".repeat(8_000) };
+    const object = madeUp({ did: "did:aeap:none", description: "x".repeat(8_000) });
     for (let n = 0; n < 5; n++)
       await commit(
         own.deps.db,

@@ -8,6 +8,7 @@ import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
 import { endReplay, findReplay, moveReplay } from "../../src/webhooks/replay-store.ts";
 import { pruneDeliveries } from "../../src/webhooks/sweep.ts";
+import { madeUp } from "../support/openapi.ts";
 import { expectStatus, type Json } from "../support/world.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, someEvents, work } from "./support.ts";
 
@@ -218,7 +219,10 @@ describe("POST …/replay", () => {
       await commit(
         db,
         Array.from({ length: 60 }, (_, at) =>
-          recordEvent(db, owner, own.now(), { type: "agent.registered", object: { did: `did:aeap:${n}-${at}` } }),
+          recordEvent(db, owner, own.now(), {
+            type: "agent.registered",
+            object: madeUp({ did: `did:aeap:${n}-${at}` }),
+          }),
         ),
       );
     const made = await endpoint(own, "https://hooks.example.com/", registered);

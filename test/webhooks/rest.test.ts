@@ -5,6 +5,7 @@ import { SECOND_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { CLAIMED_AT_ONCE, CLAIMS_AT_ONCE } from "../../src/webhooks/schedule.ts";
+import { madeUp } from "../support/openapi.ts";
 import { deliverAll } from "../support/queue.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { expectStatus, type Json } from "../support/world.ts";
@@ -76,7 +77,7 @@ it("delivers in several invocations what is more than one may send", async () =>
   const count = CLAIMS_AT_ONCE * CLAIMED_AT_ONCE + 1;
   const each = Array.from({ length: count }, (_, n) => ({
     ...{ webhookId: made.webhook_id, nextAt: now, deliveryId: newId("dlv", now), eventId: newId("evt", now) },
-    ...{ eventType: "task.opened", body: JSON.stringify({ n }) },
+    ...{ eventType: "task.opened", body: JSON.stringify({ data: { object: madeUp({ n }) } }) },
   }));
   await commit(world.deps.db, queueDeliveries(world.deps.db, each));
   expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);

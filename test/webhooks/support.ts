@@ -10,6 +10,7 @@ import type { WebhookCourier } from "../../src/webhooks/courier.ts";
 import { type Chance, deliverDue } from "../../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { stopped } from "../support/clock.ts";
+import { checkEvent, madeUp } from "../support/openapi.ts";
 import type { Behaviour, Received } from "../support/receiver.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -33,7 +34,11 @@ export async function receiver(...behaviours: Behaviour[]): Promise<Receiver> {
   const put = async (query: string, body: string) => {
     await (await fetch(`${url}${query}`, { method: "PUT", body })).text();
   };
-  const get = async (query: string): Promise<Received[]> => (await fetch(`${url}${query}`)).json();
+  const get = async (query: string): Promise<Received[]> => {
+    const received: Received[] = await (await fetch(`${url}${query}`)).json();
+    for (const { headers, body } of received) if ("service-event-id" in headers) checkEvent(JSON.parse(body));
+    return received;
+  };
   const behave = (...each: Behaviour[]) => put("", JSON.stringify(each));
   if (behaviours.length > 0) await behave(...behaviours);
   return {
@@ -55,7 +60,7 @@ export const anEvent = async (world: World): Promise<string> => (await world.dra
 /** Registrations of agents as they are told, without the agents. */
 export async function someEvents(world: World, count: number): Promise<void> {
   const owner = { platformId: world.platformId, environment: "sandbox" } as const;
-  const each = Array.from({ length: count }, (_, n) => ({ owner, object: { did: `did:aeap:${n}` } }));
+  const each = Array.from({ length: count }, (_, n) => ({ owner, object: madeUp({ did: `did:aeap:${n}` }) }));
   await commitAll(world.deps, recordEvents(world.deps.db, world.now(), "agent.registered", each));
 }
 

@@ -1,0 +1,150 @@
+// The webhooks of the public document: for each type of event one entry and one schema (EVT-1, EVT-3).
+import * as z from "zod";
+import { keyView } from "../../src/accounts/key-schema.ts";
+import { platformView } from "../../src/accounts/schema.ts";
+import { agentView, marketView } from "../../src/agents/schema.ts";
+import { disputeView } from "../../src/disputes/schema.ts";
+import { transactionView } from "../../src/facilitation/schema.ts";
+import { did, instant } from "../../src/http/schemas.ts";
+import { eventView } from "../../src/journal/event-schema.ts";
+import type { EventType } from "../../src/journal/events.ts";
+import { intentView } from "../../src/payments/schema.ts";
+import { principalView } from "../../src/principals/schema.ts";
+import { taskView } from "../../src/tasks/schema.ts";
+import { webhookView } from "../../src/webhooks/schema.ts";
+import { EXAMPLES } from "./examples.ts";
+import { WEBHOOK_PARAMETERS } from "./parts.ts";
+import type { Schemas } from "./schemas.ts";
+import { shortened } from "./shorten.ts";
+import type { Json, Operation } from "./types.ts";
+
+const NOTICE_DAYS = 30;
+const EVENT_ID = "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
+
+/** What `data.object` is, and the recorded answer that shows it. */
+type Told = { readonly schema: z.ZodObject; readonly example: () => Json };
+const named = (id: string, schema: z.ZodObject): z.ZodObject => schema.register(z.globalRegistry, { id });
+const answerOf = (operationId: string): Json => (EXAMPLES[operationId]?.response ?? {}) as Json;
+const firstOf = (operationId: string): Json =>
+  (answerOf(operationId)["data"] as readonly Json[] | undefined)?.[0] ?? {};
+
+const AGENT: Told = { schema: agentView, example: () => answerOf("getAgent") };
+const PRINCIPAL: Told = { schema: principalView, example: () => answerOf("getPrincipal") };
+const INTENT: Told = { schema: intentView, example: () => answerOf("getPaymentIntent") };
+const TRANSACTION: Told = { schema: transactionView, example: () => firstOf("listTransactions") };
+const TASK: Told = { schema: taskView, example: () => answerOf("getTask") };
+const DISPUTE: Told = { schema: disputeView, example: () => firstOf("listDisputes") };
+
+const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>> = {
+  "platform.verification_decided": [
+    "An operator has decided about the account's verification",
+    { schema: platformView, example: () => answerOf("getPlatform") },
+  ],
+  "transaction.settled": ["A payment was facilitated", TRANSACTION],
+  "transaction.reversed": ["The chain has dropped a settlement", TRANSACTION],
+  "dispute.filed": ["A dispute was filed", DISPUTE],
+  "dispute.resolved": ["A dispute has ended", DISPUTE],
+  "dispute.updated": ["A dispute has changed: an answer, evidence, a deadline or a payment", DISPUTE],
+  "agent.status_changed": ["An agent has another status", AGENT],
+  "agent.registered": ["An agent was registered", AGENT],
+  "agent.activated": ["An agent has its first certificate", AGENT],
+  "agent.key_rotated": ["An agent has another key", AGENT],
+  "agent.transferred": ["An agent belongs to another principal", AGENT],
+  "agent.promoted": ["An agent has gone to production", AGENT],
+  "agent.escrow_state_changed": ["An agent's escrow has another state", AGENT],
+  "principal.status_changed": ["A principal has another status", PRINCIPAL],
+  "principal.attestation_expiring": [
+    "A principal's attestation ends soon",
+    {
+      schema: named("ExpiringPrincipal", principalView.extend({ notice_days: z.number().int() })),
+      example: () => ({ ...answerOf("getPrincipal"), notice_days: NOTICE_DAYS }),
+    },
+  ],
+  "task.opened": ["A settlement has opened a task", TASK],
+  "task.closed": ["A task is closed", TASK],
+  "intent.paid": ["An intent was paid on-chain and is not facilitated yet", INTENT],
+  "intent.abandoned": ["A consumer has left an intent unpaid", INTENT],
+  "market.provisioned": [
+    "The chain knows an agent's market",
+    {
+      schema: named("ProvisionedMarket", marketView.extend({ did })),
+      example: () => ({ did: answerOf("getAgent")["did"], ...firstOf("listAuthorizedMarkets") }),
+    },
+  ],
+  "api_key.rotated": [
+    "A management key was replaced",
+    {
+      schema: named("RotatedKey", keyView.extend({ platform_id: z.string(), previous_key_expires_at: instant })),
+      example: () => ({
+        platform_id: answerOf("getPlatform")["platform_id"],
+        ...firstOf("listKeys"),
+        previous_key_expires_at: answerOf("rotateKey")["previous_key_expires_at"],
+      }),
+    },
+  ],
+  "webhook.test": [
+    "A test that the endpoint's platform has asked for",
+    { schema: webhookView, example: () => answerOf("getWebhook") },
+  ],
+};
+
+/** `transaction.settled` as `TransactionSettled`. */
+const pascal = (type: string): string =>
+  type.replace(/(?:^|[._])(\w)/g, (_all, letter: string) => letter.toUpperCase());
+
+const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?? "";
+const dataOf = new Map<z.ZodObject, z.ZodObject>();
+function dataWith(object: z.ZodObject): z.ZodObject {
+  const known = dataOf.get(object) ?? named(`${nameOf(object)}EventData`, z.object({ object }));
+  dataOf.set(object, known);
+  return known;
+}
+
+const SCHEMAS = new Map(
+  Object.entries(EVENTS).map(([type, [, { schema }]]) => [
+    type,
+    named(`${pascal(type)}Event`, eventView.extend({ type: z.literal(type), data: dataWith(schema) })),
+  ]),
+);
+
+/** The sentences of the schemas, for fields.ts. */
+export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntries([
+  ...Object.entries(EVENTS).map(([type, [summary]]) => [`${pascal(type)}Event`, `${summary}.`]),
+  ...[...dataOf].map(([object, data]) => [
+    nameOf(data),
+    `What an event of ${/^[AEIOU]/.test(nameOf(object)) ? "an" : "a"} \`${nameOf(object)}\` reports.`,
+  ]),
+]);
+
+/** The `webhooks` of the document: what the platform's endpoint is sent. */
+export function webhooksOf(schemas: Schemas): Record<string, { post: Operation }> {
+  return Object.fromEntries(
+    Object.entries(EVENTS).map(([type, [summary, { example }]]) => [
+      type,
+      { post: describe(type, summary, schemas.of(SCHEMAS.get(type) ?? eventView, "output"), example()) },
+    ]),
+  );
+}
+
+const describe = (type: string, summary: string, schema: Json, object: Json): Operation => ({
+  operationId: `on${pascal(type)}`,
+  tags: ["Webhooks"],
+  summary,
+  description: `${summary}. Sent to each endpoint that selects \`${type}\`, at least once.`,
+  security: [],
+  parameters: Object.keys(WEBHOOK_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  requestBody: {
+    required: true,
+    content: { "application/json": { schema, example: shortened(exampleOf(type, object)) } },
+  },
+  responses: { "2XX": { description: "Received. Any other answer, or none within 15 seconds, has it sent again." } },
+});
+
+const exampleOf = (type: string, object: Json): Json => ({
+  id: EVENT_ID,
+  type,
+  occurred_at: "2026-11-24T09:30:00.000Z",
+  environment: "sandbox",
+  api_version: "v1",
+  data: { object },
+});

@@ -1,0 +1,10 @@
+// The events that a file's tests made the service write: each is what the OpenAPI document says of its type, as an endpoint would get it.
+import { openDatabase } from "../../src/db/batch.ts";
+import { events } from "../../src/db/tables/journal.ts";
+import { toEventView } from "../../src/journal/event-views.ts";
+import { checkEvent } from "./openapi.ts";
+
+/** Throws with the first event that is not. */
+export async function checkEvents(d1: D1Database): Promise<void> {
+  for (const row of await openDatabase(d1).select().from(events)) checkEvent(toEventView(row));
+}
