@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Anvil, type AnvilOptions, startAnvil, syncClock } from "../../scripts/chain/anvil.ts";
@@ -62,14 +61,6 @@ test("a chain that started late gives its blocks the machine's second", async ()
   const { timestamp } = await client.getBlock();
   expect(Number(timestamp)).toBeGreaterThanOrEqual(before);
   expect(Number(timestamp)).toBeLessThanOrEqual(second());
-});
-
-test("mines by itself with a block time", async () => {
-  const { rpcUrl } = await start({ blockTime: 1 });
-  const client = clientFor(rpcUrl);
-  // Ends only when a block has come without a transaction.
-  while ((await client.getBlockNumber({ cacheTime: 0 })) === 0n) await setTimeout(50);
-  expect((await client.getBlock({ blockNumber: 1n })).transactions).toEqual([]);
 });
 
 test("deploys once: the same addresses again, on another chain too, and nothing where they are known", async () => {

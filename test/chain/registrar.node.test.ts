@@ -134,7 +134,7 @@ describe("a provider's split", () => {
 
   test("waits with its transaction for a block, and continues from the contract's state", async () => {
     await world.client.setAutomine(false);
-    const waiting = await drive({}, registrar, 50);
+    const waiting = await drive({}, registrar, 0);
     expect(waiting).toMatchObject({ state: "waiting", reason: "mining", txHash: expect.stringMatching(/^0x/) });
     await world.client.mine({ blocks: 1 });
     expect(await drive()).toMatchObject({ state: "done", txHash: null });
@@ -314,7 +314,7 @@ describe("sending", () => {
     await world.client.setAutomine(false);
     const { raw, hash } = await signed();
     await sender.send({ raw, hash });
-    expect(must(await gateway.waitForReceipt(NETWORK, hash, 50))).toEqual({ state: "waiting" });
+    expect(must(await gateway.waitForReceipt(NETWORK, hash, 0))).toEqual({ state: "waiting" });
     const waiting = gateway.waitForReceipt(NETWORK, hash, 60_000);
     await world.client.mine({ blocks: 1 });
     expect(must(await waiting)).toEqual({ state: "included" });
@@ -331,7 +331,7 @@ describe("sending", () => {
 
   test("a transaction that fails in its block is reverted", async () => {
     const receipt = await world.send("stranger", "pause", []);
-    expect(must(await gateway.waitForReceipt(NETWORK, receipt.transactionHash, 50))).toEqual({ state: "reverted" });
+    expect(must(await gateway.waitForReceipt(NETWORK, receipt.transactionHash, 0))).toEqual({ state: "reverted" });
   });
 
   test("a refusal has its name", async () => {
