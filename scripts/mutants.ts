@@ -37,15 +37,19 @@ const TESTED_BY: Readonly<Record<string, readonly string[]>> = { "src/intents": 
 /** A mutant may loop forever. */
 const LIMIT_MS = 15 * 60_000;
 
+const INTERRUPTED = 130;
+
 const [folder = "", count = String(COUNT)] = process.argv.slice(2);
-if (!/^src\/[\w-]+$/.test(folder)) {
+if (!existsSync(join(root, folder)) || !/^src\/[\w-]+$/.test(folder) || !(Number(count) >= 1)) {
   console.error("usage: npm run test:mutants -- src/<folder> [count]");
   process.exit(2);
 }
 
 const copy = mkdtempSync(join(tmpdir(), "mutants-"));
 process.once("exit", () => rmSync(copy, { recursive: true, force: true }));
-const { stdout } = spawnSync("git", ["ls-files"], { cwd: root, encoding: "utf8" });
+// The run of the tests gets the signal too, and ends: then this ends (`runTests`).
+process.on("SIGINT", () => undefined);
+const { stdout } = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
 for (const file of stdout.trim().split("\n")) cpSync(join(root, file), join(copy, file));
 // Links every package, but not the caches `.vite` and `.vitest-cache`.
 mkdirSync(join(copy, "node_modules"));
@@ -73,6 +77,7 @@ function runTests(): "passed" | "failed" | "broken" {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--bail=1", "--reporter=json", `--outputFile.json=${report}`, ...tests];
   const { status, signal } = spawnSync(process.execPath, args, { cwd: copy, timeout: LIMIT_MS });
+  if (status === INTERRUPTED || signal === "SIGINT") process.exit(INTERRUPTED);
   if (signal !== null) return "failed";
   if (status === 0) return "passed";
   const results = existsSync(report)

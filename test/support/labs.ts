@@ -27,7 +27,7 @@ const EURO_DECIMALS = 8;
 /** The contracts once more, at other addresses. */
 export const OTHER_SALT: Hex = `0x${"07".repeat(32)}`;
 
-/** The file that a lab belongs to. `lab` and `lab-euro` are also read by others, which leave them as they are. */
+/** The file that a lab belongs to. `lab`, `lab-euro` and `lab-delayed` are also read by others, which leave them as they are. */
 export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of: string }>> = {
   lab: { of: "facilitation/on-chain", chainId: 31337, confirmations: 3, beganSecondsAgo: 5 * DAY_SECONDS },
   "lab-signer": { of: "objects/chain-signer", chainId: 31338, confirmations: 1 },

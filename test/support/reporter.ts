@@ -1,13 +1,20 @@
 // vitest's reporter, which also prints each failure when it comes, and the summary when the run is interrupted.
-import { DefaultReporter, type TestCase, type TestModule, type Vitest } from "vitest/node";
+import { DefaultReporter, type TestCase, type TestModule, type TestSpecification, type Vitest } from "vitest/node";
 
 export default class PromptReporter extends DefaultReporter {
+  #files = 0;
+
   override onInit(vitest: Vitest): void {
     super.onInit(vitest);
     // Before the listeners that end the process.
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.prependOnceListener(signal, () => this.onTestRunEnd(vitest.state.getTestModules(), [], "interrupted"));
+      process.prependOnceListener(signal, () => this.#interrupt(vitest));
     }
+  }
+
+  override onTestRunStart(specifications: readonly TestSpecification[]): void {
+    super.onTestRunStart(specifications);
+    this.#files = specifications.length;
   }
 
   override onTestCaseResult(test: TestCase): void {
@@ -21,6 +28,13 @@ export default class PromptReporter extends DefaultReporter {
     this.#print(module.relativeModuleId, module.errors());
     for (const suite of module.children.allSuites())
       this.#print(`${module.relativeModuleId} > ${suite.fullName}`, suite.errors());
+  }
+
+  #interrupt(vitest: Vitest): void {
+    const modules = vitest.state.getTestModules();
+    const ran = modules.filter((module) => ["passed", "failed", "skipped"].includes(module.state())).length;
+    this.onTestRunEnd(modules, [], "interrupted");
+    this.log(`INTERRUPTED: ${ran} of ${this.#files} files have run`);
   }
 
   #print(name: string, errors: readonly { readonly message: string }[] = []): void {

@@ -1,4 +1,4 @@
-// A world in one call: a fresh platform in the real D1, the app with the world's clock, signing agents, a paying wallet.
+// A world in one call: a fresh platform in the real D1, and the app with the world's clock; its methods make agents, markets and intents.
 // Every answer is checked against the OpenAPI document before a test sees it.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
