@@ -1,6 +1,6 @@
 // What an answer means, when a delivery is tried again, and how an endpoint is disabled (EVT-25 to EVT-28). The world's clock, which stands for real
 // time, is moved by the tests alone.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { notices } from "../../src/db/tables/accounts.ts";
 import { webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { type StartTimer, startTimer } from "../../src/webhooks/post.ts";
@@ -16,6 +16,18 @@ const DAY_MS = 86_400_000;
 
 const shown = async (made: Json): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/webhooks/${made.webhook_id}`), 200);
+
+/** Resolves when the service has the beginning of an answer from the address. */
+function answerBegins(url: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const real = globalThis.fetch;
+  const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (asked, init) => {
+    const response = await real(asked, init);
+    if (asked === url && init?.method === "POST") resolve();
+    return response;
+  });
+  return promise.finally(() => spy.mockRestore());
+}
 
 describe("an answer", () => {
   it.each<[string, Behaviour, Json]>([
@@ -65,11 +77,11 @@ describe("an answer", () => {
     },
   );
 
-  it.each<[string, Behaviour, "ends" | "does not end", string, string | null]>([
-    ["that comes before the time limit", { how: "hold" }, "does not end", "delivered", null],
-    ["that has not begun at the time limit", { how: "hold" }, "ends", "pending", "timeout"],
-    ["that has begun and not ended at the time limit", { how: "drip", status: 200 }, "ends", "pending", "timeout"],
-  ])("%s of 15 seconds", async (_what, behaviour, limit, status, error) => {
+  it.each<[string, Behaviour, "ends" | "does not end", string, string | null, number | null]>([
+    ["that comes before the time limit", { how: "hold" }, "does not end", "delivered", null, 204],
+    ["that has not begun at the time limit", { how: "hold" }, "ends", "pending", "timeout", null],
+    ["that has begun and not ended at the time limit", { how: "drip", status: 200 }, "ends", "pending", "timeout", 200],
+  ])("%s of 15 seconds", async (_what, behaviour, limit, status, error, code) => {
     const timers: { ms: number; end: () => void; stopped: boolean }[] = [];
     const startTimer: StartTimer = (ms, end) => {
       const timer = { ms, end, stopped: false };
@@ -81,13 +93,15 @@ describe("an answer", () => {
     const there = await receiver(behaviour);
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
+    const begun = behaviour.how === "drip" ? answerBegins(there.url) : there.until(1);
     const settling = settle(world, made, { startTimer, random: () => 0 });
-    await there.until(1);
+    await begun;
     if (limit === "ends") timers[0]?.end();
     else await there.release();
     await settling;
     const [delivery] = await deliveriesOf(world, made);
-    expect([delivery.status, delivery.attempts[0].error]).toEqual([status, error]);
+    const [attempt] = delivery.attempts;
+    expect([delivery.status, attempt.error, attempt.status_code]).toEqual([status, error, code]);
     expect(timers.map(({ ms, stopped: isStopped }) => [ms, isStopped])).toEqual([[15_000, true]]);
     await there.release();
   });
