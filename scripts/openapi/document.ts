@@ -7,7 +7,7 @@ import { webhooksOf } from "./events.ts";
 import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS, WEBHOOK_PARAMETERS } from "./parts.ts";
-import { fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
+import { envelopes, fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
@@ -29,7 +29,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
   const responses = {
     ...sharedRefusals(routes, schemas, usual),
     ...(routes.some(isConditional) && { NotModified }),
-    ...Object.assign({}, ...routes.map(namedOutcomes)),
+    ...Object.assign({}, ...routes.map((route) => namedOutcomes(route, schemas))),
   };
   const webhooks = tags.has("Webhooks") ? webhooksOf(schemas) : undefined;
   const shared = {
@@ -182,14 +182,16 @@ function successOf(route: Route, schemas: Schemas): Record<string, Json> {
 const outcomeName = ({ operationId }: Route, status: string): string =>
   `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}${status}`;
 
-/** Their types are those of the success, where the schemas stand; a refusal that has a code is an envelope too. */
-function namedOutcomes(route: Route): Record<string, Json> {
+/** Their types are those of the success, with its schemas; a refusal that has a code is an envelope too. */
+function namedOutcomes(route: Route, schemas: Schemas): Record<string, Json> {
   const coded = new Map<number, string>(saidBy(route));
   const entries = Object.entries(route.outcomes ?? {}).map(([status, { description, types }]) => {
     const codes = coded.get(Number(status));
     const said = codes === undefined ? description : `${description}\n\n${codes}`;
-    const all = codes !== undefined ? [...types, "application/json", "application/problem+json"] : types;
-    const content = Object.fromEntries(all.map((type) => [type, {}]));
+    const { schema, forms } = route.response;
+    const own = types.map((type) => [type, schemas.of(forms?.[type] ?? schema, "output")] as const);
+    const all = codes === undefined ? own : [...own, ...envelopes(schemas)];
+    const content = Object.fromEntries(all.map(([type, shown]) => [type, { schema: shown }]));
     return [
       outcomeName(route, status),
       { description: said, headers: REQUEST_ID_HEADER, ...(all.length > 0 && { content }) },

@@ -119,16 +119,21 @@ export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual
   );
 }
 
+/** The two forms of every refusal. */
+export const envelopes = (schemas: Schemas): readonly (readonly [type: string, schema: Json])[] => [
+  ["application/json", schemas.of(errorSchema, "output")],
+  ["application/problem+json", schemas.of(problem, "output")],
+];
+
 function sharedRefusal(status: ErrorStatus, code: ErrorCode | null, description: string, schemas: Schemas): Json {
   const headers = ["Request-Id", ...(HEADERS_OF[status] ?? [])];
-  const [example, other] = code ? [{ example: errorExample(code) }, { example: problemExample(code) }] : [{}, {}];
+  const examples = code ? [{ example: errorExample(code) }, { example: problemExample(code) }] : [];
   return {
     description,
     headers: Object.fromEntries(headers.map((header) => [header, { $ref: `#/components/headers/${header}` }])),
-    content: {
-      "application/json": { schema: schemas.of(errorSchema, "output"), ...example },
-      "application/problem+json": { schema: schemas.of(problem, "output"), ...other },
-    },
+    content: Object.fromEntries(
+      envelopes(schemas).map(([type, schema], form) => [type, { schema, ...examples[form] }]),
+    ),
   };
 }
 

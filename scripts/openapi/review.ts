@@ -212,8 +212,10 @@ function exampleFaults(document: Document): string[] {
     const { schema } = node;
     if (!/\/content\/[^/]+$/.test(path) || typeof schema !== "object" || schema === null) return;
     const example = exampleIn(document, node);
-    const codes = refusals.get(/^#\/components\/responses\/(\w+)\//.exec(path)?.[1] ?? "");
-    if (example === undefined && codes?.length === 0) return;
+    const [, shared] = /^#\/components\/responses\/(\w+)\//.exec(path) ?? [];
+    const codes = refusals.get(shared ?? "");
+    // A refusal has an example where all who refer to it give one code; an outcome of one operation's own has none.
+    if (example === undefined && shared !== undefined && (codes ?? []).length === 0) return;
     if (example === undefined) faults.push(`${path}: there is no example`);
     else if (codes && !codes.includes((example as Json)["code"]))
       faults.push(`${path}: the example has a code that not every operation gives`);
