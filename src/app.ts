@@ -135,7 +135,11 @@ export const checkConfiguration = memoizeBy((env: Env): true => {
 });
 
 /** Tests pass `deps` for their own clock and `routes` for a route of their own. */
-export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): HonoBase<AppEnv> {
+export function createApp(
+  deps?: Deps,
+  routes: readonly Route[] = ROUTES,
+  entrances: Entrances = ENTRANCES,
+): HonoBase<AppEnv> {
   // One router: the default also carries one that compiles all routes into an expression at the first call.
   const app = new HonoBase<AppEnv>({ router: new TrieRouter() });
   app.use(async (context, next) => {
@@ -168,7 +172,7 @@ export function createApp(deps?: Deps, routes: readonly Route[] = ROUTES): HonoB
     const refusal = new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
     return errorResponse(refusal, requestId, context);
   });
-  for (const route of routes) bindRoute(app, route, ENTRANCES);
+  for (const route of routes) bindRoute(app, route, entrances);
   // Requests that no route matched: no surface charges them.
   app.use(async (context, next) => {
     await chargeAddress(context, depsOf(context));

@@ -1,18 +1,14 @@
 // No route goes round the router (CRED-1, CRED-2): each path of the app is a route of the list, bound to the entrances of the surfaces that it
 // names, or one of the few paths that need no caller. So test/auth/credentials.test.ts tries all wrong credentials on one route of each kind.
 import { createExecutionContext } from "cloudflare:test";
-import { HonoBase } from "hono/hono-base";
-import { TrieRouter } from "hono/router/trie-router";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import { ServiceError } from "../../src/core/errors.ts";
-import type { AppEnv } from "../../src/http/app-env.ts";
 import type { Entrance, Entrances } from "../../src/http/call.ts";
 import { methodsOf } from "../../src/http/methods.ts";
-import { errorResponse } from "../../src/http/responses.ts";
 import type { Route } from "../../src/http/route.ts";
-import { bindRoute, honoPath } from "../../src/http/router.ts";
+import { honoPath } from "../../src/http/router.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
 
 let world: World;
@@ -58,21 +54,15 @@ function watchedEntrances(presented: readonly Surface[], asked: Surface[]): Entr
   };
 }
 
-/** The entrances that a request with these credentials is taken to, and whether the route's own code ran. */
+/** The entrances of the app that a request with these credentials is taken to, and whether the route's own code ran. */
 async function askedOn(route: Route, presented: readonly Surface[]): Promise<readonly unknown[]> {
   const asked: Surface[] = [];
   let handled = false;
   const handle = async () => {
     handled = true;
   };
-  const app = new HonoBase<AppEnv>({ router: new TrieRouter() });
-  app.use(async (context, next) => {
-    context.set("deps", world.deps);
-    context.set("requestId", "req_1");
-    await next();
-  });
-  app.onError((thrown, context) => errorResponse(thrown, "req_1", context));
-  bindRoute(app, { ...route, handle }, watchedEntrances(presented, asked));
+  const routes = ROUTES.map((one) => ({ ...one, handle }));
+  const app = createApp(world.deps, routes, watchedEntrances(presented, asked));
   const path = route.path.replace(/\{\w+\}/g, "nothing");
   const method = route.method.toUpperCase();
   const { status } = await app.fetch(new Request(`${ISSUER}${path}`, { method }), env, createExecutionContext());
