@@ -5,7 +5,7 @@ import { platformView } from "../../src/accounts/schema.ts";
 import { agentView, marketView } from "../../src/agents/schema.ts";
 import { disputeView } from "../../src/disputes/schema.ts";
 import { transactionView } from "../../src/facilitation/schema.ts";
-import { did, instant } from "../../src/http/schemas.ts";
+import { agentStatus, did, escrowState, instant, principalStatus } from "../../src/http/schemas.ts";
 import { eventView } from "../../src/journal/event-schema.ts";
 import type { EventType } from "../../src/journal/events.ts";
 import { intentView } from "../../src/payments/schema.ts";
@@ -21,8 +21,9 @@ import type { Json, Operation } from "./types.ts";
 const NOTICE_DAYS = 30;
 const EVENT_ID = "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
 
-/** What `data.object` is, and the recorded answer that shows it. */
-type Told = { readonly schema: z.ZodObject; readonly example: () => Json };
+/** What `data.object` is, and the recorded answer that shows it; with what `data.previous` is, and an example. */
+type Told = { readonly schema: z.ZodObject; readonly example: () => Json; readonly previous?: Previous };
+type Previous = { readonly schema: z.ZodObject; readonly example: Json };
 const named = (id: string, schema: z.ZodObject): z.ZodObject => schema.register(z.globalRegistry, { id });
 const answerOf = (operationId: string): Json => (EXAMPLES[operationId]?.response ?? {}) as Json;
 const firstOf = (operationId: string): Json =>
@@ -35,6 +36,12 @@ const TRANSACTION: Told = { schema: transactionView, example: () => firstOf("lis
 const TASK: Told = { schema: taskView, example: () => answerOf("getTask") };
 const DISPUTE: Told = { schema: disputeView, example: () => firstOf("listDisputes") };
 
+const before = (told: Told, id: string, schema: z.ZodType, example: Json): Told => {
+  const [name = ""] = Object.keys(example);
+  return { ...told, previous: { schema: named(id, z.object({ [name]: schema })), example } };
+};
+const PREVIOUS_KEY = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
+
 const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>> = {
   "platform.verification_decided": [
     "An operator has decided about the account's verification",
@@ -45,14 +52,26 @@ const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>
   "dispute.filed": ["A dispute was filed", DISPUTE],
   "dispute.resolved": ["A dispute has ended", DISPUTE],
   "dispute.updated": ["A dispute has changed: an answer, evidence, a deadline or a payment", DISPUTE],
-  "agent.status_changed": ["An agent has another status", AGENT],
+  "agent.status_changed": [
+    "An agent has another status",
+    before(AGENT, "PreviousAgentStatus", agentStatus, { status: "FUNDING" }),
+  ],
   "agent.registered": ["An agent was registered", AGENT],
   "agent.activated": ["An agent has its first certificate", AGENT],
-  "agent.key_rotated": ["An agent has another key", AGENT],
-  "agent.transferred": ["An agent belongs to another principal", AGENT],
+  "agent.key_rotated": ["An agent has another key", before(AGENT, "PreviousKey", z.string(), { key_id: PREVIOUS_KEY })],
+  "agent.transferred": [
+    "An agent belongs to another principal",
+    before(AGENT, "PreviousPrincipal", z.string(), { principal_id: "prn_01JD3S2Q4N7W8X9Y0Z1A2B3C4D" }),
+  ],
   "agent.promoted": ["An agent has gone to production", AGENT],
-  "agent.escrow_state_changed": ["An agent's escrow has another state", AGENT],
-  "principal.status_changed": ["A principal has another status", PRINCIPAL],
+  "agent.escrow_state_changed": [
+    "An agent's escrow has another state",
+    before(AGENT, "PreviousEscrowState", escrowState, { escrow_state: "FUNDING" }),
+  ],
+  "principal.status_changed": [
+    "A principal has another status",
+    before(PRINCIPAL, "PreviousPrincipalStatus", principalStatus, { status: "ATTESTATION_EXPIRED" }),
+  ],
   "principal.attestation_expiring": [
     "A principal's attestation ends soon",
     {
@@ -94,16 +113,18 @@ const pascal = (type: string): string =>
 
 const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?? "";
 const dataOf = new Map<z.ZodObject, z.ZodObject>();
-function dataWith(object: z.ZodObject): z.ZodObject {
-  const known = dataOf.get(object) ?? named(`${nameOf(object)}EventData`, z.object({ object }));
-  dataOf.set(object, known);
+function dataWith({ schema: object, previous }: Told): z.ZodObject {
+  const key = previous?.schema ?? object;
+  const shape = { object, ...(previous && { previous: previous.schema }) };
+  const known = dataOf.get(key) ?? named(`${nameOf(key)}EventData`, z.object(shape));
+  dataOf.set(key, known);
   return known;
 }
 
 const SCHEMAS = new Map(
-  Object.entries(EVENTS).map(([type, [, { schema }]]) => [
+  Object.entries(EVENTS).map(([type, [, told]]) => [
     type,
-    named(`${pascal(type)}Event`, eventView.extend({ type: z.literal(type), data: dataWith(schema) })),
+    named(`${pascal(type)}Event`, eventView.extend({ type: z.literal(type), data: dataWith(told) })),
   ]),
 );
 
@@ -119,14 +140,19 @@ export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntr
 /** The `webhooks` of the document: what the platform's endpoint is sent. */
 export function webhooksOf(schemas: Schemas): Record<string, { post: Operation }> {
   return Object.fromEntries(
-    Object.entries(EVENTS).map(([type, [summary, { example }]]) => [
+    Object.entries(EVENTS).map(([type, [summary, { example, previous }]]) => [
       type,
-      { post: describe(type, summary, schemas.of(SCHEMAS.get(type) ?? eventView, "output"), example()) },
+      {
+        post: describe(type, summary, schemas.of(SCHEMAS.get(type) ?? eventView, "output"), {
+          object: example(),
+          ...(previous && { previous: previous.example }),
+        }),
+      },
     ]),
   );
 }
 
-const describe = (type: string, summary: string, schema: Json, object: Json): Operation => ({
+const describe = (type: string, summary: string, schema: Json, data: Json): Operation => ({
   operationId: `on${pascal(type)}`,
   tags: ["Webhooks"],
   summary,
@@ -135,16 +161,16 @@ const describe = (type: string, summary: string, schema: Json, object: Json): Op
   parameters: Object.keys(WEBHOOK_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   requestBody: {
     required: true,
-    content: { "application/json": { schema, example: shortened(exampleOf(type, object)) } },
+    content: { "application/json": { schema, example: shortened(exampleOf(type, data)) } },
   },
   responses: { "2XX": { description: "Received. Any other answer, or none within 15 seconds, has it sent again." } },
 });
 
-const exampleOf = (type: string, object: Json): Json => ({
+const exampleOf = (type: string, data: Json): Json => ({
   id: EVENT_ID,
   type,
   occurred_at: "2026-11-24T09:30:00.000Z",
   environment: "sandbox",
   api_version: "v1",
-  data: { object },
+  data,
 });

@@ -4,6 +4,7 @@ import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
+import { escrowStateOf } from "../escrow/states.ts";
 import { movedStates, moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
@@ -106,6 +107,8 @@ export function recordEscrowChange(
           recordEvent(db, agent, now, {
             type: "agent.escrow_state_changed",
             object: toAgentView(deps.config, after, now),
+            // The row still says the states that the escrows had.
+            previous: { escrow_state: escrowStateOf(agent) },
           }),
         ]
       : []),

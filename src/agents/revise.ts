@@ -8,7 +8,7 @@ import { type ActivityAction, type Actor, type ChangeType, isFinal } from "../co
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { statesOf } from "../escrow/states.ts";
+import { escrowStateOf, statesOf } from "../escrow/states.ts";
 import { type AidSource, certificateIn, marketCodes, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import {
@@ -20,7 +20,7 @@ import {
 } from "../identity/certificate-store.ts";
 import { endIntentsOf } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { type EventType, recordEvent } from "../journal/events.ts";
+import { type Event, type EventType, recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { countProvider, uncountProvider } from "../principals/store.ts";
@@ -83,6 +83,22 @@ const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
 const graceBy = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
   earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
 
+/** What the type of an event says has changed. */
+function previousOf(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
+  switch (type) {
+    case "agent.status_changed":
+      return { previous: { status } };
+    case "agent.escrow_state_changed":
+      return { previous: { escrow_state: escrowStateOf(before) } };
+    case "agent.key_rotated":
+      return { previous: { key_id: keyId } };
+    case "agent.transferred":
+      return { previous: { principal_id: principalId } };
+    default:
+      return {};
+  }
+}
+
 /** Returns the agent after the change, and the statements of the change. */
 export async function reviseAgent(
   db: Database,
@@ -131,7 +147,7 @@ export async function reviseAgent(
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),
-      ...events.map((type) => recordEvent(db, agent, now, { type, object })),
+      ...events.map((type) => recordEvent(db, agent, now, { type, object, ...previousOf(type, before.agent) })),
       ...(listing !== null && after.certificate !== null
         ? recordDirectoryChange(db, agent, listing, marketCodes(after.markets))
         : []),

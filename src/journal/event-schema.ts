@@ -11,7 +11,9 @@ export const eventView = z
     occurred_at: instant,
     environment,
     api_version: z.literal("v1"),
-    data: z.object({ object: jsonObject }).register(z.globalRegistry, { id: "EventData" }),
+    data: z
+      .object({ object: jsonObject, previous: jsonObject.optional() })
+      .register(z.globalRegistry, { id: "EventData" }),
   })
   .register(z.globalRegistry, { id: "Event" });
 export type EventView = z.infer<typeof eventView>;

@@ -12,13 +12,13 @@ export const mayBeOlder = (id: string, first: number, aheadMs: number): boolean 
 /** The first instant of the events that are listed (EVT-17). */
 export const firstListed = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
 
-export type ViewedEvent = Pick<EventRow, "id" | "type" | "occurredAt" | "environment" | "object">;
+export type ViewedEvent = Pick<EventRow, "id" | "type" | "occurredAt" | "environment" | "object" | "previous">;
 
-export const toEventView = ({ id, type, occurredAt, environment, object }: ViewedEvent): EventView => ({
+export const toEventView = ({ id, type, occurredAt, environment, object, previous }: ViewedEvent): EventView => ({
   id,
   type,
   occurred_at: toIso(occurredAt),
   environment,
   api_version: "v1",
-  data: { object },
+  data: { object, ...(previous && { previous }) },
 });

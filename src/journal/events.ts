@@ -33,20 +33,22 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** `object` is the resource as the API returns it. */
-export type Event = { readonly type: EventType; readonly object: Record<string, unknown> };
+type Members = Record<string, unknown>;
+/** `object` is the resource as the API returns it; `previous` has what the type says has changed, as it was (EVT-33). */
+export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
   writeEvent(db, eventRow(owner, now, event));
 
 /** An event before it is written, for whoever shows it in the same batch. */
-export const eventRow = ({ platformId, environment }: Owner, now: number, { type, object }: Event) => ({
+export const eventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
   platformId,
   environment,
   id: newId("evt", now),
   type,
   occurredAt: now,
   object,
+  previous: previous ?? null,
   agentDid: agentOf(object),
 });
 
@@ -61,16 +63,17 @@ export const recordEvents = (
   db: Database,
   now: number,
   type: EventType,
-  each: readonly { owner: Owner; object: Record<string, unknown> }[],
+  each: readonly { owner: Owner; object: Members; previous?: Members }[],
 ): Statement[] =>
   insertEvents(
     db,
     { at: now, type },
-    each.map(({ owner, object }) => ({
+    each.map(({ owner, object, previous }) => ({
       platformId: owner.platformId,
       environment: owner.environment,
       id: newId("evt", now),
       object,
+      previous: previous ?? null,
       agentDid: agentOf(object),
     })),
   ).map(markEventWriter);

@@ -20,17 +20,18 @@ export const findEventsOf = (db: Database, platformId: string, slice: number): R
 export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
   db.delete(events).where(sql`${events.seq} in (select value from json_each(${JSON.stringify(seqs)}))`);
 
-type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "agentDid">;
+type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "previous" | "agentDid">;
 
 export const insertEvents = (
   db: Database,
   { at, type }: { readonly at: number; readonly type: string },
   each: readonly EventOfOne[],
 ): Statement[] =>
-  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object, row.agentDid])).map(({ rows }) =>
-    db
-      .insert(newEvents)
-      .select(
-        sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, value ->> 4, null from ${rows}`,
-      ),
+  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object, row.previous, row.agentDid])).map(
+    ({ rows }) =>
+      db
+        .insert(newEvents)
+        .select(
+          sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, nullif(value -> 4, 'null'), value ->> 5, null from ${rows}`,
+        ),
   );

@@ -98,7 +98,11 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
       ...(moved.from === moved.to
         ? []
         : [
-            recordEvent(db, before, now, { type: "principal.status_changed", object: toToldPrincipal(principal, now) }),
+            recordEvent(db, before, now, {
+              type: "principal.status_changed",
+              object: toToldPrincipal(principal, now),
+              previous: { status: moved.from },
+            }),
           ]),
       ...restating.statements,
     ],

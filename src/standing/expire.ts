@@ -99,7 +99,11 @@ export function principalEnds(
       subject: { type: "principal", id: before.principalId },
       changes: { status: { from: ended.from, to: ended.to } },
     }),
-    recordEvent(db, before, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) }),
+    recordEvent(db, before, now, {
+      type: "principal.status_changed",
+      object: toToldPrincipal(after, now),
+      previous: { status: ended.from },
+    }),
   ];
   return { after, statements };
 }

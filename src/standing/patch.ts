@@ -52,7 +52,13 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
       }),
       ...(after.status === before.status
         ? []
-        : [recordEvent(db, after, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) })]),
+        : [
+            recordEvent(db, after, now, {
+              type: "principal.status_changed",
+              object: toToldPrincipal(after, now),
+              previous: { status: before.status },
+            }),
+          ]),
     ],
     view,
   );

@@ -222,4 +222,10 @@ function moveStatements(
 const statusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
   moved.from === moved.to
     ? []
-    : [recordEvent(db, after, now, { type: "principal.status_changed", object: toToldPrincipal(after, now) })];
+    : [
+        recordEvent(db, after, now, {
+          type: "principal.status_changed",
+          object: toToldPrincipal(after, now),
+          previous: { status: moved.from },
+        }),
+      ];

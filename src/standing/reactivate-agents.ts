@@ -113,7 +113,11 @@ export async function reactivateAgents(
       db,
       now,
       "agent.status_changed",
-      back.map(({ after }) => ({ owner: after.agent, object: toAgentView(deps.config, after, now) })),
+      back.map(({ after, before: { status } }) => ({
+        owner: after.agent,
+        object: toAgentView(deps.config, after, now),
+        previous: { status },
+      })),
     ),
     ...[...Map.groupBy(agents, ({ status }) => status)].flatMap(([status, each]) =>
       recordDirectoryChanges(db, reportOf("ACTIVE").listing, status, each),

@@ -47,6 +47,7 @@ function actStatements(db: Database, act: readonly One[], now: number): Statemen
       moved.map(({ principal, report }) => ({
         owner: principal,
         object: toToldPrincipal(movedBy(report, principal), report.at),
+        previous: { status: report.changes["status"]?.from },
       })),
     ),
   ];

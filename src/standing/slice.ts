@@ -163,9 +163,10 @@ function moveStatements(
 type Ruling = (environment: Environment) => number;
 
 const viewsOf = ({ config }: Deps, moved: readonly Moved[], ruling: Ruling) =>
-  moved.map(({ before, agent }) => ({
+  moved.map(({ before, agent, move: { from } }) => ({
     owner: agent,
     object: toAgentView(config, { ...before, agent }, ruling(agent.environment)),
+    previous: { status: from },
   }));
 
 /** An agent whose principal was stopped meanwhile stays SUSPENDED, by what stops it now: its state does not change, so nothing reports it. */
@@ -212,7 +213,11 @@ function closeStatements(db: Database, actor: Actor, principals: readonly WithRe
       db,
       now,
       "principal.status_changed",
-      closed.map(({ after }) => ({ owner: after, object: toPrincipalView(after, now) })),
+      closed.map(({ after, move: { from } }) => ({
+        owner: after,
+        object: toPrincipalView(after, now),
+        previous: { status: from },
+      })),
     ),
   ];
 }

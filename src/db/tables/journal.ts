@@ -113,6 +113,8 @@ export const eventColumns = {
   type: text().notNull(),
   occurredAt: integer().notNull(),
   object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  /** What the type says has changed, as it was; null where it says no such thing. */
+  previous: text({ mode: "json" }).$type<Record<string, unknown>>(),
   /** The agent of the platform that it is about; null where it is about none. */
   agentDid: text(),
   /** The other one, where both agents of a purchase are the platform's. */
