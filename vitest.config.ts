@@ -70,7 +70,7 @@ export default defineConfig({
           name: "node",
           provide,
           include: ["test/**/*.node.test.ts"],
-          setupFiles: ["./test/support/seed.ts"],
+          setupFiles: ["./test/support/seed.ts", "./test/support/time-limits.ts"],
           isolate: false,
           exclude,
           sequence: { groupOrder: 1 },

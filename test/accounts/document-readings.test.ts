@@ -63,7 +63,7 @@ describe("the operator", () => {
       failingBatches(env.DB, (batch) => (batch === 2 ? "before" : "never")),
     );
     const reply = await operate(failing, "GET", path);
-    expect([reply.status, reply.text.includes("PDF")]).toEqual([500, false]);
+    expect([reply.status, reply.text.includes("%PDF-1.7")]).toEqual([500, false]);
   });
 
   it("is asked with GET alone, because a reading leaves an entry", async () => {

@@ -7,6 +7,7 @@ import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { type Network, onEdition } from "../../src/chain/networks.ts";
 import { driveAct } from "../../src/chain/vault-acts.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import {
   CONSUMER,
   factsOf,
@@ -76,7 +77,7 @@ test("it is paid out of the vault of that edition", async () => {
   };
   const drive = (contract: string) => {
     const network = onEdition(networks, contract);
-    return network && driveAct(tools, network, act, null, Date.now() + 10_000);
+    return network && driveAct(tools, network, act, null, Date.now() + HOUR_MS);
   };
   const before = await world.balance(world.people.consumer.address);
   expect(await drive(world.chain.settlementContract)).toMatchObject({ state: "failed", reason: "UnknownSettlement" });
@@ -102,7 +103,7 @@ test("what one edition waits for is nothing that another one's act replaces", as
   const act = { kind: "reserve", providerDidHash: PROVIDER, reserve: 5n } as const;
   for (const contract of [world.chain.settlementContract, earlier.settlement_contract]) {
     const network = onEdition(networks, contract);
-    expect(network && (await driveAct(tools, network, act, null, Date.now() + 10_000))).toMatchObject({
+    expect(network && (await driveAct(tools, network, act, null, Date.now() + HOUR_MS))).toMatchObject({
       state: "done",
     });
     const address = contract as Hex;

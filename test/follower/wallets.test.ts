@@ -6,6 +6,7 @@ import { DELAYS } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { MESSAGE_CONSEQUENCES } from "../../src/journal/consequences/table.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
@@ -255,7 +256,7 @@ describe("a wallet that nobody asked for", () => {
 
 describe("with the delay of production", () => {
   const provisionOf = (did: string) => async () => {
-    await provisionMarkets(world.deps, { did, environment: "sandbox", network: LAB }, Date.now() + 20_000);
+    await provisionMarkets(world.deps, { did, environment: "sandbox", network: LAB }, Date.now() + HOUR_MS);
     return { agent: [did] };
   };
 

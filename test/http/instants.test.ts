@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { instantInput } from "../../src/http/schemas.ts";
 import { runs } from "../support/scale.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -41,7 +42,7 @@ describe("an instant", () => {
 
   it.each(OUT_OF_RANGE)("%s is refused in a body and in a query", async (text) => {
     const attestation = { attestation_id: "att-1", verifier_id: "ver-1", model: "kyb" };
-    const verification_attestation = { ...attestation, issued_at: "2026-01-01T00:00:00Z", expires_at: text };
+    const verification_attestation = { ...attestation, issued_at: toIso(Date.now() - DAY_MS), expires_at: text };
     const body = { legal_name: "Late GmbH", country: "DE", entity_type: "company", external_ref: "late-1" };
     const registered = await world.call("POST", "/v1/principals", { body: { ...body, verification_attestation } });
     const fault = { code: "invalid_value", message: "Must be an instant of the years 0000 to 9999 in UTC." };

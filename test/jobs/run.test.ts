@@ -9,6 +9,7 @@ import { Conflict } from "../../src/core/retry.ts";
 import { alerts, jobs } from "../../src/db/tables/journal.ts";
 import type { BulkJob, EachJob, Slice } from "../../src/jobs/job.ts";
 import { runMessage, startJobs } from "../../src/jobs/run.ts";
+import { stopRealTime } from "../auth/support.ts";
 import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -18,6 +19,8 @@ let sent: JobMessage[];
 /** Of the messages that were sent in batches, in their order. */
 let delays: number[];
 let deps: Deps;
+// A job notes in real time when it began.
+stopRealTime();
 beforeEach(async () => {
   world = stopped(await createWorld());
   await world.deps.db.delete(jobs);

@@ -2,6 +2,7 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
@@ -163,7 +164,7 @@ describe("opening a market", () => {
     const { markets } = expectStatus(await open(provider.did, [market()]), 200);
     expect(markets).toMatchObject([{ status: "PROVISIONING", operational_wallet: other, escrow_wallet: null }]);
     const job = { did: provider.did, environment: "sandbox" as const, network: "base-sepolia" };
-    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
+    expect(await provisionMarkets(world.deps, job, Date.now() + HOUR_MS)).not.toBeNull();
     const list = await world.call("GET", marketsPath(provider.did));
     expect(list.body.data).toMatchObject([{ status: "ACTIVE", operational_wallet: other }]);
     expect(await walletOnChain(provider.did)).toBe(other);
@@ -250,7 +251,7 @@ describe("one split for both environments of a network", () => {
     };
     await world.deps.db.insert(agentMarkets).values({ ...row, ...waiting });
     const job = { did, environment: "sandbox" as const, network: "base-sepolia" };
-    expect(await provisionMarkets(world.deps, job, Date.now() + 20_000)).not.toBeNull();
+    expect(await provisionMarkets(world.deps, job, Date.now() + HOUR_MS)).not.toBeNull();
     expect(await walletOnChain(did)).toBe(OTHER());
     const list = expectStatus(await world.call("GET", marketsPath(did)), 200);
     expect(list.data[0]).toMatchObject({ status: "FAILED", reason: "environment_mismatch" });

@@ -46,9 +46,8 @@ test("a door leads to another port from then on", async () => {
 
 test("a connection ends where nothing listens behind the door", async () => {
   const { port, leadTo } = await door();
-  const gone = await openDoor(0, "");
-  await gone.close();
-  leadTo(gone.port);
+  // No program of this machine may listen there without its administrator.
+  leadTo(1);
   const socket = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
   await once(socket, "close");
   expect(socket.bytesRead).toBe(0);

@@ -10,10 +10,14 @@ export async function startEmpty(): Promise<void> {
   forgetReadings();
 }
 
+const RESETS_MAX = 100;
 /** `reset` may skip an object that the previous file still uses. */
 async function emptyStorage(): Promise<void> {
-  do await reset();
-  while (!(await isEmpty()));
+  for (let resets = 0; resets < RESETS_MAX; resets++) {
+    await reset();
+    if (await isEmpty()) return;
+  }
+  throw new Error(`the storage is not empty after ${RESETS_MAX} resets`);
 }
 
 async function isEmpty(): Promise<boolean> {
