@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, startIn } from "./runtime-kill.ts";
 
-const START_MS = 120_000;
 /** Of each act; one of all is committed first, and the kill arrives before its answer or soon after. */
 const AT_ONCE = 3;
 /** Each kill comes at another moment after the commit. */
@@ -34,7 +33,7 @@ beforeAll(async () => {
   stack = await startIn(dir);
   const promoted = await must("/v1/platform/promote", {}, stack.service.sandbox_key, 200);
   live = String((promoted["api_key"] as Json)["raw_key"]);
-}, START_MS);
+});
 afterAll(async () => {
   await end(stack.command, "SIGKILL");
   rmSync(dir, { recursive: true, force: true });

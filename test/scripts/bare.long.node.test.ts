@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import { type Command, copyOfProject, described, end, FREE_PORTS, launch } from "./commands.ts";
 
-const START_MS = 600_000;
 const READY = /Ready on (http:\S+)/;
 const OWN = "A_VARIABLE_OF_MINE='1'\n";
 
@@ -29,7 +28,7 @@ describe("wrangler dev alone", () => {
     return command;
   };
 
-  beforeAll(startOnce, START_MS);
+  beforeAll(startOnce);
   afterAll(async () => {
     for (const command of running) await end(command, "SIGKILL");
     rmSync(copy, { recursive: true, force: true });

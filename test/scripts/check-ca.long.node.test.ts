@@ -7,7 +7,6 @@ import { fireCron } from "../../scripts/local-worker.ts";
 import { end, launch, root } from "./commands.ts";
 import { databaseWith, type RunningStack, startIn } from "./runtime-kill.ts";
 
-const START_MS = 600_000;
 const DAY_MS = 86_400_000;
 
 type Entry = { jwk: Record<string, string>; use: string };
@@ -23,7 +22,7 @@ beforeAll(async () => {
   while (database.prepare("select 1 from authority_keys where signed_until is not null").get() === undefined) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-}, START_MS);
+});
 afterAll(async () => {
   await end(stack.command, "SIGKILL");
   rmSync(dir, { recursive: true, force: true });

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, signUp, startIn } from "./runtime-kill.ts";
 
-const START_MS = 120_000;
 /** In each round: one of them is committed first, and the kill arrives before its answer or soon after. */
 const AT_ONCE = 4;
 /** Each kill comes at another moment after the commit, and may come after the answer. */
@@ -26,7 +25,7 @@ let stack: RunningStack;
 
 beforeAll(async () => {
   stack = await startIn(dir);
-}, START_MS);
+});
 afterAll(async () => {
   await end(stack.command, "SIGKILL");
   rmSync(dir, { recursive: true, force: true });
