@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { follow, heldBy } from "../follower/support.ts";
 import { buyer, dailyLimit, delegateOf } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
-import { type Cut, killAtEveryStep, momentsOfMany } from "../support/cuts.ts";
+import { cutsOf, killAtEveryStep, momentsOfMany, namesOf } from "../support/cuts.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { asProvider, PATH, type Paid, paid } from "./support.ts";
 
@@ -98,9 +98,6 @@ const settledTimes = (n: number): Json => ({
   ...{ contributed: n * CREDITED, balance: n * CREDITED },
 });
 
-/** The steps at which an isolate died, without numbers. */
-const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
-
 describe("a facilitation whose isolate dies", () => {
   let settled = 0;
 
@@ -129,7 +126,7 @@ describe("a facilitation whose isolate dies", () => {
       momentsOfMany(),
     );
     settled += 1;
-    expect(namesOf(cuts)).toEqual(steps.flatMap((name) => momentsOfMany().map((moment) => `${moment} ${name}`)));
+    expect(namesOf(cuts)).toEqual(cutsOf(steps, momentsOfMany()));
   });
 
   it("leaves the vault's lines, what counts of it and what the contract holds as one", async () => {

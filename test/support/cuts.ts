@@ -1,6 +1,6 @@
 // The death of an isolate at a chosen step: what it had begun stops there for ever, nothing of it is caught or cleaned up, and the Durable
 // Objects begin again from their storage. A step is a call of a binding: a batch of the database, a method of an object, a file, a message.
-import { interceptBindings } from "./bindings.ts";
+import { interceptBindings, type Step } from "./bindings.ts";
 import { restartObjects } from "./readings.ts";
 import { isWhole } from "./scale.ts";
 import { withVars } from "./variants.ts";
@@ -31,15 +31,22 @@ export async function killAt(
     kill({ step: last, moment, name });
     return forever;
   };
-  const bindings = interceptBindings({ ...world.deps.env, DB: world.meter.d1 }, async (name, go) => {
+  const step: Step = async (name, go) => {
     if (dead) return forever;
     const counts = of === undefined || name === of;
     if (counts) steps += 1;
     const isLast = counts && steps === last;
     if (isLast && moment === "before") return die(name);
-    const result = await go();
-    return isLast || dead ? die(name) : result;
-  });
+    try {
+      const result = await go();
+      return isLast || dead ? die(name) : result;
+    } catch (thrown) {
+      // What was under way fails with its object, and nobody is left to learn of it.
+      if (dead) return forever;
+      throw thrown;
+    }
+  };
+  const bindings = interceptBindings({ ...world.deps.env, DB: world.meter.d1 }, step);
   const serving = world.serving.now;
   const finished = act(withVars(world, bindings)).then(() => null);
   const cut = await Promise.race([killed, finished]);
@@ -53,6 +60,13 @@ export async function killAt(
 
 /** A death after a step leaves in storage what a death before the next step leaves: an act of many steps takes both in whole runs alone. */
 export const momentsOfMany = (): readonly Cut["moment"][] => (isWhole() ? MOMENTS : ["after"]);
+
+/** Each step at which an isolate died, without its number. */
+export const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
+
+/** The names of all cuts of an act that has these steps. */
+export const cutsOf = (steps: readonly string[], moments: readonly Cut["moment"][] = MOMENTS): string[] =>
+  steps.flatMap((name) => moments.map((moment) => `${moment} ${name}`));
 
 /**
  * Kills the isolate before and after each step of an act, each time on a new stage, until an act comes to its end. Returns all cuts, in
