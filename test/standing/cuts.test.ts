@@ -6,7 +6,7 @@ import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { cascades, restatements } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { killAt } from "../support/cuts.ts";
+import { cutsLeaving, isBeside, killAtEveryStep, leftAt, momentsOfMany } from "../support/cuts.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
 import { crowd, operator, publicly } from "./account-support.ts";
@@ -24,6 +24,7 @@ beforeAll(async () => {
 });
 
 type Stage = {
+  readonly world: World;
   readonly principalId: string;
   readonly dids: readonly string[];
   readonly attestation: Json;
@@ -46,7 +47,7 @@ async function attested(): Promise<Stage> {
   expectStatus(await record(world, first.principalId, attestation), 201);
   await world.run(finishRestatements);
   const before = await reportsOf(dids);
-  return { principalId: first.principalId, dids, attestation, before, key: crypto.randomUUID() };
+  return { world, principalId: first.principalId, dids, attestation, before, key: crypto.randomUUID() };
 }
 async function stopped(): Promise<Stage> {
   const stage = await attested();
@@ -78,6 +79,9 @@ async function reportsOf(dids: readonly string[]): Promise<Json[]> {
     .all<Json>();
   return results;
 }
+/** How many agents of a stage have been reported once more. */
+const movedOf = async ({ dids, before }: Stage): Promise<number> =>
+  (await reportsOf(dids)).filter(({ entries }, n) => entries > before[n].entries).length;
 const onceMore = (before: readonly Json[]): Json[] =>
   before.map(({ did, entries, events, records }) => ({
     did,
@@ -100,48 +104,87 @@ async function certified({ dids }: Stage): Promise<string[]> {
   return rows.map(({ did }) => did).sort();
 }
 
-/** Kills the isolate before each step of an act, which is after the step before it, each time on a new stage. Returns the names of the steps. */
-async function killBeforeEachStep(
-  set: () => Promise<Stage>,
-  act: (dying: World, stage: Stage) => Promise<Reply>,
-  check: (stage: Stage) => Promise<void>,
-): Promise<string[]> {
-  const names: string[] = [];
-  for (let step = 1; ; step++) {
-    const stage = await set();
-    const cut = await killAt(world, { step, moment: "before" }, (dying) => act(dying, stage));
-    if (!cut) return names;
-    names.push(cut.name);
-    await check(stage);
-  }
-}
-
 it("a stop that dies at any step stops each agent, and reports it once", async () => {
-  const steps = await killBeforeEachStep(attested, stop, async (stage) => {
-    await expectShown(stage);
-    // The caller has no answer and asks again.
-    expectStatus(await stop(world, stage), 200);
-    await expectShown(stage);
-    await world.run(finishCascades);
-    expect(await statusesOf(stage)).toEqual(["SUSPENDED"]);
-    expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
-    expect(await world.deps.db.select().from(cascades)).toEqual([]);
-  });
-  // A reading and a commit of each slice, and the message for the last one.
-  expect(steps.filter((name) => name === "DB.batch")).toHaveLength(6);
-  expect(steps).toContain("JOB_QUEUE.send");
+  const found: string[] = [];
+  await killAtEveryStep(
+    attested,
+    stop,
+    async (stage, cut) => {
+      found.push(leftAt(cut, isBeside(cut) ? undefined : await movedOf(stage)));
+      await expectShown(stage);
+      // The caller has no answer and asks again.
+      expectStatus(await stop(world, stage), 200);
+      await expectShown(stage);
+      await world.run(finishCascades);
+      expect(await statusesOf(stage)).toEqual(["SUSPENDED"]);
+      expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
+      expect(await world.deps.db.select().from(cascades)).toEqual([]);
+    },
+    momentsOfMany(),
+  );
+  expect(found).toEqual(
+    cutsLeaving(
+      [
+        ["DB.batch", 0],
+        ["DB.batch", 0, 2],
+        ["OUTBOX_QUEUE.send"],
+        ["DB.batch", 2],
+        ["DB.batch", 2, 4],
+        ["OUTBOX_QUEUE.send"],
+        ["DB.batch", 4],
+        ["DB.batch", 4, 6],
+        ["OUTBOX_QUEUE.send"],
+        // For the last agent.
+        ["JOB_QUEUE.send", 6],
+      ],
+      momentsOfMany(),
+    ),
+  );
 });
 
 it("a renewal that dies at any step gives each agent back once, under one new certificate", async () => {
-  const steps = await killBeforeEachStep(stopped, renew, async (stage) => {
-    await expectShown(stage);
-    expectStatus(await renew(world, stage), 201);
-    await world.run(finishRestatements);
-    expect((await readPrincipal(world, stage.principalId)).status).toBe("ACTIVE");
-    expect(await statusesOf(stage)).toEqual(["ACTIVE", "FUNDING"]);
-    expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
-    expect(await certified(stage)).toEqual(stage.dids);
-    expect(await world.deps.db.select().from(restatements)).toEqual([]);
-  });
-  expect(steps.filter((name) => name === "DB.batch").length).toBeGreaterThan(6);
+  const found: string[] = [];
+  await killAtEveryStep(
+    stopped,
+    renew,
+    async (stage, cut) => {
+      found.push(leftAt(cut, isBeside(cut) ? undefined : await movedOf(stage)));
+      await expectShown(stage);
+      expectStatus(await renew(world, stage), 201);
+      await world.run(finishRestatements);
+      expect((await readPrincipal(world, stage.principalId)).status).toBe("ACTIVE");
+      expect(await statusesOf(stage)).toEqual(["ACTIVE", "FUNDING"]);
+      expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
+      expect(await certified(stage)).toEqual(stage.dids);
+      expect(await world.deps.db.select().from(restatements)).toEqual([]);
+    },
+    momentsOfMany(),
+  );
+  expect(found).toEqual(
+    cutsLeaving(
+      [
+        ["DB.batch", 0],
+        ["IDEMPOTENCY.begin", 0],
+        // The places of the slice's new certificates.
+        ["DB.batch", 0],
+        ["DB.batch", 0, 2],
+        ["OUTBOX_QUEUE.send"],
+        ["DB.batch", 2],
+        // The caller is answered, and the slices go on.
+        ["IDEMPOTENCY.end"],
+        ["DB.batch", 2],
+        ["DB.batch", 2, 4],
+        ["OUTBOX_QUEUE.send"],
+        ["DB.batch", 4],
+        ["DB.batch", 4],
+        ["DB.batch", 4, 6],
+        ["OUTBOX_QUEUE.send"],
+        ["DB.batch", 6],
+        ["DB.batch", 6],
+        ["DB.batch", 6, 7],
+        ["OUTBOX_QUEUE.send"],
+      ],
+      momentsOfMany(),
+    ),
+  );
 });

@@ -68,6 +68,19 @@ export const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, n
 export const cutsOf = (steps: readonly string[], moments: readonly Cut["moment"][] = MOMENTS): string[] =>
   steps.flatMap((name) => moments.map((moment) => `${moment} ${name}`));
 
+/** A step, with what is left before it and, where it changes that, after it; with neither where others run beside it. */
+export type Leaving = readonly [name: string, before?: string | number, after?: string | number];
+export const cutsLeaving = (steps: readonly Leaving[], moments: readonly Cut["moment"][] = MOMENTS): string[] =>
+  steps.flatMap(([name, before, after = before]) =>
+    moments.map((moment) => leftAt({ name, moment }, moment === "before" ? before : after)),
+  );
+export const leftAt = ({ moment, name }: Pick<Cut, "moment" | "name">, left: string | number = "any"): string =>
+  `${moment} ${name}: ${left}`;
+
+/** The call is not waited for: when it ends, the next steps may have had their effects. */
+const BESIDE = ["OUTBOX_QUEUE.send", "IDEMPOTENCY.end"];
+export const isBeside = ({ name }: Cut): boolean => BESIDE.includes(name);
+
 /**
  * Kills the isolate before and after each step of an act, each time on a new stage, until an act comes to its end. Returns all cuts, in
  * order: the test says which they are.
