@@ -1,26 +1,33 @@
-// The isolate dies at each step of an advance of a sandbox's clock (ACC-28): the clock is moved once or not at all, and the minute's sweep records
-// the rest of what fell due, each row and each event once.
+// The isolate dies at each step of an advance of a sandbox's clock, and of the object that records what fell due (ACC-28): the clock is moved once or
+// not at all, and the minute's sweep records the rest, each row and each event once.
+import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
+import type { Env } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { ratingMethod } from "../../src/ratings/method.ts";
+import { consumerSignal, contributionOf } from "../../src/ratings/rating.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
+import { interceptDatabase, type Step } from "../support/bindings.ts";
 import { CHAINS } from "../support/chain.ts";
 import { copyRow } from "../support/copies.ts";
-import { killAt } from "../support/cuts.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { cutsLeaving, isBeside, killAtEveryStep, type Leaving, leftAt, momentsOfMany } from "../support/cuts.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { ADVANCE, DAY_S, offsetOf } from "./support.ts";
 
 const FOUR_DAYS_MS = 4 * DAY_MS;
-/** Tasks, and intents, of each stage. */
-const DUE = 2;
+/** Tasks, and intents, of each stage, each of so many units. */
+const [DUE, AMOUNT] = [2, 10];
 
 let world: World;
 let pair: Pair;
 let taskId: string;
 let intentId: string;
 let stages = 0;
+/** Of what the consumer is rated for in all stages. */
+let weight = 0;
 beforeAll(async () => {
   // On one network, so that a call has fewer steps.
   const NETWORKS = JSON.stringify(CHAINS.filter(({ network }) => network === "base-sepolia"));
@@ -40,6 +47,8 @@ async function open(): Promise<Stage> {
   const name = `s${++stages}`;
   const from = await offsetOf(world);
   const end = Date.now() + from + DAY_MS;
+  // No rating of the stages before is due, which would be a part of its own.
+  await rows("update agents set republish_at = null");
   const named = (...columns: string[]) =>
     Object.fromEntries(columns.map((column) => [column, `t.${column} || '-${name}-' || i`]));
   const ids = named("transaction_id", "task_id");
@@ -49,6 +58,9 @@ async function open(): Promise<Stage> {
   await copyRow("tasks", `task_id = '${taskId}'`, { ...ids, ...ends }, { to: DUE });
   const intents = { ...named("intent_id", "intent_hash"), expires_at: String(end) };
   await copyRow("payment_intents", `intent_id = '${intentId}'`, intents, { to: DUE });
+  const method = ratingMethod(world.deps.env, "sandbox");
+  for (const signal of ["auto_confirmed", "intent_abandoned"] as const)
+    weight += DUE * contributionOf(method, consumerSignal(method, signal, AMOUNT), end).weight;
   return { world, key: crypto.randomUUID(), from, name };
 }
 
@@ -63,15 +75,8 @@ async function told({ name }: Stage, type: string, id: string): Promise<number[]
   );
   return found.map(({ n }) => n);
 }
-const interactions = async (): Promise<number[]> => {
-  const { consumer, provider } = pair;
-  const found: Json[] = await rows(
-    "select rating_interactions as n from agents where did in (?, ?)",
-    consumer.did,
-    provider.did,
-  );
-  return found.map(({ n }) => n);
-};
+const ratedOf = async ({ did }: Agent): Promise<Json> =>
+  (await rows("select rating_interactions as interactions, rating_weight as weight from agents where did = ?", did))[0];
 
 async function expectRecordedOnce(stage: Stage): Promise<void> {
   const like = `%-${stage.name}-%`;
@@ -83,26 +88,87 @@ async function expectRecordedOnce(stage: Stage): Promise<void> {
   );
   expect(await told(stage, "task.closed", "task_id")).toEqual([1, 1]);
   expect(await told(stage, "intent.abandoned", "intent_id")).toEqual([1, 1]);
-  expect(await interactions()).toEqual([stages * DUE, stages * DUE]);
+  expect(await ratedOf(pair.provider)).toMatchObject({ interactions: stages * DUE });
+  expect(await ratedOf(pair.consumer)).toEqual({ interactions: stages * DUE, weight: expect.closeTo(weight, 6) });
 }
 
+/** The trips of the object that records what fell due are steps, too, one after the other. */
+async function reachRecorder(step: Step): Promise<void> {
+  const object = env.SANDBOXES.get(env.SANDBOXES.idFromName(world.platformId));
+  await runInDurableObject(object, (instance) => {
+    const own = Reflect.get(instance, "env") as Env;
+    let last: Promise<unknown> = Promise.resolve();
+    const inTurn: Step = (name, go) => {
+      const turn = last.then(() => step(`SANDBOXES: ${name}`, go));
+      last = turn.catch(() => undefined);
+      return turn;
+    };
+    Object.assign(instance, { env: { ...own, DB: interceptDatabase(own.DB, inTurn) } });
+  });
+}
+
+/** How many tasks are closed, intents abandoned and intents rated, by what a dead isolate has left. */
+async function left({ name, from }: Stage): Promise<string> {
+  if ((await offsetOf(world)) === from) return UNMOVED;
+  const [recorded] = await rows(
+    `select (select count(*) from tasks where task_id like ?1 and status = 'auto_confirmed') as tasks,
+       (select count(*) from payment_intents where intent_id like ?1 and status = 'ABANDONED') as intents,
+       (select sum(abandon_rated) from payment_intents where intent_id like ?1) as rated`,
+    `%-${name}-%`,
+  );
+  return `${recorded.tasks} ${recorded.intents} ${recorded.rated}`;
+}
+const UNMOVED = "unmoved";
+
+const STEPS: readonly Leaving[] = [
+  ["DB.batch", UNMOVED],
+  ["IDEMPOTENCY.begin", UNMOVED],
+  // The call is read again under its own clock, and the chain is read.
+  ["DB.batch", UNMOVED],
+  ["DB.batch", UNMOVED],
+  ["DB.batch", UNMOVED],
+  ["DB.batch", UNMOVED, "0 0 0"],
+  ["OUTBOX_QUEUE.send"],
+  ["DB.batch", "0 0 0"],
+  ["SANDBOXES.record", "0 0 0", "2 0 0"],
+  // One task after the other.
+  ["SANDBOXES: DB.batch", "0 0 0"],
+  ["SANDBOXES: DB.batch", "0 0 0", "1 0 0"],
+  ["SANDBOXES: DB.batch", "1 0 0"],
+  ["SANDBOXES: DB.batch", "1 0 0", "2 0 0"],
+  ["SANDBOXES.record", "2 0 0", "2 2 0"],
+  // All intents at once.
+  ["SANDBOXES: DB.batch", "2 0 0"],
+  ["SANDBOXES: DB.batch", "2 0 0"],
+  ["SANDBOXES: DB.batch", "2 0 0", "2 1 0"],
+  ["SANDBOXES: DB.batch", "2 1 0", "2 2 0"],
+  // What is due by what was recorded.
+  ["DB.batch", "2 2 0"],
+  ["SANDBOXES.record", "2 2 0", "2 2 2"],
+  ["SANDBOXES: DB.batch", "2 2 0"],
+  ["SANDBOXES: DB.batch", "2 2 0", "2 2 1"],
+  ["SANDBOXES: DB.batch", "2 2 1"],
+  ["SANDBOXES: DB.batch", "2 2 1", "2 2 2"],
+  ["DB.batch", "2 2 2"],
+  ["IDEMPOTENCY.end"],
+];
+
 it("an advance that dies at any step moves the clock once, and what fell due is recorded once", async () => {
-  const names: string[] = [];
-  // A death after a step is one before the next step.
-  for (let step = 1; ; step++) {
-    const stage = await open();
-    const { from } = stage;
-    const cut = await killAt(world, { step, moment: "before" }, (dying) => advance(dying, stage));
-    if (!cut) break;
-    names.push(cut.name);
-    expect([from, from + FOUR_DAYS_MS]).toContain(await offsetOf(world));
-    // The caller has no answer and asks again.
-    expectStatus(await advance(world, stage), 200);
-    expect(await offsetOf(world)).toBe(from + FOUR_DAYS_MS);
-    await follow(world);
-    await world.run(sweepSandboxes);
-    await expectRecordedOnce(stage);
-  }
-  // The commit of the clock, and the parts that the object records.
-  expect(names).toEqual(expect.arrayContaining(["DB.batch", "SANDBOXES.record"]));
+  const found: string[] = [];
+  await killAtEveryStep(
+    open,
+    advance,
+    async (stage, cut) => {
+      found.push(leftAt(cut, isBeside(cut) ? undefined : await left(stage)));
+      // The caller has no answer and asks again.
+      expectStatus(await advance(world, stage), 200);
+      expect(await offsetOf(world)).toBe(stage.from + FOUR_DAYS_MS);
+      await follow(world);
+      await world.run(sweepSandboxes);
+      await expectRecordedOnce(stage);
+    },
+    momentsOfMany(),
+    reachRecorder,
+  );
+  expect(found).toEqual(cutsLeaving(STEPS, momentsOfMany()));
 });

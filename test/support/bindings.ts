@@ -9,12 +9,16 @@ const OTHERS = ["DOCUMENTS", "MAIL", "CHAIN_QUEUE", "JOB_QUEUE", "OUTBOX_QUEUE",
 
 type Databases = Pick<Env, "DB" | (typeof NAMESPACES)[number]>;
 
-/** The database and the Durable Objects. A trip to the database is one batch; getting a stub is no call. */
+/** A trip to the database is one batch. */
+export const interceptDatabase = (d1: D1Database, step: Step): D1Database =>
+  ({
+    prepare: (sql: string) => d1.prepare(sql),
+    batch: (statements: D1PreparedStatement[]) => step("DB.batch", () => d1.batch(statements)),
+  }) as unknown as D1Database;
+
+/** The database and the Durable Objects. Getting a stub is no call. */
 export function interceptDatabases(env: Env, step: Step): Databases {
-  const DB = {
-    prepare: (sql: string) => env.DB.prepare(sql),
-    batch: (statements: D1PreparedStatement[]) => step("DB.batch", () => env.DB.batch(statements)),
-  } as unknown as D1Database;
+  const DB = interceptDatabase(env.DB, step);
   const objects = NAMESPACES.map((name) => [name, interceptObjects(env[name], name, step)] as const);
   return { DB, ...Object.fromEntries(objects) } as unknown as Databases;
 }

@@ -16,36 +16,44 @@ export type Cut = {
 };
 const MOMENTS = ["before", "after"] as const;
 
+/** Makes calls that an object makes itself steps of the act. Once the isolate is dead they fail, so that the object has no more effect. */
+type Reach = (step: Step) => Promise<unknown>;
+
 /** Runs the act in an isolate that dies at a step; with `of`, steps of that name alone count. Null when the act came to its end before. */
 export async function killAt(
   world: World,
   { step: last, moment, of }: Omit<Cut, "name"> & { readonly of?: string },
   act: (dying: World) => Promise<unknown>,
+  reach?: Reach,
 ): Promise<Cut | null> {
   const { promise: killed, resolve: kill } = Promise.withResolvers<Cut>();
   const forever = new Promise<never>(() => undefined);
   let steps = 0;
-  let dead = false;
-  const die = (name: string): Promise<never> => {
-    dead = true;
-    kill({ step: last, moment, name });
+  let dead: Cut | null = null;
+  const stepOf =
+    (stop: (cut: Cut) => Promise<never>): Step =>
+    async (name, go) => {
+      if (dead) return stop(dead);
+      const counts = of === undefined || name === of;
+      if (counts) steps += 1;
+      const isLast = counts && steps === last;
+      if (!isLast || moment === "after") {
+        try {
+          const result = await go();
+          if (!isLast && !dead) return result;
+        } catch (thrown) {
+          // What was under way fails with its object, and nobody is left to learn of it.
+          if (!dead) throw thrown;
+        }
+      }
+      dead ??= { step: last, moment, name };
+      return stop(dead);
+    };
+  await reach?.(stepOf(() => Promise.reject(new Error("the object died"))));
+  const step = stepOf((cut) => {
+    kill(cut);
     return forever;
-  };
-  const step: Step = async (name, go) => {
-    if (dead) return forever;
-    const counts = of === undefined || name === of;
-    if (counts) steps += 1;
-    const isLast = counts && steps === last;
-    if (isLast && moment === "before") return die(name);
-    try {
-      const result = await go();
-      return isLast || dead ? die(name) : result;
-    } catch (thrown) {
-      // What was under way fails with its object, and nobody is left to learn of it.
-      if (dead) return forever;
-      throw thrown;
-    }
-  };
+  });
   const bindings = interceptBindings({ ...world.deps.env, DB: world.meter.d1 }, step);
   const serving = world.serving.now;
   const finished = act(withVars(world, bindings)).then(() => null);
@@ -90,12 +98,13 @@ export async function killAtEveryStep<Stage extends { readonly world: World }>(
   act: (dying: World, stage: Stage) => Promise<unknown>,
   check: (stage: Stage, cut: Cut) => Promise<unknown>,
   moments: readonly Cut["moment"][] = MOMENTS,
+  reach?: Reach,
 ): Promise<Cut[]> {
   const cuts: Cut[] = [];
   for (let step = 1; ; step++) {
     for (const moment of moments) {
       const stage = await set();
-      const cut = await killAt(stage.world, { step, moment }, (dying) => act(dying, stage));
+      const cut = await killAt(stage.world, { step, moment }, (dying) => act(dying, stage), reach);
       if (!cut) return cuts;
       cuts.push(cut);
       await check(stage, cut);
