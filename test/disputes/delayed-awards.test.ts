@@ -1,19 +1,24 @@
 // Awards where the arbiter's payouts wait a day, as in production (DSP-12, CHN-20): scheduled, executed once the delay is over, cancelled by the
-// guardian, and less where the provider gives something back itself meanwhile. The network `lab-award` belongs to this file alone.
+// guardian, less where the provider gives something back itself meanwhile, and once where an isolate dies that sends one. The network `lab-award`
+// belongs to this file alone.
 import { parseAbi } from "viem";
 import { decodeEventLog, encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { authorityAbi } from "../../src/chain/contracts/abi.ts";
+import { payAwards } from "../../src/disputes/payout.ts";
+import { tendSigner } from "../../src/objects/signers.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { account, chainOf, networksWith, payOnChain, rpc, send } from "../support/chain.ts";
+import { account, chainOf, networksWith, payOnChain, rpc, send, spoil } from "../support/chain.ts";
+import { killAt } from "../support/cuts.ts";
+import { ageSent, keptHashes } from "../support/signer.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { arbitrated, escrowOf, eventsAbout, file, keepReserve, payOut, read, resolve } from "./support.ts";
+import { arbitrated, escrowOf, eventsAbout, file, keepReserve, paidOutOf, payOut, read, resolve } from "./support.ts";
 
 const LAB = "lab-award";
-const GUARDIAN = account(4);
+const [ARBITER, GUARDIAN] = [account(2), account(4)];
 /** Of a refund of 4 and a bounty of 1. */
 const [AWARD, BALANCE] = [5_000_000, 20_000_000];
 
@@ -22,8 +27,8 @@ type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: s
 let world: World;
 const cases: Record<string, Case> = {};
 
-/** Filed, brought to the arbiter and decided; its payout is scheduled. */
-async function awarded(): Promise<Case> {
+/** Filed, brought to the arbiter and decided; its payout is not begun. */
+async function decided(): Promise<Case> {
   const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
   const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
   const tx = await payOnChain(consumer.did, provider.did, 10_000_000, { network: LAB, intentId: intent.intent_id });
@@ -33,10 +38,16 @@ async function awarded(): Promise<Case> {
   const { dispute_id: id } = expectStatus(await file(world, bought), 201);
   await arbitrated(world, { ...bought, id });
   expectStatus(await resolve(world, id, { resolution: "partially_upheld", refund_amount: "4" }), 200);
-  expect(await payOut(world, id, LAB)).toBe(true);
-  // What the queue does for it on the chain is done.
-  await keepReserve(world, provider.did, LAB);
   return { provider, consumer, id, transaction: fac.transaction_id };
+}
+
+/** Its payout is scheduled. */
+async function awarded(): Promise<Case> {
+  const one = await decided();
+  expect(await payOut(world, one.id, LAB)).toBe(true);
+  // What the queue does for it on the chain is done.
+  await keepReserve(world, one.provider.did, LAB);
+  return one;
 }
 
 const operationOf = async ({ id }: Case): Promise<Json> =>
@@ -163,5 +174,71 @@ describe("an award whose payout waits", () => {
     expect(held.map((before, place) => before - (left[place] ?? 0))).toEqual([AWARD, 2_000_000, 0]);
     for (const { provider } of [whole, rest]) expect((await escrowOf(provider.did)).owed).toBe(0);
     expect((await eventsAbout(whole.id)).filter((type) => type === "dispute.updated").length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("an award whose isolate dies while its payout is scheduled, and while it is executed", () => {
+  const sentByArbiter = async () => Number(await rpc<string>(LAB, "eth_getTransactionCount", [ARBITER, "pending"]));
+  const kept = async () => (await keptHashes(LAB, "arbiter")).at(-1);
+
+  /** The node spoils the call that sends the transaction, and its one retry. */
+  async function dieAfterSubmit(one: Case, how: "lose" | "lose_answer"): Promise<void> {
+    await spoil(LAB, { method: "eth_sendRawTransaction", times: 2, how });
+    const cut = await killAt(world, { step: 1, moment: "after", of: "CHAIN_SIGNER.submit" }, (dying) =>
+      payOut(dying, one.id, LAB),
+    );
+    await spoil(LAB);
+    expect(cut).not.toBeNull();
+    // The part was stored before, and its transaction is not noted.
+    const { status, wanted, tx_hash } = await operationOf(one);
+    expect([status, JSON.parse(wanted)]).toMatchObject(["waiting", { before: "0", amount: String(AWARD) }]);
+    expect(tx_hash).not.toBe(await kept());
+  }
+  /** The minute's job finds what the dead isolate has left. */
+  async function minute({ id: disputeId }: Case): Promise<void> {
+    world.sent.splice(0);
+    await world.run(payAwards);
+    const found = world.sent.splice(0).map(({ body }) => body);
+    expect(found).toContainEqual({ kind: "pay_award", network: LAB, disputeId });
+    expect(await payOut(world, disputeId, LAB)).toBe(true);
+  }
+  /** What is due on the delay's clock is due now. */
+  async function passDelay({ id }: Case): Promise<void> {
+    await pass(DELAYS.payOut + 60);
+    await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", id);
+  }
+
+  /** The transaction that the arbiter has kept is the one that reaches the chain, and the only one. */
+  async function sendKept(one: Case, before: number): Promise<void> {
+    await dieAfterSubmit(one, "lose");
+    const [sent, hash] = [await sentByArbiter(), await kept()];
+    expect(sent).toBe(before);
+    await ageSent(LAB, 10_000, "arbiter");
+    await tendSigner(world.deps.env, "arbiter", LAB);
+    await minute(one);
+    expect([await sentByArbiter(), await kept()]).toEqual([before + 1, hash]);
+  }
+  /** The transaction is on the chain, and nobody has noted it. */
+  async function noteSent(one: Case, before: number): Promise<void> {
+    await dieAfterSubmit(one, "lose_answer");
+    expect(await sentByArbiter()).toBe(before + 1);
+    await minute(one);
+    expect(await sentByArbiter()).toBe(before + 1);
+  }
+
+  it.each([
+    ["is paid once where a transaction was kept and never reached the node", sendKept],
+    ["is paid once where a transaction reached the node and its answer was lost", noteSent],
+  ])("%s", async (_what, recover) => {
+    const one = await decided();
+    const [held, before] = [await heldBy(one.provider.did, LAB), await sentByArbiter()];
+    await recover(one, before);
+    expect(await shown(one)).toMatchObject({ refund_status: "sent", paid_from_vault: "0.00" });
+    await passDelay(one);
+    await recover(one, before + 1);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
+    expect(await paidOutOf(one.provider.did, LAB)).toEqual([AWARD]);
+    expect(await heldBy(one.provider.did, LAB)).toBe(held - AWARD);
+    expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 });

@@ -35,10 +35,13 @@ export const ageDoubt = (network: string, ms: number): Promise<unknown> =>
   inside(network, (sql) => sql.exec(`update counts set doubted_since = doubted_since - ${ms}`));
 
 /** The hashes of the kept transactions, by nonce. */
-export const keptHashes = (network: string): Promise<string[]> =>
-  inside(network, (sql) =>
-    sql
-      .exec("select hash from sent order by nonce")
-      .toArray()
-      .map(({ hash }) => String(hash)),
+export const keptHashes = (network: string, signer?: string): Promise<string[]> =>
+  inside(
+    network,
+    (sql) =>
+      sql
+        .exec("select hash from sent order by nonce")
+        .toArray()
+        .map(({ hash }) => String(hash)),
+    signer,
   );
