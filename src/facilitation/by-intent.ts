@@ -42,7 +42,8 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
     const mined = minedOf(network, reading);
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
     const at = { txHash, minedAt, now: call.now, bound };
-    return { mined, minedAt, settlement: judgePayment(network, mined, intent, used, at) };
+    const here = used.filter((one) => one.network === intent.network);
+    return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
   });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
@@ -55,11 +56,12 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
 
 /** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
-  const { db } = call;
+  const { db, deps } = call;
   const of = ofIntent(intentId);
+  const everywhere = deps.config.networks.map(({ network }) => network);
   const reads = {
     intent: findIntentToSettle(db, intentId),
-    used: findUsedSettlements(db, txHash, of.network),
+    used: findUsedSettlements(db, txHash, everywhere),
     bound: findIntentsPaidBy(db, of.network, txHash),
     provider: findSeller(db, of.providerDid),
     consumer: findBuyer(db, of.consumerDid),

@@ -77,7 +77,7 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
   const reads = present({
     intent: early && settled ? intentPaid(call, claim, settled, early.minedAt + call.ahead) : null,
     known: findFacilitatedPair(db, txHash, network.network, pair),
-    used: findUsedSettlements(db, txHash, network.network),
+    used: findUsedSettlements(db, txHash, [network.network]),
     bound: findIntentsPaidBy(db, network.network, txHash),
     provider: findSeller(db, providerDid),
     consumer: findTimedBuyer(db, consumerDid),

@@ -1,5 +1,5 @@
 // Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once: none counts twice (FAC-9).
-import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import {
   columnsOf,
   type Database,
@@ -58,16 +58,24 @@ export const findIntentToSettle = (db: Database, intentId: string): Read<IntentT
 /** What was reversed does not count any more. Literal text, so that SQLite uses the partial index. */
 const STANDS = sql`reversed_at is null`;
 
-const isOnChain = (network: string | SQL<string>, txHash: string) =>
+const isOnChain = (network: string, txHash: string) =>
   and(eq(transactions.network, network), eq(transactions.txHash, txHash), STANDS);
 
-/** The facilitated settlements of one on-chain transaction (FAC-9). */
+/**
+ * The facilitated settlements of one on-chain transaction (FAC-9): each network may have one of this hash. A range for each, because the list of
+ * an `in` would be read too.
+ */
 export const findUsedSettlements = (
   db: Database,
   txHash: string,
-  network: string | SQL<string>,
-): Read<{ logIndex: number }[]> =>
-  readAll(db.select({ logIndex: transactions.logIndex }).from(transactions).where(isOnChain(network, txHash)));
+  networks: readonly string[],
+): Read<{ network: string; logIndex: number }[]> =>
+  readAll(
+    db
+      .select({ network: transactions.network, logIndex: transactions.logIndex })
+      .from(transactions)
+      .where(networks.length === 0 ? sql`false` : or(...networks.map((network) => isOnChain(network, txHash)))),
+  );
 
 /** Which of these settlements were facilitated. */
 export const findUsedOf = (

@@ -4,9 +4,10 @@ import { beforeAll, expect, it } from "vitest";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
+import { copyRow } from "../support/copies.ts";
 import { isWhole } from "../support/scale.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { asClient, asProvider, pairOf, refused, stateOf } from "./support.ts";
+import { asClient, asProvider, facilitated, paid, pairOf, refused, stateOf } from "./support.ts";
 
 const NETWORK = "base-sepolia";
 const SETTLEMENTS = isWhole() ? 60 : 12;
@@ -79,4 +80,23 @@ it(`each of ${SETTLEMENTS} settlements of one transaction can be facilitated, an
   const act = () => asProvider(world, { ...pair, intent: further, tx });
   const { detail } = await refused(world, [provider.did], act, 409, "settlement_verification_failed");
   expect(detail).toEqual({ failed_check: "already_facilitated" });
+});
+
+it("of the same hash on another network takes nothing from it", async () => {
+  const pair = await pairOf(world);
+  const earlier = await facilitated(world, pair);
+  const purchase = await paid(world, pair);
+  const other = {
+    transaction_id: "'fac_other'",
+    intent_id: "'pin_other'",
+    task_id: "'tsk_other'",
+    settlement_key: "'0x'",
+    network: "'base'",
+    tx_hash: `'${purchase.tx}'`,
+  };
+  await copyRow("transactions", `transaction_id = '${earlier.fac.transaction_id}'`, other, { to: 1 });
+  expect(expectStatus(await asProvider(world, purchase), 200)).toMatchObject({
+    tx_hash: purchase.tx,
+    network: NETWORK,
+  });
 });
