@@ -92,7 +92,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
       occurred_at: new Date(newest?.occurred_at).toISOString(),
       environment: "sandbox",
       api_version: "v1",
-      data: { object: JSON.parse(newest?.object) },
+      data: { object: JSON.parse(newest?.object), ...(newest?.previous && { previous: JSON.parse(newest.previous) }) },
     });
     expect(
       (await read("", world.liveKey)).data.filter(({ environment }: Json) => environment !== "production"),
