@@ -31,7 +31,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     ...(routes.some(isConditional) && { NotModified }),
     ...Object.assign({}, ...routes.map((route) => namedOutcomes(route, schemas))),
   };
-  const webhooks = tags.has("Webhooks") ? webhooksOf(schemas) : undefined;
+  const webhooks = tags.has("Webhooks") ? webhooksOf((schema) => schemas.of(schema, "output")) : undefined;
   const shared = {
     responses,
     parameters: { ...parameters.shared(routes), ...(webhooks && WEBHOOK_PARAMETERS) },

@@ -14,7 +14,6 @@ import { taskView } from "../../src/tasks/schema.ts";
 import { webhookView } from "../../src/webhooks/schema.ts";
 import { EXAMPLES } from "./examples.ts";
 import { WEBHOOK_PARAMETERS } from "./parts.ts";
-import type { Schemas } from "./schemas.ts";
 import { shortened } from "./shorten.ts";
 import type { Json, Operation } from "./types.ts";
 
@@ -138,12 +137,12 @@ export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntr
 ]);
 
 /** The `webhooks` of the document: what the platform's endpoint is sent. */
-export function webhooksOf(schemas: Schemas): Record<string, { post: Operation }> {
+export function webhooksOf(print: (schema: z.ZodType) => Json): Record<string, { post: Operation }> {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([type, [summary, { example, previous }]]) => [
       type,
       {
-        post: describe(type, summary, schemas.of(SCHEMAS.get(type) ?? eventView, "output"), {
+        post: describe(type, summary, print(SCHEMAS.get(type) ?? eventView), {
           object: example(),
           ...(previous && { previous: previous.example }),
         }),

@@ -1,4 +1,5 @@
 // The result of a handler that needs more than a JSON view: other headers, another type, no body.
+import { sha256Hex } from "../core/encoding.ts";
 
 export type Answer = {
   readonly answer: true;
@@ -15,6 +16,9 @@ export const answer = (status: number, headers: Record<string, string>, body: Bo
   headers,
   body,
 });
+
+/** A strong entity tag of a text that is the same for everybody. */
+export const entityTagOf = async (text: string): Promise<string> => `"${(await sha256Hex(text)).slice(0, 32)}"`;
 
 /** A JSON view with its entity tag. The caller that knows the tag is told that it is still so; then the view may be null. */
 export type Tagged = { readonly etag: string; readonly view: unknown; readonly tagged: true };

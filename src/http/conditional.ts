@@ -1,9 +1,5 @@
 // RFC 9110, 13: who knows an answer by its entity tag is told that it is still so, without a body.
-import { sha256Hex } from "../core/encoding.ts";
 import { type Answer, answer } from "./answer.ts";
-
-/** A strong tag of a text that is the same for everybody. */
-export const entityTagOf = async (text: string): Promise<string> => `"${(await sha256Hex(text)).slice(0, 32)}"`;
 
 const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 

@@ -2,9 +2,9 @@
 // the reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
-import { answer } from "./answer.ts";
+import { answer, entityTagOf } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
-import { entityTagOf, unlessKnown } from "./conditional.ts";
+import { unlessKnown } from "./conditional.ts";
 import { depsOf } from "./deps.ts";
 import { openapiDocument } from "./openapi.ts";
 import { PAGE_FILES } from "./page-files.ts";

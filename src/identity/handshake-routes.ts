@@ -1,7 +1,6 @@
 // Public routes for counterparties before they pay: challenge, checks, keys, discovery, status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
-import { answer } from "../http/answer.ts";
-import { entityTagOf } from "../http/conditional.ts";
+import { answer, entityTagOf } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
 import {
