@@ -126,8 +126,6 @@ export type Precheck = {
   readonly judge: (found: never, faults: readonly FieldError[]) => Judged;
   /** The agent that the caller's proof may be bound to, where the valid parts of the body tell (FAC-3). */
   readonly calleeOf?: (found: never) => string | undefined;
-  /** Maps every refusal of such a request, also that of its caller. */
-  readonly mapRefusal?: (refusal: unknown) => unknown;
 };
 
 /** A signature takes time to judge. */

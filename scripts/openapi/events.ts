@@ -111,12 +111,13 @@ const pascal = (type: string): string =>
   type.replace(/(?:^|[._])(\w)/g, (_all, letter: string) => letter.toUpperCase());
 
 const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?? "";
-const dataOf = new Map<z.ZodObject, z.ZodObject>();
+/** By the schema of the object, or of what it was: `of` is the object's name. */
+const DATA = new Map<z.ZodObject, { readonly data: z.ZodObject; readonly of: string }>();
 function dataWith({ schema: object, previous }: Told): z.ZodObject {
   const key = previous?.schema ?? object;
   const shape = { object, ...(previous && { previous: previous.schema }) };
-  const known = dataOf.get(key) ?? named(`${nameOf(key)}EventData`, z.object(shape));
-  dataOf.set(key, known);
+  const known = DATA.get(key)?.data ?? named(`${nameOf(key)}EventData`, z.object(shape));
+  DATA.set(key, { data: known, of: nameOf(object) });
   return known;
 }
 
@@ -130,9 +131,9 @@ const SCHEMAS = new Map(
 /** The sentences of the schemas, for fields.ts. */
 export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntries([
   ...Object.entries(EVENTS).map(([type, [summary]]) => [`${pascal(type)}Event`, `${summary}.`]),
-  ...[...dataOf].map(([object, data]) => [
+  ...[...DATA.values()].map(({ data, of }) => [
     nameOf(data),
-    `What an event of ${/^[AEIOU]/.test(nameOf(object)) ? "an" : "a"} \`${nameOf(object)}\` reports.`,
+    `What an event of ${/^[AEIOU]/.test(of) ? "an" : "a"} \`${of}\` reports.`,
   ]),
 ]);
 

@@ -195,6 +195,9 @@ class ReadAgain extends Error {
   }
 }
 
+const refusalOf = ({ incoming: { route, url } }: Run, refusal: ServiceError): ServiceError =>
+  route.mapRefusal?.(refusal, url.searchParams) ?? refusal;
+
 async function attempt(run: Run, handle: Handle): Promise<unknown> {
   for (let tried = 1; ; tried++) {
     try {
@@ -207,13 +210,16 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
         await waitForTurn(run);
         continue;
       }
-      if (thrown instanceof Conflict) throw new ServiceError("service_busy", { headers: { "Retry-After": "1" } });
+      if (thrown instanceof Conflict)
+        throw refusalOf(run, new ServiceError("service_busy", { headers: { "Retry-After": "1" } }));
       if (isUnknownToReplica(run, thrown)) {
         run.db = run.incoming.deps.db;
         continue;
       }
-      if (thrown instanceof ServiceError) await keepRefusal(run, thrown);
-      throw thrown;
+      if (!(thrown instanceof ServiceError)) throw thrown;
+      const refusal = refusalOf(run, thrown);
+      await keepRefusal(run, refusal);
+      throw refusal;
     }
   }
 }

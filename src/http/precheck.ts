@@ -9,7 +9,7 @@ export async function refuseFaults(
   precheck: Precheck | undefined,
   unreadable: ServiceError | undefined,
 ): Promise<never> {
-  const { reads = {}, judge, calleeOf, mapRefusal = (refusal: unknown) => refusal } = precheck ?? {};
+  const { reads = {}, judge, calleeOf } = precheck ?? {};
   try {
     const found = await call.read(reads);
     await refuseUnproven(call, calleeOf?.(found as never));
@@ -18,7 +18,7 @@ export async function refuseFaults(
     throw unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
   } catch (thrown) {
     if (!(thrown instanceof ServiceError)) throw thrown;
-    throw mapRefusal(new ServiceError(thrown.code, { ...thrown.extra, unkept: true }));
+    throw new ServiceError(thrown.code, { ...thrown.extra, unkept: true });
   }
 }
 

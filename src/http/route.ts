@@ -3,7 +3,7 @@
 import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
 import type { Config } from "../context.ts";
-import type { ErrorCode, FieldError, OwnFieldErrorCode } from "../core/errors.ts";
+import type { ErrorCode, FieldError, OwnFieldErrorCode, ServiceError } from "../core/errors.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
 /** Dates or instants in UTC as ISO 8601; `link` leads to what to use instead: a URL, or a path of the service. */
@@ -93,6 +93,8 @@ export type RouteOf<S extends Surface, P, Q, B> = {
    * faults of one body come together (HTTP-12, HTTP-18).
    */
   readonly precheck?: (call: CallOf<S>, asked: Asked<P>) => Precheck;
+  /** Maps every refusal of the call, also that of its caller and of its values. */
+  readonly mapRefusal?: (refusal: ServiceError, query: URLSearchParams) => ServiceError;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `route` checks each

@@ -1,7 +1,7 @@
 // The form of AEA/P clients (PAY-18, PAY-19): where to pay and, with the parties and the amount, an intent.
-import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import type { AgentCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
-import { fieldError, validationError } from "../core/errors.ts";
+import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
 import { asPolicyViolation } from "./eligibility.ts";
 import { openIntent } from "./open.ts";
 import type { Order } from "./order.ts";
@@ -17,16 +17,16 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
       throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
     return toAddressView(network);
   }
-  try {
-    const order = await orderOf(call, query);
-    return await openIntent(call, order, (intent) => toIntentAddressView(call.deps.config, intent));
-  } catch (thrown) {
-    throw asPolicyViolation(thrown);
-  }
+  const order = await orderOf(call, query);
+  return openIntent(call, order, (intent) => toIntentAddressView(call.deps.config, intent));
 }
 
 const ORDER = ["consumer_did", "provider_did", "amount"] as const;
 const isOrder = (query: Partial<AddressQuery>): boolean => ORDER.some((name) => query[name] !== undefined);
+
+/** Without an order a faulty value is a plain 422. */
+export const addressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
+  ORDER.some((name) => query.has(name)) ? asPolicyViolation(refusal) : refusal;
 
 async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
   const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;
@@ -37,9 +37,3 @@ async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
   const missing = ORDER.filter((name) => query[name] === undefined);
   throw validationError(missing.map((name) => fieldError(name, "required")));
 }
-
-/** A faulty order is refused as every other refusal of an intent (PAY-19); without an order it is a plain 422. */
-export const precheckAddress = (query: Readonly<Record<string, string>>): Precheck => ({
-  ...precheck({}, () => []),
-  ...(isOrder(query) && { mapRefusal: asPolicyViolation }),
-});

@@ -195,13 +195,13 @@ const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
  * AEA/P clients stop at a 403 alone and would pay after any other failure, so every refusal of an intent is a 403 for them that names the
  * code of POST /v1/payment-intents (PAY-19).
  */
-export function asPolicyViolation(thrown: unknown): unknown {
-  if (!(thrown instanceof ServiceError) || !STOPPING.has(thrown.status)) return thrown;
-  const named: ErrorCode = thrown.code;
-  if (named === "spend_policy_violation") return thrown;
-  const { detail, field_errors } = thrown.extra;
+export function asPolicyViolation(refusal: ServiceError): ServiceError {
+  if (!STOPPING.has(refusal.status)) return refusal;
+  const named: ErrorCode = refusal.code;
+  if (named === "spend_policy_violation") return refusal;
+  const { detail, field_errors } = refusal.extra;
   return new ServiceError("spend_policy_violation", {
-    message: field_errors ? "Some values of the order are not valid; see detail.field_errors." : thrown.message,
+    message: field_errors ? "Some values of the order are not valid; see detail.field_errors." : refusal.message,
     detail: { ...detail, ...(field_errors && { field_errors }), failed_check: named },
   });
 }

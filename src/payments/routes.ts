@@ -3,7 +3,7 @@ import type { ErrorCode } from "../core/errors.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { getPaymentAddress, precheckAddress } from "./address.ts";
+import { addressRefusal, getPaymentAddress } from "./address.ts";
 import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
 import { getIntents } from "./list.ts";
 import { createIntent, precheckIntent } from "./open.ts";
@@ -118,6 +118,6 @@ export const paymentRoutes = [
     errors: ["spend_policy_violation"],
     surfaces: ["agent"],
     handle: (call, { query }) => getPaymentAddress(call, query),
-    precheck: (_call, { query }) => precheckAddress(query),
+    mapRefusal: addressRefusal,
   }),
 ];

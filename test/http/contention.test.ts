@@ -131,21 +131,37 @@ describe("40 changes at once", () => {
   });
 });
 
-it("a call that never wins is 503 service_busy, and its Idempotency-Key is free", async () => {
-  const key = crypto.randomUUID();
-  const body = { name: "Client" };
-  const headers = { "Idempotency-Key": key };
+/** The same world, where each attempt of a call reads, and loses its commit. */
+function losingWorld(): World {
   let batches = 0;
-  const losing = withDatabase(world, {
+  return withDatabase(world, {
     prepare: (sql: string) => env.DB.prepare(sql),
     batch: (statements: D1PreparedStatement[]) => {
       batches += 1;
-      // Each attempt reads, then commits.
       if (batches % 2 === 0) throw new Error("D1_ERROR: UNIQUE constraint failed: customers.name: SQLITE_CONSTRAINT");
       return env.DB.batch(statements);
     },
   } as D1Database);
-  const lost = await losing.call("POST", "/v1/customers", { body, headers });
+}
+
+it("an order of a public client that never wins is refused by 403, because such a client would pay after any other refusal", async () => {
+  const [consumer, provider] = [await world.consumer(), await world.provider()];
+  const order = { market: "GLOBAL-USDC", network: "base-sepolia", amount: "1.00" };
+  const parties = { consumer_did: consumer.did, provider_did: provider.did };
+  const path = `/v1/payment-address?${new URLSearchParams({ ...order, ...parties })}`;
+  const lost = await losingWorld().as(consumer, "GET", path);
+  expect([lost.status, lost.body.code, lost.body.detail]).toEqual([
+    403,
+    "spend_policy_violation",
+    { failed_check: "service_busy" },
+  ]);
+});
+
+it("a call that never wins is 503 service_busy, and its Idempotency-Key is free", async () => {
+  const key = crypto.randomUUID();
+  const body = { name: "Client" };
+  const headers = { "Idempotency-Key": key };
+  const lost = await losingWorld().call("POST", "/v1/customers", { body, headers });
   expect([lost.status, lost.body.code, lost.headers.get("retry-after")]).toEqual([503, "service_busy", "1"]);
   expect((await world.call("POST", "/v1/customers", { body, headers })).status).toBe(201);
 });

@@ -17,6 +17,7 @@ import { unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
 import { strayAgents } from "../support/agent-rows.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
+import { checkEvents } from "../support/events.ts";
 import { madeUp } from "../support/openapi.ts";
 import { takeSnapshot } from "../support/snapshot.ts";
 import { startEmpty } from "../support/storage.ts";
@@ -74,6 +75,7 @@ async function setStage(): Promise<void> {
 }
 
 async function keepWritten(): Promise<void> {
+  await checkEvents(env.DB);
   written.push(...(await env.DB.prepare("select type, object from events").all<Json>()).results);
   receipts.push(...(await env.DB.prepare("select receipt from receipts").all<Json>()).results);
 }
