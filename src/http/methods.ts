@@ -26,8 +26,10 @@ const rulesOf = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
 ]);
 
 /** Ids that the service generates have a prefix, so any other word in their place is an unknown path. Verifiers choose attestation ids freely. */
-const idPattern = (parameter: string): string =>
-  parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
+function idPattern(parameter: string): string {
+  if (parameter === "did") return "did(?::|%3[Aa])[^/]+";
+  return parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
+}
 
 export const methodsOf = (routes: readonly Route[], path: string): string[] => [
   ...new Set(

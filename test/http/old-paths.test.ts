@@ -9,15 +9,25 @@ beforeAll(async () => {
 
 const WORDS = ["promote", "register", "verify-email", "documents", "sessions", "keys/rotate", "promote/now"];
 
-describe.each(["/v1/customers", "/v1/principals", "/v1/webhooks", "/v1/tasks", "/v1/disputes"])("%s", (path) => {
+/** The prefixes of ids in these places. */
+const PREFIXES: Readonly<Record<string, string>> = {
+  "/v1/customers": "cus_",
+  "/v1/principals": "prn_",
+  "/v1/webhooks": "whe_",
+  "/v1/tasks": "tsk_",
+  "/v1/disputes": "dsp_",
+  "/v1/agents": "did:aeap:",
+  "/v1/directory/agents": "did%3Aaeap%3A",
+};
+
+describe.each(Object.entries(PREFIXES))("%s", (path, prefix) => {
   it.each(WORDS)("/%s is not found", async (word) => {
     const { status, body, headers } = await world.call("POST", `${path}/${word}`, { body: {} });
     expect([status, body.code, headers.get("allow")]).toEqual([404, "not_found", null]);
   });
 
   it("/{id} rejects POST and lists its methods", async () => {
-    const prefix = { customers: "cus", principals: "prn", webhooks: "whe", tasks: "tsk", disputes: "dsp" };
-    const id = `${prefix[path.slice(4) as keyof typeof prefix]}_${"0".repeat(26)}`;
+    const id = `${prefix}${"0".repeat(26)}`;
     const { status, body, headers } = await world.call("POST", `${path}/${id}`, { body: {} });
     expect([status, body.code]).toEqual([405, "method_not_allowed"]);
     expect(headers.get("allow")).toContain("GET");
