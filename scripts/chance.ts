@@ -17,13 +17,13 @@ const PATTERNS = {
 } as const;
 export type Kind = keyof typeof PATTERNS;
 
-/** What depends on real time or on chance in a line. */
+/** Returns the kinds of chance or real time that a line depends on. */
 export const kindsIn = (line: string): Kind[] =>
   /^\s*(?:\/\/|\*|\/\*\*)/.test(line)
     ? []
     : (Object.keys(PATTERNS) as Kind[]).filter((kind) => PATTERNS[kind].test(line));
 
-/** `text` is a part of the one line that is excepted. */
+/** Lines that contain `text` are allowed. */
 const EXCEPTIONS: readonly Exception[] = [
   {
     file: "test/support/chain.ts",
@@ -52,11 +52,11 @@ const EXCEPTIONS: readonly Exception[] = [
     text: "(Date.now() - read_through) / 1_000",
     why: "the bound is a later reading of the same clock",
   },
-  { file: "test/webhooks/secrets.test.ts", text: "const newKey", why: "is a key, of which no test depends" },
-  { file: "test/journal/plays/webhooks.ts", text: "const newer", why: "is a key, of which no test depends" },
+  { file: "test/webhooks/secrets.test.ts", text: "const newKey", why: "draws a key on whose value no test depends" },
+  { file: "test/journal/plays/webhooks.ts", text: "const newer", why: "draws a key on whose value no test depends" },
 ];
 
-/** It names what is refused. */
+/** The test of this script quotes what is refused. */
 const OWN_TEST = "test/scripts/chance.node.test.ts";
 const root = join(import.meta.dirname, "..");
 

@@ -47,7 +47,7 @@ if (!existsSync(join(root, folder)) || !/^src\/[\w-]+$/.test(folder) || !(Number
 
 const copy = mkdtempSync(join(tmpdir(), "mutants-"));
 process.once("exit", () => rmSync(copy, { recursive: true, force: true }));
-// The run of the tests gets the signal too, and ends: then this ends (`runTests`).
+// Ctrl-C also ends the child process that runs the tests; `runTests` then exits.
 process.on("SIGINT", () => undefined);
 const { stdout } = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
 for (const file of stdout.trim().split("\n")) cpSync(join(root, file), join(copy, file));

@@ -20,7 +20,7 @@ import type { Json, Operation } from "./types.ts";
 const NOTICE_DAYS = 30;
 const EVENT_ID = "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
 
-/** What `data.object` is, and the recorded answer that shows it; with what `data.previous` is, and an example. */
+/** The schema of `data.object` with a recorded answer as its example, and `data.previous` where the event has it. */
 type Told = { readonly schema: z.ZodObject; readonly example: () => Json; readonly previous?: Previous };
 type Previous = { readonly schema: z.ZodObject; readonly example: Json };
 const named = (id: string, schema: z.ZodObject): z.ZodObject => schema.register(z.globalRegistry, { id });
@@ -81,7 +81,7 @@ const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>
   "task.opened": ["A settlement has opened a task", TASK],
   "task.closed": ["A task is closed", TASK],
   "intent.paid": ["An intent was paid on-chain and is not facilitated yet", INTENT],
-  "intent.abandoned": ["A consumer has left an intent unpaid", INTENT],
+  "intent.abandoned": ["An intent ended unpaid: its time passed, or a party cancelled it", INTENT],
   "market.provisioned": [
     "The chain knows an agent's market",
     {
@@ -111,7 +111,7 @@ const pascal = (type: string): string =>
   type.replace(/(?:^|[._])(\w)/g, (_all, letter: string) => letter.toUpperCase());
 
 const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?? "";
-/** By the schema of the object, or of what it was: `of` is the object's name. */
+/** The schemas of `data`, by the schema of their `previous` or else of their object. `of` names the object. */
 const DATA = new Map<z.ZodObject, { readonly data: z.ZodObject; readonly of: string }>();
 function dataWith({ schema: object, previous }: Told): z.ZodObject {
   const key = previous?.schema ?? object;
@@ -137,7 +137,7 @@ export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntr
   ]),
 ]);
 
-/** The `webhooks` of the document: what the platform's endpoint is sent. */
+/** Returns the `webhooks` of the document: the requests that the service sends to endpoints. */
 export function webhooksOf(print: (schema: z.ZodType) => Json): Record<string, { post: Operation }> {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([type, [summary, { example, previous }]]) => [

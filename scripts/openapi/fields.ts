@@ -71,7 +71,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Event.data": "What the event reports.",
   "RotatedKey.key_id": "The new key's id.",
   notice_days: "How many days before the end this notice is.",
-  "EventData.previous": "What the type says has changed, as it was.",
+  "EventData.previous": "The earlier values of the members that the type says have changed.",
   "PreviousAgentStatus.status": "The status that the agent had.",
   "PreviousPrincipalStatus.status": "The status that the principal had.",
   "PreviousEscrowState.escrow_state": "The state that the escrow had.",

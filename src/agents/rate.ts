@@ -107,7 +107,7 @@ export function recordEscrowChange(
           recordEvent(db, agent, now, {
             type: "agent.escrow_state_changed",
             object: toAgentView(deps.config, after, now),
-            // The row still says the states that the escrows had.
+            // The row still has the earlier states of the escrows.
             previous: { escrow_state: escrowStateOf(agent) },
           }),
         ]

@@ -83,7 +83,7 @@ const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
 const graceBy = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
   earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
 
-/** What the type of an event says has changed. */
+/** The earlier value of the member that the type says has changed. */
 function previousOf(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
   switch (type) {
     case "agent.status_changed":

@@ -34,7 +34,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 type Members = Record<string, unknown>;
-/** `object` is the resource as the API returns it; `previous` has what the type says has changed, as it was (EVT-33). */
+/** `object` is the resource as the API returns it; `previous` has the earlier values of what the type says has changed (EVT-33). */
 export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>

@@ -113,7 +113,7 @@ export const eventColumns = {
   type: text().notNull(),
   occurredAt: integer().notNull(),
   object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
-  /** What the type says has changed, as it was; null where it says no such thing. */
+  /** The earlier values of the members that the type says have changed; null for other types. */
   previous: text({ mode: "json" }).$type<Record<string, unknown>>(),
   /** The agent of the platform that it is about; null where it is about none. */
   agentDid: text(),
