@@ -4,6 +4,7 @@
 
 import { PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
+import { EVENT_TYPES } from "../src/journal/events.ts";
 import { advance, type Budget, KIB, mutation, pageAhead, pure, read } from "./budget.ts";
 import { DIRECTORY_BUDGETS } from "./directory-budgets.ts";
 import { JOB_BUDGETS } from "./job-budgets.ts";
@@ -210,8 +211,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/verify/proof (challenge)": read(3, KIB, { objects: 1 }),
   "POST /v1/verify/proof (bound)": read(3, KIB),
   "POST /v1/verify/aid": pure(KIB),
-  // Grows with the operations, of which each has its examples.
-  "GET /openapi.json": pure(PUBLIC.length * 4_000),
+  // Grows with the operations and webhooks, of which each has its examples.
+  "GET /openapi.json": pure((PUBLIC.length + EVENT_TYPES.length) * 4_000),
   "GET /healthz": pure(100),
   // Of each network that could settle the order, how far it is read and what else would close it.
   "POST /v1/payment-intents": mutation(37, 9, 2 * KIB, { objects: 1 }),

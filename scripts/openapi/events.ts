@@ -115,7 +115,7 @@ const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?
 const DATA = new Map<z.ZodObject, { readonly data: z.ZodObject; readonly of: string }>();
 function dataWith({ schema: object, previous }: Told): z.ZodObject {
   const key = previous?.schema ?? object;
-  const shape = { object, ...(previous && { previous: previous.schema }) };
+  const shape = { object, ...(previous && { previous: previous.schema.optional() }) };
   const known = DATA.get(key)?.data ?? named(`${nameOf(key)}EventData`, z.object(shape));
   DATA.set(key, { data: known, of: nameOf(object) });
   return known;

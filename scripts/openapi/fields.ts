@@ -71,7 +71,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Event.data": "What the event reports.",
   "RotatedKey.key_id": "The new key's id.",
   notice_days: "How many days before the end this notice is.",
-  "EventData.previous": "The earlier values of the members that the type says have changed.",
+  "EventData.previous":
+    "The earlier values of what has changed; absent in an event written before this member was added.",
   "PreviousAgentStatus.status": "The status that the agent had.",
   "PreviousPrincipalStatus.status": "The status that the principal had.",
   "PreviousEscrowState.escrow_state": "The state that the escrow had.",
@@ -788,6 +789,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   refunded_before:
     "What had been given back of the settlement before the dispute was filed. It is no part of the refund.",
   bounty_owed_by: "The side that owes the bounty; null where neither does.",
+  bounty_paid: "What was paid of a bounty that the provider owes.",
   bounty_outstanding: "What of the bounty nobody has paid.",
   filed_at: "When it was filed.",
   responded_at: "When the provider answered first.",
@@ -959,6 +961,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   FollowedNetwork: "How far the contract's events on a network are read.",
   Fraction: "A number from 0 to 1.",
   Health: "The Worker answers.",
+  Url: "A URL.",
+  OrderedDid: "The DID of an agent; another text is refused as the order is.",
   HttpUrl: "An http or https URL, without credentials.",
   IdInput: "An id of this service.",
   Instant: "ISO 8601, in UTC.",

@@ -112,9 +112,11 @@ export const PARAMETERS = {
     name: "Idempotency-Key",
     in: "header",
     required: false,
-    description: "Makes a retry safe: within 24 hours the same key and body are answered the same. A UUID is advised.",
+    description:
+      "Makes a retry safe: within 24 hours the same key and body are answered the same. 1 to 255 printable ASCII characters, bare or in double quotes; " +
+      "a UUID is advised.",
     // No example: a second call under it would be a replay, or refused for another body.
-    schema: { type: "string", minLength: 1, maxLength: 257, pattern: "^[ -~]+$" },
+    schema: { type: "string", pattern: '^("[ -~]{1,255}"|[ !#-~][ -~]{0,254})$' },
   },
   IfNoneMatch: {
     name: "If-None-Match",

@@ -12,7 +12,11 @@ export function reviewDocument(document: Document): string[] {
   const seen = new Map<string, string>();
   walk(document, "#", (node, path) => {
     faults.push(...sentenceFaults(node, path), ...patternFaults(node, path), ...referenceFaults(document, node, path));
-    faults.push(...sharedFaults(document, node, path));
+    faults.push(
+      ...sharedFaults(document, node, path),
+      ...componentFaults(node, path),
+      ...formFaults(document, node, path),
+    );
     if (!isSchemaPath(path)) return;
     const shape = shapeOf(node);
     if (shape === null) return;
@@ -82,6 +86,42 @@ function patternFaults(node: Json, path: string): string[] {
   } catch {
     return [`${path}: the pattern ${pattern} is no regular expression`];
   }
+}
+
+// ---- What generators of clients need -------------------------------------------------------------------------------------
+
+/** Types of every platform, which the generated type would hide. */
+const TAKEN = new Set(["Blob", "Date", "File", "FormData", "Request", "Response"]);
+
+/** Generators follow one reference, and not two. */
+function componentFaults({ $ref }: Json, path: string): string[] {
+  const [, kind, name = ""] = /^#\/components\/(\w+)\/([\w-]+)$/.exec(path) ?? [];
+  if (kind === undefined) return [];
+  return [
+    ...($ref === undefined ? [] : [`${path}: the component is itself a reference`]),
+    ...(kind === "schemas" && TAKEN.has(name) ? [`${path}: the schema has the name of a type of the platform`] : []),
+  ];
+}
+
+const IS_DID = /^(did|\w+_did|delegated_by)$/;
+const IS_URL = /^(url|uri|\w+_url|\w+_uri|website|explorer)$/;
+
+/** A DID has its pattern, and a URL its format, wherever a schema or a parameter names one. */
+function formFaults(document: Document, node: Json, path: string): string[] {
+  const named = isSchemaPath(path) || /^#\/components\/schemas\/\w+$/.test(path) ? node["properties"] : undefined;
+  const fields = Object.entries((named ?? {}) as Record<string, Json>);
+  if (typeof node["in"] === "string") fields.push([String(node["name"]), (node["schema"] ?? {}) as Json]);
+  return fields.flatMap(([name, schema]) => [
+    ...(IS_DID.test(name) && !says(document, schema, "pattern") ? [`${path}: ${name} has no pattern of a DID`] : []),
+    ...(IS_URL.test(name) && !says(document, schema, "format") ? [`${path}: ${name} has no format of a URL`] : []),
+  ]);
+}
+
+/** True where the schema, or what it refers to, has the keyword; a schema that may be null says it of its other form. */
+function says(document: Document, schema: Json, keyword: string): boolean {
+  const { $ref, anyOf } = schema as { $ref?: string; anyOf?: readonly Json[] };
+  if ($ref !== undefined) return says(document, (resolve(document, $ref) ?? {}) as Json, keyword);
+  return keyword in schema || (anyOf ?? []).some((one) => says(document, one, keyword));
 }
 
 // ---- Names ---------------------------------------------------------------------------------------------------------------

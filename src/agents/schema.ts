@@ -34,6 +34,7 @@ import {
   referenceInput,
   text,
   tier,
+  url,
 } from "../http/schemas.ts";
 import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 
@@ -187,7 +188,7 @@ const agentFields = {
   suspension_reason: suspensionReason.nullable(),
   status_reason: z.string().nullable(),
   profile: profileView,
-  endpoint_url: z.string(),
+  endpoint_url: url,
   external_ref: z.string().nullable(),
   metadata,
   scope: scopeView,

@@ -16,6 +16,7 @@ import {
   placeOrInstant,
   runningHash,
   tier,
+  url,
   wholeNumber,
 } from "../http/schemas.ts";
 
@@ -25,8 +26,8 @@ export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 export const directoryEntry = z
   .object({
     did,
-    aid_url: z.url(),
-    catalog_url: z.string().nullable(),
+    aid_url: url,
+    catalog_url: url.nullable(),
     economic_role: economicRole,
     capabilities: z.array(z.string()),
     authorized_markets: z.array(z.string()),

@@ -19,6 +19,7 @@ import {
   pageQuery,
   side,
   text,
+  url,
   wordsInput,
 } from "../http/schemas.ts";
 import { ACCEPTED_REASONS, reasonOf } from "./terms.ts";
@@ -80,7 +81,7 @@ export const disputeEvidence = z
     number: z.number().int(),
     submitted_by: side,
     description: z.string(),
-    uri: z.string().nullable(),
+    uri: url.nullable(),
     sha256: z.string().nullable(),
     media_type: z.string().nullable(),
     submitted_at: instant,
@@ -117,6 +118,7 @@ export const disputeView = z
     paid_from_vault: amount,
     refunded_before: amount,
     bounty_owed_by: side.nullable(),
+    bounty_paid: amount,
     bounty_outstanding: amount,
     filed_at: instant,
     responded_at: instant.nullable(),

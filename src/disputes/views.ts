@@ -43,6 +43,7 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
     paid_from_vault: amount(row.paidOut),
     refunded_before: amount(row.refundedBefore),
     bounty_owed_by: row.bountyBy,
+    bounty_paid: amount(row.bountyBy === null ? 0 : row.bountyPaid),
     bounty_outstanding: amount(row.bountyBy === null ? 0 : row.bounty - row.bountyPaid),
     filed_at: toIso(row.filedAt),
     responded_at: toIsoOrNull(row.respondedAt),

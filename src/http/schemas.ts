@@ -87,12 +87,11 @@ export const placeOrInstant = <Place>(name: string, read: (text: string) => Plac
       return z.NEVER;
     });
 
-export const did = z.string().register(z.globalRegistry, { id: "Did" });
-/** A DID in a body. The call judges whether it names an agent; the pattern is documented for those who generate clients. */
-export const didInput = z.string().min(1).max(100).register(z.globalRegistry, {
-  id: "DidInput",
-  pattern: "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-});
+/** Documented for those who generate clients; the call judges whether a DID names an agent. */
+export const DID_PATTERN = "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+export const did = z.string().register(z.globalRegistry, { id: "Did", pattern: DID_PATTERN });
+/** A DID in a body. */
+export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput", pattern: DID_PATTERN });
 /** An id of this service in a body. */
 export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
 /** A network's name or CAIP-2. */
@@ -105,6 +104,8 @@ export const countryInput = z
   .string()
   .regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE.")
   .register(z.globalRegistry, { id: "CountryInput" });
+/** A URL in an answer. */
+export const url = z.string().register(z.globalRegistry, { id: "Url", format: "uri" });
 /** A compact JWS or JWT. */
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** An amount as the service writes it, in whole currency units. */

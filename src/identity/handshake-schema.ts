@@ -1,7 +1,7 @@
 // The handshake on the wire: the challenge, and the checks of a certificate, a proof and a document (IDN-25).
 import * as z from "zod";
 import { AID_MAX_CHARS, CERTIFICATE_MAX_CHARS } from "../core/limits.ts";
-import { did, didInput, instant, jsonObject } from "../http/schemas.ts";
+import { did, didInput, instant, jsonObject, url } from "../http/schemas.ts";
 
 export const challengeView = z
   .object({ nonce: z.string().min(16), expires_in: z.number().int(), expires_at: instant })
@@ -43,7 +43,7 @@ export const aidCheck = z
   .object({
     valid: z.boolean(),
     reason: z.string().nullable(),
-    did: z.string().nullable(),
+    did: did.nullable(),
     version: z.number().int().nullable(),
     revision: z.number().int().nullable(),
   })
@@ -64,9 +64,9 @@ export const discoveryView = z
   .object({
     service_did: did,
     issuer: z.string(),
-    jwks_uri: z.string(),
-    challenge_endpoint: z.string(),
-    status_lists_uri: z.string(),
+    jwks_uri: url,
+    challenge_endpoint: url,
+    status_lists_uri: url,
     proof_formats: z.array(z.string()),
     status_page: z.string().nullable(),
   })

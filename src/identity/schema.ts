@@ -15,6 +15,7 @@ import {
   jws,
   principalStatus,
   tier,
+  url,
   wholeNumber,
 } from "../http/schemas.ts";
 
@@ -40,7 +41,7 @@ export const scopeView = z
   .register(z.globalRegistry, { id: "AgentScope" });
 
 export const profileView = z
-  .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: z.string().nullable() })
+  .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: url.nullable() })
   .register(z.globalRegistry, { id: "AgentProfile" });
 
 const ecKey = { kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string() };
@@ -65,7 +66,7 @@ const identityPillar = z.looseObject({
       tier: tier.optional(),
     }),
   }),
-  endpoint_url: z.string(),
+  endpoint_url: url,
   scope: scopeView,
   authorized_markets: z.array(z.string()),
   certificate: jws.nullable(),

@@ -1,6 +1,6 @@
 // The public list of markets on the wire (MKT-2).
 import * as z from "zod";
-import { listOf, pageQuery } from "../http/schemas.ts";
+import { listOf, pageQuery, url } from "../http/schemas.ts";
 
 export const networkView = z
   .object({
@@ -12,7 +12,7 @@ export const networkView = z
     token: z.string(),
     decimals: z.number().int(),
     required_confirmations: z.number().int(),
-    explorer: z.string().nullable(),
+    explorer: url.nullable(),
   })
   .register(z.globalRegistry, { id: "Network" });
 

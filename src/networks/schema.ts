@@ -2,7 +2,7 @@
 // where its node does not say it.
 import * as z from "zod";
 import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/roles.ts";
-import { instant, listOf, pageQuery } from "../http/schemas.ts";
+import { instant, listOf, pageQuery, url } from "../http/schemas.ts";
 import { closure } from "../jobs/schema.ts";
 
 const count = z.number().int();
@@ -25,7 +25,7 @@ const configured = z
     required_confirmations: count,
     first_block: count,
     block_seconds: z.number(),
-    explorer: z.string().nullable(),
+    explorer: url.nullable(),
     max_fee_gwei: z.number(),
     max_tip_gwei: z.number(),
     low_gas_eth: z.number(),

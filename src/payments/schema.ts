@@ -5,6 +5,7 @@ import {
   amount,
   amountInput,
   currencyInput,
+  DID_PATTERN,
   detailSchema,
   did,
   didInput,
@@ -116,13 +117,14 @@ export const intentQuery = z.strictObject({
 export type IntentQuery = z.infer<typeof intentQuery>;
 
 /** Loose, because faults of an order are answered as a 403, at which AEA/P clients stop (PAY-19). */
-const order = z.string().max(200).optional();
+const order = z.string().max(200);
+const orderedDid = order.clone().register(z.globalRegistry, { id: "OrderedDid", pattern: DID_PATTERN });
 export const addressQuery = z.strictObject({
   market: z.string().min(1).max(100),
   network: networkInput,
-  consumer_did: order,
-  provider_did: order,
-  amount: order,
+  consumer_did: orderedDid.optional(),
+  provider_did: orderedDid.optional(),
+  amount: order.optional(),
 });
 
 export type AddressQuery = z.infer<typeof addressQuery>;

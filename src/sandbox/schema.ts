@@ -14,7 +14,10 @@ export const advanceInput = z
       .optional(),
     to: instantInput.optional(),
   })
-  .register(z.globalRegistry, { id: "ClockAdvance" });
+  .register(z.globalRegistry, {
+    id: "ClockAdvance",
+    oneOf: ["seconds", "to"].map((name) => ({ required: [name] })),
+  });
 export type AdvanceInput = z.infer<typeof advanceInput>;
 
 /** One of the two. */

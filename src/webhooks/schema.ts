@@ -7,7 +7,16 @@ import {
   WEBHOOK_GRACE_HOURS_DEFAULT,
 } from "../core/limits.ts";
 import { DELIVERY_STATUSES, DISABLED_CAUSES, WEBHOOK_STATUSES } from "../core/vocabulary.ts";
-import { environment, fixedFieldRules, instant, listOf, pageQuery, placeOrInstant, text } from "../http/schemas.ts";
+import {
+  environment,
+  fixedFieldRules,
+  instant,
+  listOf,
+  pageQuery,
+  placeOrInstant,
+  text,
+  url,
+} from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { EVENT_TYPES } from "../journal/events.ts";
 import { ATTEMPT_ERRORS } from "./post.ts";
@@ -47,7 +56,7 @@ export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATC
 
 const VIEW = {
   webhook_id: z.string(),
-  url: z.string(),
+  url,
   environment,
   event_types: eventSelection,
   description: z.string().nullable(),

@@ -95,6 +95,7 @@ describe("an award", () => {
     expect(await read(world, one.consumer, one.id)).toMatchObject({
       refund_status: "paid",
       paid_from_vault: "5.00",
+      bounty_paid: "1.00",
       bounty_outstanding: "0.00",
     });
     expect(await heldBy(pair.provider.did)).toBe(20_000_000 - (5_000_000 - held));
@@ -116,7 +117,12 @@ describe("an award", () => {
     expectStatus(await resolve(world, one.id, { resolution: "partially_upheld", refund_amount: "0.9995" }), 200);
     expect((await escrowOf(pair.provider.did)).owed).toBe(999_500);
     await payOut(world, one.id);
-    const paid = { refund_status: "paid", paid_from_vault: "0.9995", bounty_outstanding: "1.00" };
+    const paid = {
+      refund_status: "paid",
+      paid_from_vault: "0.9995",
+      bounty_paid: "0.00",
+      bounty_outstanding: "1.00",
+    };
     expect(await read(world, one.consumer, one.id)).toMatchObject(paid);
     expect((await escrowOf(pair.provider.did)).owed).toBe(0);
     await keepReserve(world, pair.provider.did);
@@ -144,6 +150,7 @@ describe("an award", () => {
     expect(await read(world, one.consumer, one.id)).toMatchObject({
       refund_status: "paid",
       paid_from_vault: "0.799",
+      bounty_paid: "0.299",
       bounty_outstanding: "0.701",
     });
     expect(await read(world, other.consumer, other.id)).toMatchObject({

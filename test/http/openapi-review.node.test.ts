@@ -150,6 +150,25 @@ const BREAKS: Readonly<Record<string, Break>> = {
     },
     fault: /a code that not every operation gives/,
   },
+  "a component that is itself a reference": {
+    where: ({ path }) => /^#\/components\/(responses|parameters|headers)\/[\w-]+$/.test(path),
+    how: set("$ref", "#/components/responses/BadRequest"),
+    fault: /the component is itself a reference/,
+  },
+  "a DID without its pattern": {
+    where: ({ node }) => "did" in ((node["properties"] ?? {}) as Json),
+    how: (node) => {
+      (node["properties"] as Json)["did"] = { type: "string", description: "The agent." };
+    },
+    fault: /did has no pattern of a DID/,
+  },
+  "a URL without its format": {
+    where: ({ node }) => "endpoint_url" in ((node["properties"] ?? {}) as Json),
+    how: (node) => {
+      (node["properties"] as Json)["endpoint_url"] = { type: "string", description: "Where it is." };
+    },
+    fault: /endpoint_url has no format of a URL/,
+  },
   "no example": { where: hasExample, how: drop("example"), fault: /there is no example/ },
 };
 
@@ -174,6 +193,20 @@ describe("the reviewer names", () => {
       }),
       FEW,
     );
+  });
+
+  it("a schema that is called File", () => {
+    const copy = structuredClone(DOCUMENT);
+    copy.components.schemas["File"] = { description: "A file.", type: "string" };
+    expect(reviewDocument(copy)).toContain(
+      "#/components/schemas/File: the schema has the name of a type of the platform",
+    );
+  });
+
+  it("a parameter that is a DID without its pattern", () => {
+    const copy = structuredClone(DOCUMENT);
+    Object.assign(copy.components["parameters"]?.["Did"] ?? {}, { schema: { type: "string" } });
+    expect(reviewDocument(copy)).toContain("#/components/parameters/Did: did has no pattern of a DID");
   });
 
   it("an id that two operations have", () => {

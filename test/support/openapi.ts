@@ -14,7 +14,7 @@ type Operation = {
   responses: Record<string, Answer>;
   security: readonly Record<string, unknown>[];
   parameters?: readonly (Parameter | { $ref: string })[];
-  requestBody?: { content: Record<string, { schema: Schema }> };
+  requestBody?: { content: Record<string, { schema: Schema; example?: { data: { previous?: unknown } } }> };
 };
 type Document = {
   paths: Record<string, Record<string, Operation>>;
@@ -89,9 +89,11 @@ const isMadeUp = ({ data }: EventView): boolean => data.object["made_up"] === tr
 /** Throws when the body of an event is not what the document's webhooks say of its type. */
 export function checkEvent(event: EventView): void {
   if (isMadeUp(event)) return;
-  const schema = DOCUMENT.webhooks?.[event.type]?.post.requestBody?.content["application/json"]?.schema;
-  if (!schema) throw new Error(`the OpenAPI document has no webhook ${event.type}`);
-  check(`the webhook ${event.type}`, schema, DOCUMENT, event);
+  const media = DOCUMENT.webhooks?.[event.type]?.post.requestBody?.content["application/json"];
+  if (!media) throw new Error(`the OpenAPI document has no webhook ${event.type}`);
+  check(`the webhook ${event.type}`, media.schema, DOCUMENT, event);
+  if (media?.example?.data.previous && !event.data.previous)
+    throw new Error(`the event ${event.type} does not tell what was before`);
 }
 
 /** True for an operation that nobody may call without a credential. */

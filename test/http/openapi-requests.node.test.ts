@@ -1,0 +1,161 @@
+// What the OpenAPI documents say of requests is what the routes take (HTTP-31).
+import { type Schema, Validator } from "@cfworker/json-schema";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type * as z from "zod";
+import { buildDocument } from "../../scripts/openapi/document.ts";
+import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
+import { EXAMPLES } from "../../scripts/openapi/examples.ts";
+import type { Json } from "../../scripts/openapi/types.ts";
+import { FIELD_ERRORS, TOP_LEVEL_422 } from "../../src/core/errors.ts";
+import { parseIdempotencyKey } from "../../src/http/idempotency.ts";
+import type { Route } from "../../src/http/route.ts";
+import { runs } from "../support/scale.ts";
+
+const ROUTES = [...PUBLIC, ...OPERATORS];
+const DOCUMENT = buildDocument(ROUTES, "https://service.example");
+const operationOf = ({ path, method }: Route): Json => DOCUMENT.paths[path]?.[method] ?? {};
+const { schemas = {}, parameters = {} } = DOCUMENT.components;
+
+// ---- Bodies --------------------------------------------------------------------------------------------------------------
+
+type WithBody = Route & { readonly body: z.ZodType };
+const WITH_BODY = ROUTES.filter((route): route is WithBody => route.body !== undefined && !route.multipart);
+
+function documented(route: Route, body: unknown): boolean {
+  const { content } = operationOf(route)["requestBody"] as { content: Record<string, { schema: Schema }> };
+  const schema = { ...content["application/json"]?.schema, components: { schemas } };
+  return new Validator(schema, "2020-12").validate(body).valid;
+}
+const taken = (route: WithBody, body: unknown): boolean =>
+  route.body.safeParse(body).success && (route.rules?.(body) ?? []).length === 0;
+
+/** Nothing; an unknown member; and the example without each one of its members. */
+function bodiesOf({ operationId }: Route): Json[] {
+  const example = (EXAMPLES[operationId]?.request ?? {}) as Json;
+  const without = Object.keys(example).map((name) => {
+    const { [name]: _left, ...rest } = example;
+    return rest;
+  });
+  return [{}, { ...example, unheard_of: 1 }, example, ...without];
+}
+
+describe("a body", () => {
+  it("is refused by its documented schema where the route refuses it, and only there", () => {
+    const differences = WITH_BODY.flatMap((route) =>
+      bodiesOf(route)
+        .filter((body) => documented(route, body) !== taken(route, body))
+        .map((body) => `${route.operationId}: ${JSON.stringify(body)}`),
+    );
+    expect(WITH_BODY.length).toBeGreaterThan(50);
+    // Whether a verdict needs its amount depends on the value of another member: its sentence says it.
+    expect(differences).toEqual([expect.stringMatching(/^resolveDispute: {"resolution":"partially_upheld","reason":/)]);
+  });
+
+  it.each([
+    ["facilitate", {}],
+    ["fileDispute", { reason: "other", disputed_amount: "1" }],
+    ["advanceSandboxClock", {}],
+    ["advanceSandboxClock", { seconds: 1, to: "2027-01-01T00:00:00Z" }],
+  ])("%s is refused without one of its forms: %j", (operationId, body) => {
+    const route = ROUTES.find((one) => one.operationId === operationId);
+    expect(route && documented(route, body)).toBe(false);
+  });
+});
+
+// ---- Parameters ----------------------------------------------------------------------------------------------------------
+
+describe("the parameter limit", () => {
+  const listings = ROUTES.filter(({ query }) => query && "limit" in query.shape);
+
+  it.each(listings.map((route) => [route.operationId, route] as const))(
+    "of %s has the route's own maximum",
+    (_id, route) => {
+      const stated = (operationOf(route)["parameters"] as Json[])
+        .map(({ $ref, ...own }) => ($ref ? parameters[String($ref).split("/").at(-1) ?? ""] : own))
+        .find((one) => one?.["name"] === "limit");
+      const { maximum = 0 } = (stated?.["schema"] ?? {}) as { maximum?: number };
+      const takes = (limit: number): boolean => route.query?.safeParse({ limit: String(limit) }).success === true;
+      expect([takes(maximum), takes(maximum + 1)]).toEqual([true, false]);
+    },
+  );
+
+  it("is at most 1,000 in the directory's changes, and 100 elsewhere", () => {
+    expect(parameters["Limit"]?.["schema"]).toMatchObject({ maximum: 100 });
+    expect(JSON.stringify(operationOf(routeNamed("listDirectoryChanges"))["parameters"])).toContain('"maximum":1000');
+  });
+});
+
+const routeNamed = (operationId: string): Route => {
+  const found = ROUTES.find((route) => route.operationId === operationId);
+  if (!found) throw new Error(`there is no operation ${operationId}`);
+  return found;
+};
+
+describe("the header Idempotency-Key", () => {
+  const { schema, ...rest } = parameters["IdempotencyKey"] as Json;
+  const pattern = new RegExp(String((schema as Json)["pattern"]));
+
+  it("has no example, which every reader would send", () => {
+    expect([rest, schema].flatMap((one) => Object.keys(one as Json)).filter((name) => /example/.test(name))).toEqual(
+      [],
+    );
+  });
+
+  it("is taken wherever its pattern takes it", () => {
+    const header = fc.oneof(
+      fc.string({ unit: "binary-ascii", minLength: 0, maxLength: 300, size: "max" }),
+      fc.string({ unit: "grapheme-ascii", minLength: 250, maxLength: 258, size: "max" }),
+      fc.string({ unit: "grapheme-ascii", minLength: 250, maxLength: 258, size: "max" }).map((key) => `"${key}"`),
+    );
+    fc.assert(
+      fc.property(header, (key) => {
+        if (pattern.test(key)) expect(parseIdempotencyKey(key).ok, key).toBe(true);
+      }),
+      runs(500),
+    );
+  });
+
+  it.each([
+    ["a", true],
+    ["a".repeat(255), true],
+    [`"${"a".repeat(255)}"`, true],
+    ["a".repeat(256), false],
+    [`"${"a".repeat(256)}"`, false],
+    ["", false],
+    ["é", false],
+  ])("%j: %s, in the document and in the service", (key, right) => {
+    expect([pattern.test(key), parseIdempotencyKey(key).ok]).toEqual([right, right]);
+  });
+});
+
+// ---- Codes of fields -----------------------------------------------------------------------------------------------------
+
+describe("FieldError", () => {
+  const { code } = (schemas["FieldError"]?.["properties"] ?? {}) as Record<
+    string,
+    { anyOf: Json[]; description: string }
+  >;
+
+  it("names every code, and takes others", () => {
+    expect(code?.anyOf).toEqual([
+      { type: "string", enum: [...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422] },
+      { type: "string" },
+    ]);
+  });
+
+  it("has a sentence for every code", () => {
+    const said = [...(code?.description ?? "").matchAll(/^`(\w+)`: [A-Z].*\.$/gm)].map(([, name]) => name);
+    expect(said.toSorted()).toEqual([...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422].toSorted());
+  });
+
+  it.each([
+    ["cert_tier_role_mismatch", ["registerAgent"]],
+    ["authorized_action_role_mismatch", ["registerAgent", "patchAgentScope"]],
+    ["missing_fields", ["submitVerification"]],
+    ["catalog_url_not_permitted", ["registerAgent", "patchAgent"]],
+  ])("names the operations that give %s", (name, operations) => {
+    const [, listed = ""] = new RegExp(`^\`${name}\`: .* In (.*)\\.$`, "m").exec(code?.description ?? "") ?? [];
+    expect(listed.split(", ")).toEqual(operations.map((one) => `\`${one}\``));
+  });
+});
