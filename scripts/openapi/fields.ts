@@ -962,6 +962,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   Fraction: "A number from 0 to 1.",
   Health: "The Worker answers.",
   Url: "A URL.",
+  RegisteredUrl: "A URL as it was written when it was registered.",
   OrderedDid: "The DID of an agent; another text is refused as the order is.",
   HttpUrl: "An http or https URL, without credentials.",
   IdInput: "An id of this service.",

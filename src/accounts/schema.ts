@@ -1,7 +1,7 @@
 // The platform account on the wire (ACC-1).
 import * as z from "zod";
 import { PLATFORM_STATUSES } from "../core/vocabulary.ts";
-import { environment, instant, listOf, pageQuery, tier, url } from "../http/schemas.ts";
+import { environment, instant, listOf, pageQuery, registeredUrl, tier } from "../http/schemas.ts";
 
 export const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
 
@@ -38,7 +38,7 @@ export const accountMembers = {
   admin_contact_email: z.string().nullable(),
   registration_number: z.string().nullable(),
   registered_address: registeredAddress.nullable(),
-  website: url.nullable(),
+  website: registeredUrl.nullable(),
   requirements,
   accreditation_tier: tier,
   tenant_principal_id: z.string().nullable(),

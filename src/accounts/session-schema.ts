@@ -1,13 +1,11 @@
 // Sessions on the wire (CRED-13).
 import * as z from "zod";
 import { PASSWORD_MAX_CHARS } from "../core/limits.ts";
-import { instant } from "../http/schemas.ts";
+import { instant, normalized } from "../http/schemas.ts";
 import { emailInput } from "./sign-up-schema.ts";
 
 /** A password as it is presented: rules are for new ones. */
-export const presentedPassword = z
-  .string()
-  .normalize("NFKC")
+export const presentedPassword = normalized("NFKC", PASSWORD_MAX_CHARS)
   .min(1)
   .max(PASSWORD_MAX_CHARS)
   .register(z.globalRegistry, { id: "PresentedPassword" });

@@ -1,7 +1,8 @@
 // Sign-up on the wire (ACC-10).
 import * as z from "zod";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../core/limits.ts";
-import { name } from "../http/schemas.ts";
+import { trimSpaces } from "../core/text.ts";
+import { name, normalized } from "../http/schemas.ts";
 import { issuedKey } from "./key-schema.ts";
 import { platformStatus } from "./schema.ts";
 
@@ -9,15 +10,13 @@ const EMAIL_MAX_CHARS = 254;
 
 export const emailInput = z
   .string()
-  .trim()
+  .overwrite(trimSpaces)
   .max(EMAIL_MAX_CHARS, { abort: true })
   .regex(z.regexes.email, "Must be an email address.")
   .register(z.globalRegistry, { id: "EmailInput" });
 
 /** The length limits apply to the NFKC form, which is the form that is hashed. */
-export const passwordInput = z
-  .string()
-  .normalize("NFKC")
+export const passwordInput = normalized("NFKC", PASSWORD_MAX_CHARS)
   .min(PASSWORD_MIN_CHARS, { abort: true })
   .max(PASSWORD_MAX_CHARS, { abort: true })
   .register(z.globalRegistry, { id: "PasswordInput" });

@@ -9,7 +9,7 @@ import {
 } from "../core/limits.ts";
 import { plainAmount } from "../core/money.ts";
 import { actionsOf, REGISTRABLE_ROLES } from "../core/roles.ts";
-import { nameFault } from "../core/text.ts";
+import { nameFault, trimSpaces } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
   agentStatus,
@@ -30,22 +30,23 @@ import {
   listOf,
   metadata,
   name,
+  normalized,
   pageQuery,
   referenceInput,
+  registeredUrl,
   text,
   tier,
-  url,
 } from "../http/schemas.ts";
 import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 
+const WORD_MAX_CHARS = 100;
+
 /** An action or a capability (AGT-9). Lists of them are written with commas. */
 const word = () =>
-  z
-    .string()
-    // Two forms of one word are one.
-    .overwrite((value) => value.normalize("NFC"))
+  // Two forms of one word are one.
+  normalized("NFC", WORD_MAX_CHARS)
     .min(1, { abort: true })
-    .max(100, { abort: true })
+    .max(WORD_MAX_CHARS, { abort: true })
     .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })
     .superRefine((value, context) => {
       const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
@@ -188,7 +189,7 @@ const agentFields = {
   suspension_reason: suspensionReason.nullable(),
   status_reason: z.string().nullable(),
   profile: profileView,
-  endpoint_url: url,
+  endpoint_url: registeredUrl,
   external_ref: z.string().nullable(),
   metadata,
   scope: scopeView,
@@ -262,7 +263,7 @@ export const agentQuery = z.strictObject({
   principal_id: z.string().max(100).optional(),
   status: agentStatus.optional(),
   economic_role: economicRole.optional(),
-  external_ref: z.string().max(200).optional(),
+  external_ref: z.string().overwrite(trimSpaces).max(200).optional(),
 });
 export type AgentQuery = z.infer<typeof agentQuery>;
 

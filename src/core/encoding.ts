@@ -34,7 +34,7 @@ export function encodeBase64(bytes: Uint8Array): string {
 
 /** base64url without padding (RFC 4648, section 5; RFC 7515). */
 export function encodeBase64Url(bytes: Uint8Array): string {
-  return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /** Strict standard base64 with padding; undefined for anything else. */

@@ -74,7 +74,7 @@ export function formatAmount(units: number | bigint, decimals: number, minFracti
   const digits = (negative ? -BigInt(units) : BigInt(units)).toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
   const fraction = decimals === 0 ? "" : digits.slice(digits.length - decimals);
-  const trimmed = fraction.replace(/0+$/, "").padEnd(Math.min(minFraction, decimals), "0");
+  const trimmed = fraction.replace(/(?<!0)0+$/, "").padEnd(Math.min(minFraction, decimals), "0");
   return `${negative ? "-" : ""}${whole}${trimmed === "" ? "" : `.${trimmed}`}`;
 }
 

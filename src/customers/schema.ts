@@ -1,5 +1,6 @@
 // Customers on the wire (PRN-23).
 import * as z from "zod";
+import { trimSpaces } from "../core/text.ts";
 import { CUSTOMER_STATUSES } from "../core/vocabulary.ts";
 import {
   environment,
@@ -47,7 +48,7 @@ export const customerList = listOf(customerView).register(z.globalRegistry, { id
 
 export const customerQuery = z.strictObject({
   ...pageQuery,
-  external_ref: z.string().max(200).optional(),
+  external_ref: z.string().overwrite(trimSpaces).max(200).optional(),
   status: customerStatus.optional(),
 });
 export type CustomerQuery = z.infer<typeof customerQuery>;

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
 import { isDouble } from "../core/numbers.ts";
+import { trimSpaces } from "../core/text.ts";
 import { CHANGE_TYPES, DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import {
   did,
@@ -14,6 +15,7 @@ import {
   listOf,
   pageQuery,
   placeOrInstant,
+  registeredUrl,
   runningHash,
   tier,
   url,
@@ -27,7 +29,7 @@ export const directoryEntry = z
   .object({
     did,
     aid_url: url,
-    catalog_url: url.nullable(),
+    catalog_url: registeredUrl.nullable(),
     economic_role: economicRole,
     capabilities: z.array(z.string()),
     authorized_markets: z.array(z.string()),
@@ -48,7 +50,7 @@ const words = (form: RegExp, message: string) =>
   z
     .string()
     .max(6_000, { abort: true })
-    .transform((text) => [...new Set(text.split(",").map((word) => word.trim().normalize("NFC")))])
+    .transform((text) => [...new Set(text.split(",").map((word) => trimSpaces(word).normalize("NFC")))])
     .refine((list) => list.length <= DIRECTORY_TERMS_MAX, TOO_MANY)
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });
 

@@ -17,9 +17,9 @@ import {
   jws,
   listOf,
   pageQuery,
+  registeredUrl,
   side,
   text,
-  url,
   wordsInput,
 } from "../http/schemas.ts";
 import { ACCEPTED_REASONS, reasonOf } from "./terms.ts";
@@ -81,7 +81,7 @@ export const disputeEvidence = z
     number: z.number().int(),
     submitted_by: side,
     description: z.string(),
-    uri: url.nullable(),
+    uri: registeredUrl.nullable(),
     sha256: z.string().nullable(),
     media_type: z.string().nullable(),
     submitted_at: instant,

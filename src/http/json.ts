@@ -103,7 +103,7 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, money: 
 export function emptyBody(raw: Uint8Array): undefined {
   if (raw.byteLength === 0) return undefined;
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw);
-  if (/^[ \t\r\n]*(?:\{[ \t\r\n]*\})?[ \t\r\n]*$/.test(text)) return undefined;
+  if (/^[ \t\r\n]*(?:\{[ \t\r\n]*\}[ \t\r\n]*)?$/.test(text)) return undefined;
   throw unreadable("This call takes no body.");
 }
 

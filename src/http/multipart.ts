@@ -130,10 +130,10 @@ function boundaryOf(contentType: string | null): string {
 }
 
 function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
-  const lines = headers.split("\r\n").map((line) => /^([\w-]+):[ \t]*(.*)$/s.exec(line));
+  const lines = headers.split("\r\n").map((line) => /^([\w-]+):(.*)$/s.exec(line));
   const of = (wanted: string) => lines.filter((line) => line?.[1]?.toLowerCase() === wanted).map((line) => line?.[2]);
   const [disposition, ...others] = of("content-disposition");
-  const [, rest] = /^form-data(.*)$/is.exec(disposition ?? "") ?? [];
+  const [, rest] = /^[ \t]*form-data(.*)$/is.exec(disposition ?? "") ?? [];
   if (lines.includes(null) || rest === undefined || others.length > 0) {
     throw broken("Each part needs one Content-Disposition: form-data.");
   }

@@ -5,7 +5,7 @@ import { FIELD_ERRORS, type FieldError, type FieldErrorCode, fieldError, TOP_LEV
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
-import { nameCharacterFault, nameFault, textFault } from "../core/text.ts";
+import { nameCharacterFault, nameFault, textFault, trimSpaces } from "../core/text.ts";
 import {
   AGENT_STATUSES,
   ATTESTATION_MODELS,
@@ -104,7 +104,9 @@ export const countryInput = z
   .string()
   .regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE.")
   .register(z.globalRegistry, { id: "CountryInput" });
-/** A URL in an answer. */
+/** A URL as a platform wrote it: `httpUrl` takes some that are no URI, with letters of every script. */
+export const registeredUrl = z.string().register(z.globalRegistry, { id: "RegisteredUrl" });
+/** A URL of the service itself, or of its configuration. */
 export const url = z.string().register(z.globalRegistry, { id: "Url", format: "uri" });
 /** A compact JWS or JWT. */
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
@@ -139,12 +141,19 @@ const STOP = { abort: true };
 export const text = (max: number, min = 1) =>
   z.string().superRefine(refuse(textFault)).trim().min(min, STOP).max(max, STOP);
 
+/** No form of a text is shorter than a quarter of it. */
+const SHRINKS_TO = 4;
+
+/** A text in one of Unicode's forms. What is too long in any form stays as it is: the time to order its marks grows with the square of their number. */
+export const normalized = (form: "NFC" | "NFKC", max: number) =>
+  z.string().overwrite((value) => (value.length > SHRINKS_TO * max ? value : value.normalize(form)));
+
 /** A name of one line, which is compared and signed (HTTP-8). Of its ends only spaces are dropped. */
 export const name = (max: number) =>
   z
     .string()
     .superRefine(refuse(nameCharacterFault))
-    .overwrite((value) => value.replace(/^ +| +$/g, ""))
+    .overwrite(trimSpaces)
     .min(1, STOP)
     .max(max, STOP)
     .superRefine(refuse(nameFault));
@@ -219,10 +228,14 @@ export const httpUrl = z
 function isHttpUrl(value: string): boolean {
   // Characters that a URL parser drops or corrects are refused, because the text is stored and signed as it is written.
   if (!/^https?:\/\/(?!\/)[^\s\p{Cc}\\<>"^`{|}]+$/iu.test(value) || !URL.canParse(value)) return false;
-  const url = new URL(value);
-  // The host as well: a reader that resolves the text as it is written would come to another one.
-  const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(value) ?? [];
-  return isAscii(host) && host.toLowerCase() === url.hostname && url.username === "" && url.password === "";
+  const { username, password } = new URL(value);
+  return hostIsAsWritten(value) && username === "" && password === "";
+}
+
+/** Whether the parser finds the host that is written, case apart: who resolves the text as it is written would come to another one. */
+export function hostIsAsWritten(url: string): boolean {
+  const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(url) ?? [];
+  return isAscii(host) && host.toLowerCase() === new URL(url).hostname;
 }
 
 const isAscii = (text: string): boolean => /^[\x21-\x7e]+$/.test(text);

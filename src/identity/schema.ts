@@ -14,8 +14,8 @@ import {
   instant,
   jws,
   principalStatus,
+  registeredUrl,
   tier,
-  url,
   wholeNumber,
 } from "../http/schemas.ts";
 
@@ -41,7 +41,7 @@ export const scopeView = z
   .register(z.globalRegistry, { id: "AgentScope" });
 
 export const profileView = z
-  .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: url.nullable() })
+  .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: registeredUrl.nullable() })
   .register(z.globalRegistry, { id: "AgentProfile" });
 
 const ecKey = { kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string() };
@@ -66,7 +66,7 @@ const identityPillar = z.looseObject({
       tier: tier.optional(),
     }),
   }),
-  endpoint_url: url,
+  endpoint_url: registeredUrl,
   scope: scopeView,
   authorized_markets: z.array(z.string()),
   certificate: jws.nullable(),

@@ -1,5 +1,6 @@
 // Principals and their attestations on the wire (PRN-1, PRN-6).
 import * as z from "zod";
+import { trimSpaces } from "../core/text.ts";
 import { ENTITY_TYPES } from "../core/vocabulary.ts";
 import {
   attestationModel,
@@ -177,7 +178,7 @@ export const principalList = listOf(principalView).register(z.globalRegistry, { 
 export const principalQuery = z.strictObject({
   ...pageQuery,
   customer_id: z.string().max(100).optional(),
-  external_ref: z.string().max(200).optional(),
+  external_ref: z.string().overwrite(trimSpaces).max(200).optional(),
   status: principalStatus.optional(),
 });
 

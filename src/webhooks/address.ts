@@ -77,7 +77,7 @@ const PUBLIC = "Must name a host of the public internet.";
 
 function judgeHost(hostname: string, own: string): AddressFault | null {
   if (hostname.startsWith("[") || /^\d+(\.\d+){3}$/.test(hostname)) return ADDRESS;
-  const name = hostname.replace(/\.+$/, "");
+  const name = hostname.replace(/(?<!\.)\.+$/, "");
   // The parser accepts some names that no host has.
   if (!/^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])$/.test(name))
     return PUBLIC;

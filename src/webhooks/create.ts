@@ -4,6 +4,7 @@ import { type FieldError, fieldError, validationError } from "../core/errors.ts"
 import { newId } from "../core/ids.ts";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import { present } from "../db/batch.ts";
+import { hostIsAsWritten } from "../http/schemas.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
 import { judgeAddress } from "./address.ts";
@@ -16,9 +17,11 @@ import { toNewWebhookView } from "./views.ts";
 
 /** The fault of an address, if it has one. */
 export function addressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
+  if (url === undefined) return [];
   const own = new URL(deps.config.issuer).hostname;
-  const fault = url === undefined ? null : judgeAddress(url, { local: isLocal(deps.env), own });
-  return fault === null ? [] : [fieldError("url", "invalid_value", fault)];
+  const fault = judgeAddress(url, { local: isLocal(deps.env), own });
+  if (fault !== null) return [fieldError("url", "invalid_value", fault)];
+  return hostIsAsWritten(url) ? [] : [fieldError("url", "invalid_format", "Must name its host as it is resolved.")];
 }
 
 /** Reported with the faults of the other fields. */

@@ -14,8 +14,8 @@ import {
   listOf,
   pageQuery,
   placeOrInstant,
+  registeredUrl,
   text,
-  url,
 } from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { EVENT_TYPES } from "../journal/events.ts";
@@ -56,7 +56,7 @@ export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATC
 
 const VIEW = {
   webhook_id: z.string(),
-  url,
+  url: registeredUrl,
   environment,
   event_types: eventSelection,
   description: z.string().nullable(),

@@ -77,8 +77,9 @@ describe("evidence", () => {
       media_type: `application/${"p".repeat(115)}`,
     };
     expect(expectStatus(await hand(id, most), 201)).toMatchObject({ ...most, number: 1, sha256: DIGEST });
+    expect(expectStatus(await hand(id, { sha256: DIGEST }), 201)).toMatchObject({ number: 2, sha256: DIGEST });
     const least = { sha256: null, uri: null, media_type: null };
-    expect(expectStatus(await hand(id, least), 201)).toMatchObject({ ...least, number: 2, submitted_by: "consumer" });
+    expect(expectStatus(await hand(id, least), 201)).toMatchObject({ ...least, number: 3, submitted_by: "consumer" });
   });
 });
 

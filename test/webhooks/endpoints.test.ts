@@ -50,6 +50,20 @@ describe("POST /v1/webhooks", () => {
     expect(JSON.stringify(entry)).not.toContain(secret);
   });
 
+  it.each([
+    "https://hooks.exam\u00adple.com/in",
+    "https://\uff48ooks.example.com/in",
+    "https://b\u00fccher.example/in",
+  ])("refuses the address %j, whose host the parser rewrites", async (url) => {
+    const refused = await create({ url });
+    expect([refused.status, fieldsOf(refused)]).toEqual([422, ["validation_failed", "url invalid_format"]]);
+  });
+
+  it("takes a host in capitals, and shows it as it was written", async () => {
+    const url = "https://HOOKS.example.com/In";
+    expect(expectStatus(await create({ url }), 201).url).toBe(url);
+  });
+
   it("stores no secret in the clear", async () => {
     const { secret } = expectStatus(await create(), 201);
     const rows = await world.deps.db.select().from(webhookEndpoints);
