@@ -1,4 +1,4 @@
-// Text that people write: lists in configuration, and names that are compared (HTTP-8).
+// Text that people write: lists in configuration, names that are compared (HTTP-8), and addresses.
 import { withoutJoiners, withoutNeededJoiners } from "./joiners.ts";
 
 /** `a, b,c` → its items, without white space and without empty ones. */
@@ -52,3 +52,11 @@ export function textFault(text: string): string | null {
   if (BIDI_CONTROL.test(text)) return "Must not contain characters that change the direction of writing.";
   return null;
 }
+
+/** Whether the parser finds the host that is written, case apart: who resolves the text as it is written would come to another one. */
+export function hostIsAsWritten(url: string): boolean {
+  const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(url) ?? [];
+  return isAscii(host) && host.toLowerCase() === new URL(url).hostname;
+}
+
+const isAscii = (text: string): boolean => /^[\x21-\x7e]+$/.test(text);

@@ -5,7 +5,7 @@ import { FIELD_ERRORS, type FieldError, type FieldErrorCode, fieldError, TOP_LEV
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
-import { nameCharacterFault, nameFault, textFault, trimSpaces } from "../core/text.ts";
+import { hostIsAsWritten, nameCharacterFault, nameFault, textFault, trimSpaces } from "../core/text.ts";
 import {
   AGENT_STATUSES,
   ATTESTATION_MODELS,
@@ -231,14 +231,6 @@ function isHttpUrl(value: string): boolean {
   const { username, password } = new URL(value);
   return hostIsAsWritten(value) && username === "" && password === "";
 }
-
-/** Whether the parser finds the host that is written, case apart: who resolves the text as it is written would come to another one. */
-export function hostIsAsWritten(url: string): boolean {
-  const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(url) ?? [];
-  return isAscii(host) && host.toLowerCase() === new URL(url).hostname;
-}
-
-const isAscii = (text: string): boolean => /^[\x21-\x7e]+$/.test(text);
 
 /** Forty digits, the point and forty digits. */
 const AMOUNT_CHARS = 81;
