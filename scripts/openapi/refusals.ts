@@ -39,7 +39,8 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
     ...(route.withoutCredential ? [route.withoutCredential] : []),
     // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
     "validation_failed",
-    ...(route.method === "get" ? [] : (["invalid_request", "service_busy"] as const)),
+    ...(route.method === "get" ? [] : (["invalid_request"] as const)),
+    ...(route.method === "get" || route.judges ? [] : (["service_busy"] as const)),
     // A form that is too large is refused for its file.
     ...(route.method === "get" || route.multipart ? [] : (["payload_too_large"] as const)),
     ...(route.idempotency ? (["idempotency_key_processing", "idempotency_key_reused"] as const) : []),

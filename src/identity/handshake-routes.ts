@@ -59,6 +59,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/certificate",
+    judges: true,
     operationId: "verifyCertificate",
     tag: "Verification",
     summary: "Check a certificate",
@@ -77,6 +78,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/proof",
+    judges: true,
     operationId: "verifyProof",
     tag: "Verification",
     summary: "Check a proof",
@@ -94,6 +96,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/aid",
+    judges: true,
     operationId: "verifyAid",
     tag: "Verification",
     summary: "Check an identity document",

@@ -6,9 +6,12 @@ import {
   CAPABILITIES_MAX,
   CERTIFICATE_MAX_CHARS,
   DAY_MS,
+  DELEGATION_DEPTH_MAX,
+  MARKETS_PER_CALL_MAX,
   SCOPE_WORDS_MAX_BYTES,
 } from "../../src/core/limits.ts";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { market, openMarkets } from "../markets/support.ts";
 import { type Agent, agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 /** A Euro sign takes three bytes, so no text of as many characters is longer. */
@@ -17,17 +20,17 @@ const bytesOf = (scope: Json): number =>
   encodeUtf8(JSON.stringify([scope.authorized_actions, scope.capabilities])).length;
 
 /** As many and as long words as fit. */
-function largestScope(): Json {
+function largestScope(action: string): Json {
   const wide = Array.from({ length: CAPABILITIES_MAX }, () => 0);
   const scope = () => ({
-    authorized_actions: ["sell"],
+    authorized_actions: [action],
     capabilities: wide.map((euros, n) => `${n}`.padStart(2, "0") + "€".repeat(euros).padEnd(98, "x")),
   });
   for (let n = 0; SCOPE_WORDS_MAX_BYTES - bytesOf(scope()) >= 2; n = (n + 1) % wide.length)
     wide[n] = (wide[n] ?? 0) + 1;
   return scope();
 }
-const SCOPE = largestScope();
+const SCOPE = largestScope("sell");
 const LARGEST = {
   profile: {
     display_name: filled("Provider", 200),
@@ -40,6 +43,7 @@ const LARGEST = {
 
 let world: World;
 let agent: Agent;
+let consumers: readonly Agent[];
 beforeAll(async () => {
   world = await createWorld();
   const verification_attestation = {
@@ -51,7 +55,40 @@ beforeAll(async () => {
   };
   const principal_id = await world.principal({ legal_name: filled("Company", 300), verification_attestation });
   agent = await world.agent("PROVIDER", { ...LARGEST, principal_id });
+  for (const network of ["base-sepolia", "base"]) {
+    const markets = await marketsOf(world, network);
+    for (let from = 0; from < markets.length; from += MARKETS_PER_CALL_MAX)
+      expectStatus(await openMarkets(world, agent.did, markets.slice(from, from + MARKETS_PER_CALL_MAX)), 200);
+  }
+  consumers = await delegation(principal_id);
 });
+
+/** Every market of a network. */
+async function marketsOf(by: World, network: string): Promise<Json[]> {
+  const { data } = expectStatus(await by.call("GET", "/v1/markets?limit=100", { key: null }), 200);
+  const codes = data.filter(({ networks }: Json) => networks.some((one: Json) => one.network === network));
+  return codes.map(({ market: code }: Json) => market({ market: code, network }));
+}
+
+/** A consumer with every limit, and delegates as deep as it goes. */
+async function delegation(principal_id: string): Promise<Agent[]> {
+  const limits = {
+    max_transaction_value: "9".repeat(40),
+    spending_limit: { amount: "9".repeat(40), currency: "USDC", window_days: 365 },
+    minimum_counterparty_cert_tier: "TIER_3",
+    minimum_counterparty_ar: 0.99,
+    intents_from: "self",
+  };
+  const { catalog_url: _none, ...profile } = LARGEST.profile;
+  const scope = { ...largestScope("purchase"), ...limits };
+  const chain: Agent[] = [];
+  for (let depth = 0; depth <= DELEGATION_DEPTH_MAX; depth++) {
+    const delegator = chain.at(-1);
+    const delegated = delegator && { delegated_by: delegator.did };
+    chain.push(await world.agent("CONSUMER", { ...LARGEST, profile, principal_id, scope, ...delegated }));
+  }
+  return chain;
+}
 
 const open = async (path: string, body?: Json): Promise<Json> =>
   expectStatus(await world.call(body ? "POST" : "GET", path, { key: null, ...(body && { body }) }), 200);
@@ -78,6 +115,28 @@ describe("the largest agent", () => {
     const { text } = await world.call("GET", path, { key: null, headers: { Accept: "application/jwt" } });
     expect(text.length).toBeLessThanOrEqual(AID_MAX_CHARS);
     expect(await open("/v1/verify/aid", { aid: text })).toMatchObject(valid);
+  });
+
+  it("sells in every market, and its document still passes its check", async () => {
+    const aid = await open(`/v1/agents/${agent.did}/aid`);
+    const { data } = await open("/v1/markets?limit=100");
+    expect(aid.identity.authorized_markets.toSorted()).toEqual(data.map(({ market: code }: Json) => code).toSorted());
+    expect(aid.escrow.wallets.length).toBe(2 * data.length);
+  });
+
+  it("is bounded by as many delegators as there may be, and its certificate and document pass their checks", async () => {
+    const last = consumers.at(-1);
+    if (!last) throw new Error("unreachable: a delegate");
+    const path = `/v1/agents/${last.did}/aid`;
+    const aid = await open(path);
+    expect(JSON.stringify(aid.identity.delegation)).toContain(consumers[0]?.did ?? "");
+    expect(await open("/v1/verify/aid", { aid })).toMatchObject(valid);
+    const { text } = await world.call("GET", path, { key: null, headers: { Accept: "application/jwt" } });
+    expect(text.length).toBeLessThanOrEqual(AID_MAX_CHARS);
+    expect(await open("/v1/verify/aid", { aid: text })).toMatchObject(valid);
+    expect(last.certificate.length).toBeLessThanOrEqual(CERTIFICATE_MAX_CHARS);
+    expect(await open("/v1/verify/certificate", { certificate: last.certificate })).toMatchObject(valid);
+    expect((await world.as(last, "GET", "/v1/payment-intents?limit=1")).status).toBe(200);
   });
 
   it("takes no further word, at registration and in a patch", async () => {

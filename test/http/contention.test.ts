@@ -5,6 +5,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import type { ActivityAction } from "../../src/core/vocabulary.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
+import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
+import { openSecrets } from "../../src/webhooks/secrets.ts";
 import { byOperator } from "../disputes/support.ts";
 import { withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -55,17 +57,26 @@ const CASES: Record<string, Case> = {
     shown: async (_id, replies) => {
       const { data } = expectStatus(await world.person("GET", "/v1/platform/keys"), 200);
       const [current] = data.filter(({ environment, expires_at }: Json) => environment === "sandbox" && !expires_at);
-      return [current.key_prefix, replies.map(({ body }) => body.api_key.key_prefix)];
+      const keys: readonly Json[] = replies.map(({ body }) => body.api_key);
+      const accepted: string[] = [];
+      for (const { raw_key: key, key_prefix } of keys)
+        if ((await world.call("GET", "/v1/platform", { key })).status === 200) accepted.push(key_prefix);
+      expect(accepted).toEqual([current.key_prefix]);
+      return [current.key_prefix, keys.map(({ key_prefix }) => key_prefix)];
     },
   },
   "a webhook's secret": {
     object: newWebhook,
-    call: (id) => world.call("POST", `/v1/webhooks/${id}/rotate-secret`, { body: {} }),
+    call: (id) => world.call("POST", `/v1/webhooks/${id}/rotate-secret`, { body: { grace_hours: 0 } }),
     action: "webhook.secret_rotated",
     shown: async (id, replies) => {
       const secrets = replies.map(({ body }) => body.secret);
       expect(new Set(secrets).size).toBe(AT_ONCE);
-      return [(await get(`/v1/webhooks/${id}`)).webhook_id, [id]];
+      const [endpoint] = await world.deps.db.select().from(webhookEndpoints).where(eq(webhookEndpoints.webhookId, id));
+      if (!endpoint) throw new Error("unreachable: the endpoint");
+      const [signing, ...others] = await openSecrets(env, endpoint, world.now());
+      expect(others).toEqual([]);
+      return [signing, secrets];
     },
   },
   "a principal": patching(() => world.principal(), "/v1/principals/", "external_ref", "principal.updated"),
