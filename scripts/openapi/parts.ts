@@ -197,6 +197,7 @@ export const problem = z
 export const health = route({
   method: "get",
   path: "/healthz",
+  anyQuery: true,
   operationId: "getHealth",
   tag: "Service",
   summary: "Ask whether the Worker answers",

@@ -38,9 +38,9 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
     ...(takesSessions(surfaces) && !route.unpromoted ? (["not_accredited", "production_locked"] as const) : []),
     ...(route.withoutCredential ? [route.withoutCredential] : []),
     // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
-    "validation_failed",
+    ...(route.anyQuery ? [] : (["validation_failed"] as const)),
     ...(route.method === "get" ? [] : (["invalid_request"] as const)),
-    ...(route.method === "get" || route.judges ? [] : (["service_busy"] as const)),
+    ...(route.method === "get" || route.neverBusy ? [] : (["service_busy"] as const)),
     // A form that is too large is refused for its file.
     ...(route.method === "get" || route.multipart ? [] : (["payload_too_large"] as const)),
     ...(route.idempotency ? (["idempotency_key_processing", "idempotency_key_reused"] as const) : []),

@@ -104,7 +104,7 @@ function componentFaults({ $ref }: Json, path: string): string[] {
 }
 
 const IS_DID = /^(did|\w+_did|delegated_by)$/;
-const IS_URL = /^(url|uri|\w+_url|\w+_uri|website|explorer)$/;
+const IS_URL = /^(url|uri|\w+_url|\w+_uri|website|explorer|issuer|status_page|serviceEndpoint)$/;
 
 /** A DID has its pattern, and a URL its format, wherever a schema or a parameter names one. */
 function formFaults(document: Document, node: Json, path: string): string[] {

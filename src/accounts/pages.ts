@@ -67,7 +67,7 @@ export const RESET_PAGE = htmlOf({
   title: "Choose a new password",
   explained: "It needs 12 to 128 characters. Everybody who is signed in will be signed out. The link works once.",
   form: `<p><label for="new_password">New password</label>
-<input id="new_password" name="new_password" type="password" autocomplete="new-password" minlength="12" maxlength="128" required></p>
+<input id="new_password" name="new_password" type="password" autocomplete="new-password" required></p>
 <button type="submit">Change the password</button>`,
   done: "<p>The password is changed. Log in with the new one.</p>",
 });

@@ -31,6 +31,7 @@ export const passwordRoutes = [
   route({
     method: "post",
     path: "/v1/platform/password/forgot",
+    neverBusy: true,
     operationId: "forgotPassword",
     tag: "Platform",
     summary: "Mail a link to reset the password",

@@ -45,6 +45,7 @@ export const signUpRoutes = [
   route({
     method: "post",
     path: "/v1/platform/verify-email/resend",
+    neverBusy: true,
     operationId: "resendVerification",
     tag: "Platform",
     summary: "Mail the verification link again",

@@ -9,12 +9,14 @@ const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 export const DECIMAL_MESSAGE = "Must be a decimal number of whole units, such as 10.50.";
 export const isDecimal = (text: string): boolean => DECIMAL.test(text);
+/** What is stored may have more digits: earlier versions took ceilings that are refused now. */
+const STORED_DECIMAL = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 /** digits × 10^-scale, exactly. A negative scale is a power of ten. */
 type Decimal = { readonly digits: bigint; readonly scale: number };
 
 function readDecimal(text: string): Decimal | null {
-  const match = DECIMAL.exec(text);
+  const match = STORED_DECIMAL.exec(text);
   const [, whole = "", fraction = "", exponent = "0"] = match ?? [];
   if (!match) return null;
   return { digits: BigInt(whole + fraction), scale: fraction.length - Number(exponent) };
@@ -32,7 +34,7 @@ export function parseAmount(
   text: string,
   decimals: number,
 ): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
-  const decimal = readDecimal(text);
+  const decimal = isDecimal(text) ? readDecimal(text) : null;
   if (!decimal) return { ok: false, fault: "invalid_format" };
   const { units, exact } = atScale(decimal, decimals);
   if (!exact) return { ok: false, fault: "invalid_format" };

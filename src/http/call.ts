@@ -226,11 +226,11 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
 
 /**
  * Calls that conflict at one object queue, so that many at once are answered as if they had come one after the other (HTTP-42). A call that holds
- * its agent's lock already does not wait for another.
+ * its agent's lock already does not wait for another; one that waited for it in vain waits once more.
  */
 async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> {
   const id = Object.values(incoming.context.req.param())[0] ?? platformId;
-  if (locks.agent !== null || locks.turn !== null || id === null) return;
+  if (locks.turn !== null || id === null || (await locks.agent)) return;
   locks.turn = takeLock(incoming.deps.env, id, RETRY_WAIT_MS);
   await locks.turn;
 }

@@ -78,8 +78,10 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly shared?: (asked: Pick<Input<P, Q, B>, "query" | "headers">) => string | null;
   /** True for requests that a replica of the database may answer, because no decision rests on them. */
   readonly replica?: (query: Q) => boolean;
-  /** A POST that only judges what it is given: nothing is changed, so no change of others is in its way. */
-  readonly judges?: true;
+  /** A call that is never in the way of others' changes: it only judges what it is given, or does all it does behind its answer. */
+  readonly neverBusy?: true;
+  /** The query is not looked at. */
+  readonly anyQuery?: true;
   /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
   readonly effects?: true;
   /**

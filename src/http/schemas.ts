@@ -141,8 +141,8 @@ const STOP = { abort: true };
 export const text = (max: number, min = 1) =>
   z.string().superRefine(refuse(textFault)).trim().min(min, STOP).max(max, STOP);
 
-/** No form of a text is shorter than a quarter of it. */
-const SHRINKS_TO = 4;
+/** At most so many UTF-16 units become one in any form: a mathematical alpha with three marks is one Greek letter. */
+const SHRINKS_TO = 5;
 
 /** A text in one of Unicode's forms. What is too long in any form stays as it is: the time to order its marks grows with the square of their number. */
 export const normalized = (form: "NFC" | "NFKC", max: number) =>

@@ -59,7 +59,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/certificate",
-    judges: true,
+    neverBusy: true,
     operationId: "verifyCertificate",
     tag: "Verification",
     summary: "Check a certificate",
@@ -78,7 +78,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/proof",
-    judges: true,
+    neverBusy: true,
     operationId: "verifyProof",
     tag: "Verification",
     summary: "Check a proof",
@@ -96,7 +96,7 @@ export const handshakeRoutes = [
   route({
     method: "post",
     path: "/v1/verify/aid",
-    judges: true,
+    neverBusy: true,
     operationId: "verifyAid",
     tag: "Verification",
     summary: "Check an identity document",

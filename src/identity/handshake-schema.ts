@@ -63,11 +63,11 @@ export const jwksView = z.object({ keys: z.array(jwk) }).register(z.globalRegist
 export const discoveryView = z
   .object({
     service_did: did,
-    issuer: z.string(),
+    issuer: url,
     jwks_uri: url,
     challenge_endpoint: url,
     status_lists_uri: url,
     proof_formats: z.array(z.string()),
-    status_page: z.string().nullable(),
+    status_page: url.nullable(),
   })
   .register(z.globalRegistry, { id: "Discovery" });

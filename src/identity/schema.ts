@@ -16,6 +16,7 @@ import {
   principalStatus,
   registeredUrl,
   tier,
+  url,
   wholeNumber,
 } from "../http/schemas.ts";
 
@@ -126,7 +127,7 @@ export const aidView = z
     version: z.number().int(),
     revision: z.number().int(),
     did,
-    issuer: z.string(),
+    issuer: url,
     issued_at: instant,
     identity: identityPillar,
     performance: performancePillar.partial(),
@@ -150,7 +151,7 @@ export const verificationMethodView = z
   .register(z.globalRegistry, { id: "VerificationMethod" });
 
 export const didServiceView = z
-  .looseObject({ id: z.string(), type: z.string(), serviceEndpoint: z.string() })
+  .looseObject({ id: z.string(), type: z.string(), serviceEndpoint: url })
   .register(z.globalRegistry, { id: "DidService" });
 
 export const didDocumentView = z

@@ -87,7 +87,7 @@ export const paymentRoutes = [
   route({
     method: "post",
     path: "/v1/agents/{did}/spend-policy/evaluate",
-    judges: true,
+    neverBusy: true,
     operationId: "evaluateSpendPolicy",
     tag: "Payments",
     summary: "Try an order without opening it",

@@ -37,6 +37,10 @@ describe.each(PAGES)("the page %s", (path) => {
     });
   });
 
+  it("leaves the judgement of what is typed to the service, which counts letters in another form", async () => {
+    expect((await open(path)).text).not.toMatch(/minlength|maxlength|pattern=/);
+  });
+
   it("is the same for every token, and without one", async () => {
     const [bare, marked] = [await open(path), await open(`${path}?token=${encodeURIComponent('"><script>alert(1)')}`)];
     expect(marked.text).toBe(bare.text);

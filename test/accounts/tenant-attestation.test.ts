@@ -4,6 +4,7 @@ import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
+import { copyDid } from "../support/copies.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { accountOf, complete, decide, inReview, operate, type Person } from "./review-support.ts";
@@ -85,7 +86,7 @@ describe("a renewal", () => {
     // Copies of the agent that are older and younger than it.
     const copies = Array.from({ length: SLICE + 5 }, (_, i) => ({
       ...row,
-      did: `did:aeap:copy-${person.platformId}-${i}`,
+      did: copyDid(did, i),
       created_at: row.created_at - 100 + i,
     }));
     const text = `insert into agents (${columns.map((name) => `"${name}"`).join(", ")}) values (${columns.map(() => "?").join(", ")})`;

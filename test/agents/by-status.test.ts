@@ -12,6 +12,7 @@ import { endAttestations } from "../../src/standing/expire.ts";
 import { finishRestatements } from "../../src/standing/restate-agents.ts";
 import { SLICE } from "../../src/standing/slice.ts";
 import { operate } from "../accounts/review-support.ts";
+import { copyDid } from "../support/copies.ts";
 import { withDeps } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { registerAgent, registrationOf } from "./support.ts";
@@ -83,7 +84,7 @@ async function copied(did: string, count: number, vary: Partial<AgentRow> = {}):
   const copies = Array.from({ length: count - 1 }, (_, i) => ({
     ...row,
     ...vary,
-    did: `did:aeap:copy-${String(i).padStart(5, "0")}-${row.principalId}`,
+    did: copyDid(did, i),
   }));
   for (let from = 0; from < copies.length; from += SLICE) {
     await commit(

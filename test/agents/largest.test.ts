@@ -70,11 +70,13 @@ async function marketsOf(by: World, network: string): Promise<Json[]> {
   return codes.map(({ market: code }: Json) => market({ market: code, network }));
 }
 
+const MOST = `${"9".repeat(40)}.${"9".repeat(40)}`;
+
 /** A consumer with every limit, and delegates as deep as it goes. */
 async function delegation(principal_id: string): Promise<Agent[]> {
   const limits = {
-    max_transaction_value: "9".repeat(40),
-    spending_limit: { amount: "9".repeat(40), currency: "USDC", window_days: 365 },
+    max_transaction_value: MOST,
+    spending_limit: { amount: MOST, currency: "USDC", window_days: 365 },
     minimum_counterparty_cert_tier: "TIER_3",
     minimum_counterparty_ar: 0.99,
     intents_from: "self",

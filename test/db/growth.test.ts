@@ -44,7 +44,7 @@ async function fill(world: World, rows: number): Promise<void> {
   });
   await copy("customers", "customer_id", customer_id, { customer_id: `'cus_${tag.slice(4)}' || n.value` });
   await copy("agents", "did", did, {
-    did: `'did:aeap:${tag.slice(-8)}-' || printf('%012d', n.value)`,
+    did: "'did:aeap:' || printf('%08x', n.value) || substr(t.did, 18)",
     created_at: "t.created_at + n.value / 3",
     economic_role: "case when n.value % 4 < 2 then 'PROVIDER' else 'CONSUMER' end",
     principal_id: `case when n.value % 2 = 0 then '${principalId.slice(0, 14)}' || printf('%016d', n.value) else t.principal_id end`,

@@ -23,6 +23,7 @@ const made = async (path: string, body: Json): Promise<Json> =>
 const newWebhook = async (): Promise<string> =>
   (await made("/v1/webhooks", { url: "https://hooks.example.com/x", event_types: ["*"] })).webhook_id;
 const newCustomer = async (): Promise<string> => (await made("/v1/customers", { name: "Client" })).customer_id;
+const newAgent = async (): Promise<string> => (await world.draft("CONSUMER")).did;
 const get = async (path: string): Promise<Json> => expectStatus(await world.call("GET", path), 200);
 const attestation = (n: number): Json => ({
   attestation_id: `att-${crypto.randomUUID()}`,
@@ -77,6 +78,17 @@ const CASES: Record<string, Case> = {
       const [signing, ...others] = await openSecrets(env, endpoint, world.now());
       expect(others).toEqual([]);
       return [signing, secrets];
+    },
+  },
+  "an agent": patching(newAgent, "/v1/agents/", "external_ref", "agent.updated"),
+  "an agent's scope": {
+    object: newAgent,
+    call: (did, n) => world.call("PATCH", `/v1/agents/${did}/scope`, { body: { dispute_window_days: n + 15 } }),
+    action: "agent.scope_changed",
+    shown: async (did) => {
+      const { scope, version } = await get(`/v1/agents/${did}`);
+      expect(version).toBe(1 + AT_ONCE);
+      return [scope.dispute_window_days, Array.from({ length: AT_ONCE }, (_, n) => n + 15)];
     },
   },
   "a principal": patching(() => world.principal(), "/v1/principals/", "external_ref", "principal.updated"),

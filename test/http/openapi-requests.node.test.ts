@@ -63,6 +63,147 @@ describe("a body", () => {
   });
 });
 
+describe("a call that no change of others is in the way of", () => {
+  it("is one of six, and the others may be 503 service_busy", () => {
+    const busy = (route: Route): boolean => {
+      const { 503: said } = operationOf(route)["responses"] as Record<number, Json>;
+      const shared = DOCUMENT.components["responses"]?.["ServiceUnavailable"];
+      return said !== undefined && String(said["description"] ?? shared?.["description"]).includes("service_busy");
+    };
+    const never = ROUTES.filter((route) => route.method !== "get" && !busy(route)).map(
+      ({ operationId }) => operationId,
+    );
+    expect(never.toSorted()).toEqual([
+      "evaluateSpendPolicy",
+      "forgotPassword",
+      "resendVerification",
+      "verifyAid",
+      "verifyCertificate",
+      "verifyProof",
+    ]);
+  });
+
+  it("nor is a reading, and the health check looks at no query", () => {
+    const { responses } = DOCUMENT.paths["/healthz"]?.["get"] ?? { responses: {} };
+    expect(Object.keys(responses)).toEqual(["200", "429", "500"]);
+  });
+});
+
+// ---- Stored forms --------------------------------------------------------------------------------------------------------
+
+type Leaf = {
+  readonly path: string;
+  readonly set: (value: unknown) => unknown;
+  readonly get: (body: unknown) => unknown;
+};
+
+/** Every text inside a body. */
+function textsIn(body: unknown): Leaf[] {
+  if (typeof body === "string") return [{ path: "", set: (value) => value, get: (found) => found }];
+  if (typeof body !== "object" || body === null) return [];
+  return Object.entries(body).flatMap(([name, inner]) =>
+    textsIn(inner).map(({ path, set, get }) => ({
+      path: `.${name}${path}`,
+      set: (value) =>
+        Array.isArray(body) ? body.with(Number(name), set(value)) : { ...(body as object), [name]: set(value) },
+      get: (found) => get((found as Record<string, unknown>)[name]),
+    })),
+  );
+}
+
+const FIELDS = WITH_BODY.flatMap((route) =>
+  textsIn(EXAMPLES[route.operationId]?.request).map(
+    (leaf) => [`${route.operationId}${leaf.path}`, route, leaf] as const,
+  ),
+);
+/** What is written of an instant or a place that was read. */
+function written(stored: unknown): unknown {
+  if (typeof stored === "number") return new Date(stored).toISOString();
+  if (typeof stored !== "object" || stored === null) return stored;
+  const { id, at } = stored as { id?: string; at?: number };
+  return id ?? written(at);
+}
+const OUT_OF_YEARS = ["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+00:01"];
+
+describe("every text inside a body", () => {
+  it("is taken again in the form in which the route has read it", () => {
+    const odd = fc
+      .array(
+        fc.constantFrom(..."aZ09 .,:-@", "e\u0301", "\u1f82", "\ufb01", "\u00a0", "\t", "\n", "\u200d", "\u00ad"),
+        {
+          maxLength: 8,
+        },
+      )
+      .map((pieces) => pieces.join(""));
+    fc.assert(
+      fc.property(fc.constantFrom(...FIELDS), odd, fc.nat(3), ([name, route, leaf], text, form) => {
+        const example = leaf.get(EXAMPLES[route.operationId]?.request) as string;
+        const given = [text, ` ${example} `, example.normalize("NFD"), example.toUpperCase()][form];
+        const read = route.body.safeParse(leaf.set(given));
+        if (!read.success) return;
+        const stored = written(leaf.get(read.data));
+        const again = route.body.safeParse(leaf.set(stored));
+        expect([name, given, again.success && written(leaf.get(again.data))]).toEqual([name, given, stored]);
+      }),
+      { ...runs(40_000) },
+    );
+  });
+
+  it("that is an instant has the one schema of instants", () => {
+    const dated: string[] = [];
+    const visit = (node: unknown, path: string): void => {
+      if (typeof node !== "object" || node === null) return;
+      if ((node as Json)["format"] === "date-time") dated.push(path);
+      for (const [key, inner] of Object.entries(node)) if (!key.startsWith("example")) visit(inner, `${path}/${key}`);
+    };
+    visit(DOCUMENT, "#");
+    expect(dated.toSorted()).toEqual(["#/components/schemas/Instant", "#/components/schemas/InstantInput"]);
+    const asked = [
+      ...WITH_BODY.map(operationOf).map(({ requestBody }) => requestBody),
+      parameters,
+      Object.values(DOCUMENT.paths)
+        .flatMap((methods) => Object.values(methods))
+        .map(({ parameters: own }) => own),
+    ];
+    const reached = new Set<string>();
+    const follow = (value: unknown): void => {
+      for (const [, name = ""] of JSON.stringify(value ?? null).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+        if (reached.has(name)) continue;
+        reached.add(name);
+        follow(schemas[name]);
+      }
+    };
+    follow(asked);
+    expect([reached.has("Instant"), reached.has("InstantInput")]).toEqual([false, true]);
+  });
+
+  it("that is an instant is refused outside the years 0000 to 9999 in UTC, and so is one of a query", () => {
+    const instants = FIELDS.filter(([, route, leaf]) => {
+      const read = route.body.safeParse(leaf.set("2027-03-01T09:30:00+01:00"));
+      return read.success && typeof leaf.get(read.data) === "number";
+    });
+    expect(instants.length).toBeGreaterThan(1);
+    for (const text of OUT_OF_YEARS)
+      for (const [name, route, leaf] of instants)
+        expect([name, route.body.safeParse(leaf.set(text)).success]).toEqual([name, false]);
+
+    const asked = ROUTES.flatMap((route) =>
+      Object.keys(route.query?.shape ?? {}).map((name) => [route, name] as const),
+    );
+    const reads = (route: Route, name: string, text: string) => {
+      const field = route.query?.shape[name] as z.ZodType;
+      return field.safeParse(text).success;
+    };
+    const dated = asked.filter(
+      ([route, name]) => reads(route, name, "2027-03-01T09:30:00+01:00") && !reads(route, name, "2027-03-01T09:30"),
+    );
+    expect(dated.length).toBeGreaterThan(10);
+    for (const text of OUT_OF_YEARS)
+      for (const [route, name] of dated)
+        expect([route.operationId, name, reads(route, name, text)]).toEqual([route.operationId, name, false]);
+  });
+});
+
 // ---- Parameters ----------------------------------------------------------------------------------------------------------
 
 describe("the parameter limit", () => {

@@ -35,7 +35,11 @@ beforeAll(async () => {
     ({ name }) => name,
   );
   const copied = columns.map((name) =>
-    name === "did" ? "p.value || '-' || n.i" : name === "principal_id" ? "p.value" : `a.${name}`,
+    name === "did"
+      ? "'did:aeap:' || printf('%08x-%04x', n.i, p.key) || substr(a.did, 23)"
+      : name === "principal_id"
+        ? "p.value"
+        : `a.${name}`,
   );
   await db.run(
     sql.raw(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${AGENTS})

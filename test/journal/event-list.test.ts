@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
 import { listEventsJob, listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
 import { fanOutJob } from "../../src/webhooks/sweep.ts";
+import { checkEvents } from "../support/events.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -54,6 +55,8 @@ async function play(): Promise<{ did: string; principal: string }> {
   for (const status of ["SUSPENDED", "ACTIVE"]) expectStatus(await edit(did, status), 200);
   expectStatus(await world.call("POST", `/v1/principals/${principal}/suspend`), 200);
   expectStatus(await world.call("POST", `/v1/principals/${principal}/reactivate`), 200);
+  // Some tests prune them.
+  await checkEvents(env.DB);
   return { did, principal };
 }
 

@@ -7,6 +7,7 @@ import { DELAYS } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
+import { WALLET_CHANGES_A_DAY } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
 import { alerts, events } from "../../src/db/tables/journal.ts";
@@ -20,6 +21,7 @@ import { REGISTRAR, restoreLab } from "../support/lab.ts";
 import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { noteAccepted } from "./accepted.ts";
 import { later, market, marketsPath, openMarkets, refusedWallet, takeMessages, walletHeldFor } from "./support.ts";
 
 const LAB = "lab-delayed";
@@ -78,8 +80,8 @@ async function pass(seconds: number): Promise<void> {
 }
 
 /** The jobs of a minute when the change is due by the service's clock too, with the work that they find. */
-async function dueMinute(did: string): Promise<number> {
-  const mine = and(eq(agentMarkets.did, did), eq(agentMarkets.pendingWallet, B));
+async function dueMinute(did: string, wallet = B): Promise<number> {
+  const mine = and(eq(agentMarkets.did, did), eq(agentMarkets.pendingWallet, wallet));
   await world.deps.db
     .update(agentMarkets)
     .set({ pendingUntil: Date.now() - 1 })
@@ -114,7 +116,34 @@ async function confirmByPresent(did: string): Promise<void> {
   await send(LAB, A, chainOf(LAB).settlement_contract, data);
 }
 
+const acceptedLast = noteAccepted();
+
 describe("another wallet", () => {
+  it("of twenty that are asked for at once is the last one that was accepted, and counts after the delay", async () => {
+    const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
+    const wallets = Array.from({ length: 20 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "b")}`);
+    const replies = await Promise.all(
+      wallets.map((wallet) =>
+        openMarkets(world, did, [market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: wallet })]),
+      ),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([
+      ...Array(WALLET_CHANGES_A_DAY).fill(200),
+      ...Array(20 - WALLET_CHANGES_A_DAY).fill(429),
+    ]);
+    const last = await acceptedLast(did, LAB, "GLOBAL-USDC");
+    expect(await shown(did)).toMatchObject({
+      status: "ACTIVE",
+      operational_wallet: A,
+      pending_wallet: { operational_wallet: last },
+    });
+    expect(await walletOnChain(did)).toBe(A);
+    await pass(DELAYS.wallet + 1);
+    await dueMinute(did, last);
+    expect(await shown(did)).toMatchObject({ status: "ACTIVE", operational_wallet: last });
+    expect(await walletOnChain(did)).toBe(last);
+  });
+
   it("is scheduled: the present one stays in the contract, the market and the document", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
     const blockTime = async () => Number((await rpc<Json>(LAB, "eth_getBlockByNumber", ["latest", false])).timestamp);

@@ -41,3 +41,31 @@ it("whose object fails, it does not keep the platform from suspending its agent"
   const reply = await withVars(world, { AGENTS }).call("PATCH", `/v1/agents/${did}/status`, { body });
   expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
 });
+
+it("that a call waited for in vain is waited for once more after a conflict, for ten seconds, and the call goes on without", async () => {
+  const { did } = await world.draft("CONSUMER");
+  const object = env.AGENTS.get(env.AGENTS.idFromName(did));
+  object.lock(LONG_MS).catch(() => undefined);
+  const waits: number[] = [];
+  const lock = (ms: number) => {
+    waits.push(ms);
+    return object.lock(0);
+  };
+  const AGENTS = { idFromName: () => null, get: () => ({ lock }) } as never;
+  const lost = new Error("D1_ERROR: UNIQUE constraint failed: agents.external_ref: SQLITE_CONSTRAINT");
+  let batches = 0;
+  const DB = {
+    prepare: (sql: string) => env.DB.prepare(sql),
+    batch: async (statements: D1PreparedStatement[]) => {
+      batches += 1;
+      // Read twice, because the first reading may be older than what the holder of the lock has done; then written.
+      if (batches === 3) throw lost;
+      return env.DB.batch(statements);
+    },
+  } as D1Database;
+  const reply = await withVars(world, { AGENTS, DB }).call("PATCH", `/v1/agents/${did}`, {
+    body: { external_ref: "r" },
+  });
+  expect(expectStatus(reply, 200).external_ref).toBe("r");
+  expect(waits).toEqual([5_000, 10_000]);
+});

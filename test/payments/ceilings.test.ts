@@ -1,7 +1,7 @@
 // Every accepted spelling of a ceiling is stored in plain decimals that every later call can parse (AGT-9, PAY-4).
 import { describe, expect, it } from "vitest";
 import { type Agent, expectStatus, type Json, type World } from "../support/world.ts";
-import { buyer, delegateOf, orderOf, useSeller } from "./support.ts";
+import { buyer, delegateOf, orderOf, setAgent, useSeller } from "./support.ts";
 
 let world: World;
 let provider: Agent;
@@ -63,5 +63,25 @@ describe.each(FIELDS)("%s", (field) => {
     expect(replies.map(({ status, body: { field_errors } }) => [status, field_errors?.[0]])).toEqual(
       [`scope.${name}`, name].map((at) => [422, expect.objectContaining({ field: at })]),
     );
+  });
+});
+
+describe("a ceiling of more digits than are taken, which an earlier version has stored", () => {
+  it.each(FIELDS)("in %s is read by every call that uses it", async (field) => {
+    const stored = `1${"0".repeat(60)}.00`;
+    const consumer = await buyer(world, scopeOf(field, "100"));
+    const spendingLimit = { amount: stored, currency: "USDC", window_days: 30 };
+    const set = field === "spending_limit" ? { spendingLimit } : { maxTransactionValue: stored };
+    await setAgent(world, consumer.did, set);
+    const order = orderOf(consumer, provider);
+    const { consumer_did: _self, currency, ...asked } = order;
+    const path = `/v1/agents/${consumer.did}`;
+    const tried = await world.call("POST", `${path}/spend-policy/evaluate`, { body: { ...asked, currency } });
+    expect(expectStatus(tried, 200).allowed).toBe(true);
+    expectStatus(await world.as(consumer, "POST", "/v1/payment-intents", order), 201);
+    const query = { market: "GLOBAL-USDC", network: "base-sepolia", consumer_did: consumer.did, ...asked };
+    expectStatus(await world.as(provider, "GET", `/v1/payment-address?${new URLSearchParams(query)}`), 200);
+    await delegateOf(world, consumer, scopeOf(field, "50"));
+    expectStatus(await world.call("PATCH", `${path}/scope`, { body: { capabilities: [] } }), 200);
   });
 });

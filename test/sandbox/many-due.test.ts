@@ -8,7 +8,8 @@ import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts"
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { attested } from "../support/clock.ts";
-import { copyRow } from "../support/copies.ts";
+import { COPY_DID, copyRow } from "../support/copies.ts";
+import { checkEvents } from "../support/events.ts";
 import { isWhole } from "../support/scale.ts";
 import { withSlices, withVars } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
@@ -151,7 +152,7 @@ describe("an advance records to the end (ACC-28)", () => {
     const [world, count] = [await createWorld(), isWhole() ? 450 : 201];
     const principalId = await world.principal(attested(24));
     const { did } = await world.consumer({ principal_id: principalId });
-    const vary = { did: "substr(t.did, 1, 30) || printf('%06d', i)" };
+    const vary = { did: COPY_DID };
     await copyRow("agents", `did = '${did}'`, vary, { to: count - 1 });
     await copyRow("certificates", `did = '${did}'`, { ...vary, list_id: "-1", idx: "i" }, { to: count - 1 });
     await advanced(world, DAY_S);
@@ -232,6 +233,7 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
     const back = await disputed(world);
     expectStatus(await act(world, back.consumer, back.id, "withdraw"), 200);
     withdrawn = { id: back.id, task: back.task };
+    await checkEvents(env.DB);
     await rows("delete from events where platform_id = ?", world.platformId);
     const context = createExecutionContext();
     const headers = { "Service-Api-Key": world.key, "Content-Type": "application/json" };

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
+import { checkEvent } from "../support/openapi.ts";
 import { type Behaviour, type Received, startReceiver } from "../support/receiver.ts";
 import { scaled } from "../support/scale.ts";
 import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
@@ -90,7 +91,9 @@ test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, async ({ an
     for (const { headers, body } of received) {
       const id = String(headers["webhook-id"]);
       bodies.set(id, (bodies.get(id) ?? new Set()).add(body));
-      expect(JSON.parse(body).id).toBe(id);
+      const event = JSON.parse(body);
+      expect(event.id).toBe(id);
+      checkEvent(event);
     }
   }
   expect([...bodies.values()].filter(({ size }) => size !== 1)).toEqual([]);

@@ -9,7 +9,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { stopped } from "../support/clock.ts";
-import { copyRow } from "../support/copies.ts";
+import { COPY_DID, copyRow } from "../support/copies.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { withQueue } from "./customer-support.ts";
 
@@ -141,7 +141,7 @@ describe("an attestation that ends", () => {
       "agents",
       `did = '${model.did}'`,
       {
-        did: `'did:aeap:copy-' || i || '-${principalId}'`,
+        did: COPY_DID,
         status: "case when i % 5 = 0 then 'FUNDING' else 'ACTIVE' end",
       },
       { to: 500 },

@@ -18,6 +18,7 @@ import { finishCascades, stopAgents } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import type { Cause } from "../../src/standing/slice.ts";
 import { stopReads } from "../../src/standing/subjects.ts";
+import { copyDid } from "../support/copies.ts";
 import type { World } from "../support/world.ts";
 import { withQueue } from "./customer-support.ts";
 import { createSlicedWorld, SLICE, workCascades } from "./slices.ts";
@@ -49,7 +50,7 @@ async function run(count: number): Promise<string[]> {
   if (!row) throw new Error("no agent");
   const copies = Array.from({ length: count - 1 }, (_, i) => ({
     ...row,
-    did: `did:aeap:copy-${i}-${principalId}`,
+    did: copyDid(did, i),
     status: i % 5 === 0 ? ("FUNDING" as const) : ("ACTIVE" as const),
   }));
   await commit(

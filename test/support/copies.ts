@@ -1,6 +1,12 @@
 // Copies of a stored row, as a history.
 import { env, type Json } from "./world.ts";
 
+/** The DID of the n-th copy of an agent. */
+export const copyDid = (did: string, n: number): string =>
+  `did:aeap:${n.toString(16).padStart(8, "0")}${did.slice("did:aeap:".length + 8)}`;
+/** The same as an expression over the row `t` and `i`. */
+export const COPY_DID = "'did:aeap:' || printf('%08x', i) || substr(t.did, 18)";
+
 /** `changed` are expressions over the row `t` and `i`, the copy's number, from `from` + 1 to `to`. */
 export async function copyRow(
   table: string,

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { EXAMPLES } from "../../scripts/openapi/examples.ts";
 import { newId } from "../../src/core/ids.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
@@ -16,6 +17,7 @@ import { isTaken, post } from "../../src/webhooks/post.ts";
 import { RETRY_WAITS_MS } from "../../src/webhooks/schedule.ts";
 import { type Command, end, launch, root } from "../scripts/commands.ts";
 import { untilListening } from "../scripts/processes.ts";
+import { checkEvent } from "../support/openapi.ts";
 
 const page = readFileSync(join(root, "docs/webhooks.md"), "utf8");
 const block = (language: string): string => new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "";
@@ -27,18 +29,20 @@ const RECEIVERS = [
 ] as const;
 const secret = drawWebhookSecret();
 
+const { data: SALES } = (EXAMPLES["listTransactions"]?.response ?? {}) as { data?: readonly Record<string, unknown>[] };
+
 type Sent = { readonly secrets?: readonly string[]; readonly age?: number; readonly headers?: Record<string, string> };
 type Event = { readonly id: string; readonly body: string };
 
 function eventOf(type: string): Event {
   const now = Date.now();
   const id = newId("evt", now);
-  const object = { transaction_id: newId("fac", now), gross_amt: "10.00", memo: "für Ü." };
+  const object = { ...SALES?.[0], transaction_id: newId("fac", now), gross_amt: "10.00" };
   const occurred_at = new Date(now).toISOString();
-  return {
-    id,
-    body: JSON.stringify({ id, type, occurred_at, environment: "sandbox", api_version: "v1", data: { object } }),
-  };
+  const event = { id, type, occurred_at, environment: "sandbox", api_version: "v1", data: { object } } as const;
+  if (type === "transaction.settled") checkEvent(event);
+  // A member of a later version, beyond ASCII.
+  return { id, body: JSON.stringify({ ...event, data: { object: { ...object, memo: "für Ü." } } }) };
 }
 const settled = (): Event => eventOf("transaction.settled");
 
