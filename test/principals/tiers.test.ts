@@ -10,6 +10,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { SLICE } from "../../src/standing/slice.ts";
 import { close, dieBefore, givePassword } from "../standing/account-support.ts";
+import { copyDid } from "../support/copies.ts";
 import { runs } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
@@ -273,7 +274,7 @@ describe("the count of agents that sell", () => {
     if (!row) throw new Error("no agent");
     await commit(
       db,
-      Array.from({ length: SLICE }, (_, n) => db.insert(agents).values({ ...row, did: `${did}-${n}` })),
+      Array.from({ length: SLICE }, (_, n) => db.insert(agents).values({ ...row, did: copyDid(did, n) })),
     );
     await db
       .update(principals)
