@@ -53,6 +53,8 @@ export type ManagementCaller = InProduction & {
   readonly environment: Environment;
   readonly actor: Actor;
   readonly accreditationTier: Tier;
+  /** The key is one that a rotation has replaced, and that works until its grace ends (ACC-17). */
+  readonly inGrace: boolean;
 };
 
 export type ManagementCall = Base<"management", ManagementCaller> & {

@@ -173,6 +173,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   requirement: "The requirement.",
   accreditation_tier:
     "The highest certificate tier that the platform may give an agent; until the review the usual one.",
+  promotion_by:
+    "Who promotes the account: `key`, the current sandbox key or a session; `session`, a session alone. A session alone changes it.",
   promoted_at: "When the account was promoted to production; null before.",
   status: "Its state now.",
   "Error.status": "The HTTP status.",
@@ -1060,6 +1062,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   ClosingInput: "The owner's confirmation and password.",
   PlatformAccount: "A platform account, as operators list it.",
   PlatformList: "A page of platform accounts.",
+  Promoter: "Whose credential promotes an account.",
   PlatformState: "The states of a platform account.",
   Principal: "A legal person who answers for agents.",
   PrincipalInput: "A principal to register.",

@@ -12,12 +12,14 @@ export const keyRoutes = [
     operationId: "promotePlatform",
     tag: "Platform",
     summary: "Promote the account to production",
-    description: "Once, after accreditation. It issues the production key: no agent moves, and no market is made.",
+    description:
+      "Once, after accreditation. It issues the production key: no agent moves, and no market is made. By a session, or by the current sandbox " +
+      "key while `promotion_by` of the account is `key`.",
     surfaces: ["management"],
     unpromoted: true,
     status: 200,
     response: { schema: promotionView, description: "The promotion, with the production key, once." },
-    errors: ["not_accredited", "already_promoted"],
+    errors: ["not_accredited", "already_promoted", "forbidden"],
     idempotency: "secret",
     handle: (call) => promotePlatform(call),
   }),
@@ -42,7 +44,7 @@ export const keyRoutes = [
     summary: "Rotate a management key",
     description:
       "Issues a replacement. The previous key ends at once, or after `grace_hours`; a further rotation ends an earlier grace. " +
-      "A key rotates its own environment; of a session it is `environment`, else `Service-Environment`, else the sandbox.",
+      "The current key rotates its own environment, and one in its grace none; of a session it is `environment`, else `Service-Environment`, else the sandbox.",
     surfaces: ["management"],
     unpromoted: true,
     endsKey: true,

@@ -76,8 +76,17 @@ const toKeyView = (row: KeyRow) => ({
 /** Keys end in real time, also while a test clock runs ahead (CRED-10). */
 const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
-/** A key rotates its own environment. */
-function refuseOther(call: ManagementCall, { actor }: ManagementCaller, environment: Environment): void {
+/** A key that was replaced must not take the account over from the one that replaced it. */
+export function refuseInGrace({ inGrace }: ManagementCaller): void {
+  if (!inGrace) return;
+  const message = "This key was replaced: until its grace ends it does not rotate, promote or change the account.";
+  throw new ServiceError("forbidden", { message });
+}
+
+/** The current key rotates its own environment. */
+function refuseOther(call: ManagementCall, caller: ManagementCaller, environment: Environment): void {
+  refuseInGrace(caller);
+  const { actor } = caller;
   if (actor.type !== "management_api" || environment === call.environment) return;
   const message = "A management key rotates the key of its own environment; a session rotates either.";
   throw new ServiceError("forbidden", { message });

@@ -1,6 +1,6 @@
 // Changes the profile of an account (ACC-18). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
 // country (ACC-6) in the same batch, with the documents of its agents (ACC-19).
-import { type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
@@ -13,6 +13,7 @@ import { countryFaults } from "../principals/countries.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
 import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { refuseInGrace } from "./keys.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 import { missingProfile } from "./requirements.ts";
@@ -27,6 +28,7 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { caller, platform: before, ...found } = await call.read(profileReads(call, patch));
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId } = before;
+  refuseKey(caller, patch);
   const faults = profileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
   const set = profileOf(patch);
@@ -86,6 +88,7 @@ type Profile = Partial<
     | "registeredAddress"
     | "website"
     | "adminContactEmail"
+    | "promotionBy"
   >
 >;
 
@@ -98,6 +101,7 @@ const COLUMNS: Readonly<Record<keyof ProfilePatch, keyof Profile>> = {
   registered_address: "registeredAddress",
   website: "website",
   admin_contact_email: "adminContactEmail",
+  promotion_by: "promotionBy",
 };
 const MEMBERS = Object.keys(COLUMNS) as readonly (keyof ProfilePatch)[];
 
@@ -123,7 +127,18 @@ const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch,
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatch>): Precheck =>
-  precheck({}, () => profileFaults(call, valid));
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
+    refuseKey(caller, valid);
+    return profileFaults(call, valid);
+  });
+
+/** What only a person changes: whoever has stolen a key must not open production with it (ACC-16). */
+function refuseKey(caller: ManagementCaller, { promotion_by }: Partial<ProfilePatch>): void {
+  refuseInGrace(caller);
+  if (promotion_by === undefined || caller.actor.type !== "management_api") return;
+  const message = "Who promotes the account is set by a person: log in, and change promotion_by with the session.";
+  throw new ServiceError("forbidden", { message });
+}
 
 // ---- The tenant principal ----------------------------------------------------------------------------------------------
 

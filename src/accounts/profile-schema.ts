@@ -1,6 +1,7 @@
 // The profile of a platform account on the wire, as it is patched (ACC-18).
 import * as z from "zod";
 import { countryInput, httpUrl, name } from "../http/schemas.ts";
+import { promoter } from "./schema.ts";
 import { emailInput } from "./sign-up-schema.ts";
 
 const line = name(200);
@@ -26,6 +27,7 @@ export const profilePatch = z
     registered_address: addressInput.optional(),
     website: httpUrl.nullable().optional(),
     admin_contact_email: emailInput.optional(),
+    promotion_by: promoter.optional(),
   })
   .register(z.globalRegistry, { id: "ProfilePatch" });
 export type ProfilePatch = z.infer<typeof profilePatch>;

@@ -37,6 +37,7 @@ export function toPlatformView(platform: ListedPlatform) {
     accreditation_tier: platform.accreditationTier,
     tenant_principal_id: platform.tenantPrincipalId,
     promoted_at: toIsoOrNull(platform.promotedAt),
+    promotion_by: platform.promotionBy,
     created_at: toIso(platform.createdAt),
   };
 }

@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import { requireProduction } from "../core/production.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { issueKey } from "./keys.ts";
+import { issueKey, refuseInGrace } from "./keys.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
 export async function promotePlatform(call: ManagementCall) {
@@ -14,6 +14,11 @@ export async function promotePlatform(call: ManagementCall) {
   const { caller, platform } = await call.read({ platform: findPlatform(db, tenant.platformId) });
   if (!platform) throw new ServiceError("invalid_credentials");
   requireProduction("promote", caller);
+  refuseInGrace(caller);
+  if (platform.promotionBy === "session" && caller.actor.type === "management_api") {
+    const message = "This account is promoted by a person: log in, and promote it with the session.";
+    throw new ServiceError("forbidden", { message });
+  }
   const { platformId } = platform;
   const owner = { platformId, environment: "production" } as const;
   const key = await issueKey(deps, owner, caller.actor, now);

@@ -27,12 +27,12 @@ export const accountRoutes = [
     summary: "Change the account's profile",
     description:
       "A complete profile takes a new account to KYB_PENDING. The tenant principal follows the name and the country, and the " +
-      "identity documents of its agents with it.",
+      "identity documents of its agents with it. `promotion_by` is set by a session alone. A key in its grace changes nothing.",
     surfaces: ["management"],
     body: profilePatch,
     status: 200,
     response: { schema: platformView, description: "The account." },
-    errors: ["no_changes_requested"],
+    errors: ["no_changes_requested", "forbidden"],
     handle: (call, { body }) => patchPlatform(call, body),
     precheck: (call, { body }) => precheckProfile(call, validFields(profilePatch, body)),
   }),

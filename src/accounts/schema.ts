@@ -1,9 +1,11 @@
 // The platform account on the wire (ACC-1).
 import * as z from "zod";
-import { PLATFORM_STATUSES } from "../core/vocabulary.ts";
+import { PLATFORM_STATUSES, PROMOTERS } from "../core/vocabulary.ts";
 import { environment, instant, listOf, pageQuery, registeredUrl, tier } from "../http/schemas.ts";
 
 export const platformStatus = z.enum(PLATFORM_STATUSES).register(z.globalRegistry, { id: "PlatformState" });
+
+export const promoter = z.enum(PROMOTERS).register(z.globalRegistry, { id: "Promoter" });
 
 export const registeredAddress = z
   .object({
@@ -43,6 +45,7 @@ export const accountMembers = {
   accreditation_tier: tier,
   tenant_principal_id: z.string().nullable(),
   promoted_at: instant.nullable(),
+  promotion_by: promoter,
   created_at: instant,
 };
 

@@ -77,6 +77,7 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   decisionReason: null,
   decidedAt: null,
   promotedAt: null,
+  promotionBy: "key",
   suspensionReason: null,
   suspendedFrom: null,
   closedAt: null,

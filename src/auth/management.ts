@@ -96,6 +96,7 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     accreditationTier,
     platformStatus,
     promotedAt,
+    inGrace: expiresAt !== null,
   };
   return { caller, platformId, ended };
 }

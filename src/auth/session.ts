@@ -98,6 +98,7 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
     accreditationTier,
     platformStatus,
     promotedAt,
+    inGrace: false,
   };
   if (environment === "production" && !route.unpromoted) requireProduction("act", caller);
   const usedBefore = now - SESSION_USE_MINUTES * MINUTE_MS;

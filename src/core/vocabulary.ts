@@ -36,6 +36,10 @@ export const PLATFORM_STATUSES = [
 ] as const;
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
+/** Whose credential may promote an account to production (ACC-16). */
+export const PROMOTERS = ["key", "session"] as const;
+export type Promoter = (typeof PROMOTERS)[number];
+
 /** The states of an account that stop all of its principals. */
 export const ACCOUNT_STOPS = ["SUSPENDED", "CLOSED"] as const satisfies readonly PlatformStatus[];
 export type AccountStop = (typeof ACCOUNT_STOPS)[number];

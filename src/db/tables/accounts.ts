@@ -10,6 +10,7 @@ import type {
   LinkKind,
   MediaType,
   PlatformStatus,
+  Promoter,
   RequiredDocument,
   Tier,
   VerificationDecision,
@@ -58,6 +59,7 @@ export const platforms = sqliteTable(
     decisionReason: text(),
     decidedAt: integer(),
     promotedAt: integer(),
+    promotionBy: text().$type<Promoter>().notNull().default("key"),
     /** Of a SUSPENDED account: why, and the state that it returns to. */
     suspensionReason: text(),
     suspendedFrom: text().$type<PlatformStatus>(),

@@ -1,0 +1,1 @@
+ALTER TABLE `platforms` ADD `promotion_by` text DEFAULT 'key' NOT NULL;
