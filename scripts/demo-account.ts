@@ -41,8 +41,8 @@ export async function signUp({ service, request, step }: Player): Promise<DemoAc
       request("/v1/platform/register", { method: "POST", expect: 201, body: { email, password } }),
     ),
   );
-  const verified = await step("POST /v1/platform/verify-email    the link's token: the sandbox key, once", () =>
-    request("/v1/platform/verify-email", { method: "POST", body: { token } }),
+  const verified = await step("POST /v1/platform/verify-email    link and password: the sandbox key, once", () =>
+    request("/v1/platform/verify-email", { method: "POST", body: { token, password } }),
   );
   const session = await step("POST /v1/platform/sessions        a person logs in", () =>
     request("/v1/platform/sessions", { method: "POST", expect: 201, body: { email, password } }),

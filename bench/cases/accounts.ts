@@ -39,7 +39,17 @@ export const ACCOUNTS: readonly Case[] = [
       const account = await openAccount(play, "EMAIL_PENDING");
       return post("/v1/platform/verify-email", {
         token: await mailLink(play.stage, account, "verify_email", account.email),
+        password: PASSWORD,
       });
+    },
+  },
+  {
+    route: "POST /v1/platform/verify-email/refuse",
+    status: 204,
+    ask: async (play) => {
+      const account = await openAccount(play, "EMAIL_PENDING");
+      const token = await mailLink(play.stage, account, "verify_email", account.email);
+      return post("/v1/platform/verify-email/refuse", { token });
     },
   },
   {

@@ -57,7 +57,7 @@ export const PASSWORDS: readonly Case[] = [
     ask: async (play) => {
       const account = await openAccount(play);
       const token = await mailLink(play.stage, account, "change_email", `moved-${play.next()}@bench.example`);
-      return post("/v1/platform/verify-email", { token });
+      return post("/v1/platform/verify-email", { token, password: PASSWORD });
     },
   },
   {

@@ -103,6 +103,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   password: "The password of the account.",
   session_token: "The session, in this answer and no other; send it as a bearer token.",
   "TokenInput.token": "What the mailed link carries.",
+  "VerificationInput.token": "What the mailed link carries.",
+  "VerificationInput.password":
+    "The account's password; required for a new account's link and for that of another address.",
   "MailRequested.status": "Always `accepted`, whether or not a mail is sent.",
   "PasswordResetInput.token": "What the mailed link carries.",
   "query.token": "What the mailed link carries; the page's script reads it.",
@@ -1054,6 +1057,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   SandboxClock: "The clock of a sandbox.",
   RotationInput: "A key to replace.",
   Session: "A person's session.",
+  VerificationInput: "A mailed link's token, with the password of its account.",
   TokenInput: "A mailed link's token.",
   VerifiedEmail: "A verified address.",
   Platform: "The platform account.",

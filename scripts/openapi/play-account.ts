@@ -48,10 +48,20 @@ async function signUp(stage: Stage): Promise<Account> {
     stage.show("registerPlatform", { body: { email, password: PASSWORDS[0] } }),
   );
   await stage.show("resendVerification", { body: { email } });
+  await refuse(stage);
   await stage.show("openVerificationPage", { query: { token } });
-  const verified = await stage.show("verifyEmail", { body: { token } });
+  const verified = await stage.show("verifyEmail", { body: { token, password: PASSWORDS[0] } });
   const key = { "Service-Api-Key": pick<string>(verified, "api_key.raw_key") };
   return { email, platformId: pick(verified, "platform_id"), key };
+}
+
+/** An account that somebody else has registered with an address. */
+async function refuse(stage: Stage): Promise<void> {
+  const email = `bystander.${Date.now().toString(36)}@startup.example`;
+  const token = await mailedToken(stage.service, email, () =>
+    stage.show("registerPlatform", { body: { email, password: PASSWORDS[1] } }),
+  );
+  await stage.show("refuseVerification", { body: { token } });
 }
 
 async function logIn(stage: Stage, { email }: Account, password: string): Promise<Record<string, string>> {

@@ -49,7 +49,7 @@ function tooOften(waitMs: number): ServiceError {
 }
 
 /** Makes the change that the link was mailed for. */
-export async function moveAddress(call: PublicCall, link: LinkRow, before: PlatformRow) {
+export async function moveAddress(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, now } = call;
   const { platformId, status } = before;
   if (status === "SUSPENDED") throw new ServiceError("account_suspended");
@@ -64,6 +64,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
   const actor: Actor = { type: "dashboard_admin", id: before.email };
   const view = { platform_id: platformId, platform_status: status, email };
   const statements = [
+    ofPassword,
     ...useLink(db, link.tokenHash, now),
     ...updatePlatform(db, before, set, now),
     // It was mailed to the address that the account leaves.

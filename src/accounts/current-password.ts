@@ -1,24 +1,25 @@
-// The one judge of the current password, where a call of a session asks for it again (CRED-25): a session alone must not be enough to take
-// an account over. Its failures count as those of log-ins.
-import type { SessionCall } from "../call.ts";
+// The one judge of the current password, where a call of a session asks for it again (CRED-25), or a mailed link is opened (ACC-10): neither is
+// enough alone to take an account over. Its failures count as those of log-ins.
+import type { PublicCall, SessionCall } from "../call.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { beginAttempt, judgeAttempt } from "./attempts.ts";
 
 /**
- * `stored`: the hash as it was read, null for an account without a password. It is returned for the commit, which guards on it
+ * `field`: what the body calls it. `stored`: the hash as it was read, null for an account without a password. It is returned for the commit, which guards on it
  * (`keepsPassword`).
  * @throws ServiceError `current_password_invalid`, or `rate_limited` after too many failures
  */
 export async function requireCurrentPassword(
-  { deps, clientAddress, background }: SessionCall,
+  { deps, clientAddress, background }: Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">,
   stored: string | null,
   email: string,
   password: string,
+  field = "current_password",
 ): Promise<string> {
   const attempt = await beginAttempt(deps, clientAddress, email);
   const { matches } = await judgeAttempt(deps, attempt, password, stored);
   if (!matches || stored === null) {
-    const fault = fieldError("current_password", "current_password_invalid", "Is not the account's password.");
+    const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
     throw new ServiceError("current_password_invalid", { field_errors: [fault] });
   }
   background(attempt.giveBack());

@@ -53,8 +53,11 @@ ${done}
 
 export const VERIFY_PAGE = htmlOf({
   title: "Verify your email address",
-  explained: "Press the button to verify that this address is yours. The link works once.",
-  form: '<button type="submit">Verify the address</button>',
+  explained: "Enter the account's password to verify that this address is yours. The link works once.",
+  form: `<p><label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required></p>
+<button type="submit">Verify the address</button>
+<p>You did not ask for this? <button type="button" data-refuse>This was not me</button></p>`,
   done: `<p>The address <strong data-answer="email"></strong> is verified.</p>
 <div hidden data-with="api_key">
 <h2>Your sandbox key</h2>

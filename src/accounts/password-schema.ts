@@ -1,8 +1,7 @@
 // Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-13).
 import * as z from "zod";
 import { instant } from "../http/schemas.ts";
-import { presentedPassword } from "./session-schema.ts";
-import { emailInput, linkToken, passwordInput } from "./sign-up-schema.ts";
+import { emailInput, linkToken, passwordInput, presentedPassword } from "./sign-up-schema.ts";
 
 export const passwordChangeInput = z
   .strictObject({ current_password: presentedPassword, new_password: passwordInput })

@@ -3,11 +3,8 @@ import { FIRST } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { deleteEntries } from "../journal/activity-store.ts";
-import { deleteChains } from "../journal/chain-store.ts";
-import { deleteLinksOf } from "./link-store.ts";
-import { deletePasswords } from "./password-store.ts";
-import { countUnverified, deletePlatforms, unverifiedIds } from "./store.ts";
+import { countUnverified, unverifiedIds } from "./store.ts";
+import { deleteUnverified } from "./unverified-store.ts";
 
 const SLICE = 100;
 
@@ -23,14 +20,8 @@ export const removeUnverified: BulkJob = {
       oldestDueAt: (due.oldest ?? by) + UNVERIFIED_DAYS * DAY_MS,
       run: async () => {
         const those = unverifiedIds(by, SLICE);
-        // The ids are read again in the batch: an account that was verified meanwhile is not among them. The accounts go last.
-        await commit(db, [
-          deletePasswords(db, those),
-          deleteLinksOf(db, those),
-          deleteEntries(db, those),
-          ...deleteChains(db, those),
-          deletePlatforms(db, those),
-        ]);
+        // The ids are read again in the batch: an account that was verified meanwhile is not among them.
+        await commit(db, deleteUnverified(db, those));
         return { done: due.count, failed: [], next: due.count === SLICE ? FIRST : null };
       },
     };

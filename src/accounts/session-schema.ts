@@ -1,14 +1,7 @@
 // Sessions on the wire (CRED-13).
 import * as z from "zod";
-import { PASSWORD_MAX_CHARS } from "../core/limits.ts";
-import { instant, normalized } from "../http/schemas.ts";
-import { emailInput } from "./sign-up-schema.ts";
-
-/** A password as it is presented: rules are for new ones. */
-export const presentedPassword = normalized("NFKC", PASSWORD_MAX_CHARS)
-  .min(1)
-  .max(PASSWORD_MAX_CHARS)
-  .register(z.globalRegistry, { id: "PresentedPassword" });
+import { instant } from "../http/schemas.ts";
+import { emailInput, presentedPassword } from "./sign-up-schema.ts";
 
 export const logInInput = z
   .strictObject({ email: emailInput, password: presentedPassword })

@@ -1,10 +1,18 @@
 // Routes of the sign-up (ACC-10).
+import * as z from "zod";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { platformAccount } from "./schema.ts";
 import { keysOfAddress, precheckRegistration, registerPlatform } from "./sign-up.ts";
-import { addressInput, askedView, registrationInput, tokenInput, verifiedView } from "./sign-up-schema.ts";
-import { keysOfLink, resendVerification, verifyEmail } from "./verify-email.ts";
+import {
+  addressInput,
+  askedView,
+  registrationInput,
+  tokenInput,
+  verificationInput,
+  verifiedView,
+} from "./sign-up-schema.ts";
+import { keysOfLink, refuseLink, resendVerification, verifyEmail } from "./verify-email.ts";
 
 export const signUpRoutes = [
   route({
@@ -31,16 +39,32 @@ export const signUpRoutes = [
     tag: "Platform",
     summary: "Verify an email address",
     description:
-      "Uses the token of a mailed link up. The first verification issues the sandbox key, once; that of a new address makes it the " +
-      "account's.",
+      "Uses the token of a mailed link up, by whoever knows the account's password too. The first verification issues the sandbox key, once; that " +
+      "of a new address makes it the account's. A wrong password leaves the token as it is, and counts as a failed log-in.",
     surfaces: ["public"],
-    body: tokenInput,
+    body: verificationInput,
     status: 200,
     response: { schema: verifiedView, description: "The verified address, and the new account's sandbox key." },
-    errors: ["email_already_in_use", "account_suspended"],
+    errors: ["email_already_in_use", "account_suspended", "current_password_invalid"],
     idempotency: "secret",
     keysOf: keysOfLink,
     handle: (call, { body }) => verifyEmail(call, body),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/verify-email/refuse",
+    operationId: "refuseVerification",
+    tag: "Platform",
+    summary: "Say that a mailed link is not yours",
+    description:
+      "Uses the token up. An account that was registered with this address and never verified is deleted, and the address is free again; another " +
+      "link ends alone.",
+    surfaces: ["public"],
+    body: tokenInput,
+    status: 204,
+    response: { schema: z.null(), description: "The link counts no more." },
+    errors: [],
+    handle: (call, { body }) => refuseLink(call, body),
   }),
   route({
     method: "post",

@@ -21,6 +21,12 @@ export const passwordInput = normalized("NFKC", PASSWORD_MAX_CHARS)
   .max(PASSWORD_MAX_CHARS, { abort: true })
   .register(z.globalRegistry, { id: "PasswordInput" });
 
+/** A password as it is presented: rules are for new ones. */
+export const presentedPassword = normalized("NFKC", PASSWORD_MAX_CHARS)
+  .min(1)
+  .max(PASSWORD_MAX_CHARS)
+  .register(z.globalRegistry, { id: "PresentedPassword" });
+
 export const registrationInput = z
   .strictObject({ email: emailInput, password: passwordInput, legal_name: name(300).optional() })
   .register(z.globalRegistry, { id: "RegistrationInput" });
@@ -31,6 +37,11 @@ export const linkToken = z.string().min(1).max(200);
 
 export const tokenInput = z.strictObject({ token: linkToken }).register(z.globalRegistry, { id: "TokenInput" });
 export type TokenInput = z.infer<typeof tokenInput>;
+
+export const verificationInput = z
+  .strictObject({ token: linkToken, password: presentedPassword.optional() })
+  .register(z.globalRegistry, { id: "VerificationInput" });
+export type VerificationInput = z.infer<typeof verificationInput>;
 
 export const addressInput = z.strictObject({ email: emailInput }).register(z.globalRegistry, { id: "AddressInput" });
 

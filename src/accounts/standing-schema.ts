@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { instant, text } from "../http/schemas.ts";
 import { platformStatus } from "./schema.ts";
-import { presentedPassword } from "./session-schema.ts";
+import { presentedPassword } from "./sign-up-schema.ts";
 
 export const standingParams = z.object({ platform_id: z.string() });
 

@@ -5,17 +5,21 @@ import { sha256Hex } from "../core/encoding.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { moveAddress } from "./change-email.ts";
+import { requireCurrentPassword } from "./current-password.ts";
 import { issueKey } from "./keys.ts";
 import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
 import { ASKED, mailLink, recentMailsTo } from "./links.ts";
-import type { TokenInput } from "./sign-up-schema.ts";
+import { findPassword, keepsPassword } from "./password-store.ts";
+import type { TokenInput, VerificationInput } from "./sign-up-schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
+import { deleteIfUnverified } from "./unverified-store.ts";
 
 /** The owner of an Idempotency-Key here: the link, whose token seals the answer with the key. */
 export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
@@ -24,24 +28,56 @@ export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwne
   platformId: ownerOfLink(await sha256Hex(token)),
 });
 
-export async function verifyEmail(call: PublicCall, { token }: TokenInput) {
+/** The password proves that the account is of whoever opens the mail: a stranger may have registered this address. */
+export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
+  const { link, platform, stored } = await readLink(call, token);
+  if (password === undefined) throw validationError([fieldError("password", "required")]);
+  const proven = await requireCurrentPassword(call, stored, platform.email, password, "password");
+  const ofPassword = keepsPassword(call.db, platform.platformId, proven);
+  return link.kind === "verify_email"
+    ? beginAccount(call, link, platform, ofPassword)
+    : moveAddress(call, link, platform, ofPassword);
+}
+
+/** Whoever got the mail says that it is not about him: an account that never began goes with all that it has, and another link ends alone. */
+export async function refuseLink(call: PublicCall, { token }: TokenInput): Promise<null> {
   const { db, now } = call;
-  const tokenHash = await sha256Hex(token);
-  const { link, platform } = await call.read({
-    link: findLink(db, tokenHash),
-    platform: findPlatform(db, ownerOfLink(tokenHash)),
+  const { link, platform } = await readLink(call, token);
+  const { platformId } = platform;
+  const used = useLink(db, link.tokenHash, now);
+  if (link.kind === "verify_email" && platform.status === "EMAIL_PENDING") {
+    await call.commit([...used, ...deleteIfUnverified(db, platformId)], null, platformId);
+    return null;
+  }
+  const entry = recordActivity(db, { platformId, environment: "sandbox" }, now, {
+    action: "account.link_refused",
+    actor: { type: "system", id: "mailed_link" },
+    subject: { type: "platform", id: platformId },
+    changes: { [link.kind]: { from: link.email, to: null } },
   });
-  if (!link || !platform || link.usedAt !== null || link.expiresAt <= now) throw usedUp();
-  if (link.kind === "verify_email") return beginAccount(call, link, platform);
-  if (link.kind === "change_email") return moveAddress(call, link, platform);
-  throw usedUp();
+  await call.commit([...used, entry], null, platformId);
+  return null;
+}
+
+/** The open link of a token, which waits for its address to be verified. */
+async function readLink({ db, now, read }: PublicCall, token: string) {
+  const tokenHash = await sha256Hex(token);
+  const owner = ownerOfLink(tokenHash);
+  const { link, platform, stored } = await read({
+    link: findLink(db, tokenHash),
+    platform: findPlatform(db, owner),
+    stored: findPassword(db, owner),
+  });
+  const verifies = link?.kind === "verify_email" || link?.kind === "change_email";
+  if (!link || !platform || !verifies || link.usedAt !== null || link.expiresAt <= now) throw usedUp();
+  return { link, platform, stored };
 }
 
 /** One refusal for every link that does not count: which it was is nobody's business. */
 const usedUp = (): ServiceError => validationError([USED_UP]);
 export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, was used, or has ended.");
 
-async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow) {
+async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, deps, now } = call;
   const { platformId, email } = before;
   const moved = move(platformMachine, before.status, "verify_email");
@@ -52,6 +88,7 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
   const view = { platform_id: platformId, platform_status: moved.to, email, api_key: key.view };
   await call.commit(
     [
+      ofPassword,
       ...useLink(db, link.tokenHash, now),
       endLinks(db, platformId, "verify_email", now),
       ...updatePlatform(db, before, {}, now, moved),

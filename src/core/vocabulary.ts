@@ -209,6 +209,7 @@ export const ACTIVITY_ACTIONS = [
   "account.password_changed",
   "account.password_reset",
   "account.email_changed",
+  "account.link_refused",
   "account.suspended",
   "account.reinstated",
   "account.closed",

@@ -5,10 +5,11 @@
 const SCRIPT = `"use strict";
 const form = document.querySelector("form");
 const button = form.querySelector("button");
+const refuse = form.querySelector("[data-refuse]");
 const status = document.querySelector("[role=status]");
 const done = document.querySelector("section");
 const token = new URLSearchParams(location.search).get("token");
-const idempotencyKey = keyOfPage();
+let idempotencyKey = keyOfPage();
 
 /** One for the link in this tab, so that it outlives a reload after a lost answer. */
 function keyOfPage() {
@@ -49,33 +50,58 @@ function forget() {
   }
 }
 
-async function send() {
-  const body = { token, ...Object.fromEntries(new FormData(form)) };
-  const response = await fetch(location.pathname, {
+const post = (path, body, headers) =>
+  fetch(path, {
     method: "POST",
     credentials: "omit",
-    headers: { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey },
+    headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
+const leave = () => {
+  history.replaceState(null, "", location.pathname);
+  forget();
+};
+
+async function send() {
+  const body = { token, ...Object.fromEntries(new FormData(form)) };
+  const response = await post(location.pathname, body, { "Idempotency-Key": idempotencyKey });
   const answer = await response.json();
   if (response.ok) {
-    history.replaceState(null, "", location.pathname);
-    forget();
+    leave();
     show(answer);
-  } else say(reasonOf(answer));
+    return;
+  }
+  // The next attempt says something else.
+  forget();
+  idempotencyKey = keyOfPage();
+  say(reasonOf(answer));
 }
 
-form.addEventListener("submit", async (event) => {
+async function sendRefusal() {
+  const response = await post(location.pathname + "/refuse", { token });
+  if (!response.ok) {
+    say(reasonOf(await response.json()));
+    return;
+  }
+  leave();
+  form.hidden = true;
+  say("Thank you. The link counts no more.");
+}
+
+async function press(event, act) {
   event.preventDefault();
   button.disabled = true;
   say("One moment.");
   try {
-    await send();
+    await act();
   } catch {
     say("The service could not be reached. Try again.");
   }
   button.disabled = false;
-});
+}
+
+form.addEventListener("submit", (event) => press(event, send));
+refuse?.addEventListener("click", (event) => press(event, sendRefusal));
 
 if (!token) {
   form.hidden = true;

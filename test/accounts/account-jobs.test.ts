@@ -15,7 +15,7 @@ import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
-import { bearer, freshAddress, logIn, mailedToken, post, register, rowsOf, signUp } from "./support.ts";
+import { bearer, freshAddress, logIn, mailedToken, PASSWORD, post, register, rowsOf, signUp } from "./support.ts";
 
 const LIFE_MS = UNVERIFIED_DAYS * DAY_MS;
 
@@ -38,7 +38,7 @@ async function tracesOf(...texts: string[]): Promise<string[]> {
     .sort();
 }
 const verify = (email: string, at = world) =>
-  post(at, "/v1/platform/verify-email", { token: mailedToken(world, email) });
+  post(at, "/v1/platform/verify-email", { token: mailedToken(world, email), password: PASSWORD });
 const resend = (email: string) => post(world, "/v1/platform/verify-email/resend", { email });
 
 describe("an account that was never verified", () => {

@@ -33,7 +33,8 @@ async function person(at = world): Promise<Person> {
 }
 const ask = (one: Person, new_email: string, current_password = PASSWORD, at = world): Promise<Reply> =>
   postAs(at, one.token, "/v1/platform/email", { new_email, current_password }, freshClient());
-const verify = (token: string, at = world): Promise<Reply> => post(at, "/v1/platform/verify-email", { token });
+const verify = (token: string, at = world): Promise<Reply> =>
+  post(at, "/v1/platform/verify-email", { token, password: PASSWORD }, freshClient());
 const codeOf = ({ status, body }: Reply) => [status, body.code];
 const emailOf = async ({ key }: Account): Promise<string> =>
   (await world.call("GET", "/v1/platform", { key })).body.email;

@@ -9,6 +9,7 @@ const SCRIPT = PAGE_FILES.find(({ path }) => path.endsWith(".js"))?.text ?? "";
 const TOKEN = "a-token_of-43-characters-as-mailed-links-have";
 const VERIFY = "/v1/platform/verify-email";
 const RESET = "/v1/platform/password/reset";
+const FIELDS = { password: "correct horse battery staple" };
 const KEY = { raw_key: "service_sk_sandbox_the-key-itself", warning: "This key is shown once." };
 const VERIFIED = { platform_id: "plt_1", email: "founder@startup.example", api_key: KEY };
 
@@ -52,10 +53,19 @@ function choose<T>(found: Readonly<Record<string, T>>): (selector: string) => T 
 /** What of the page the script sees and changes, and the listener that it adds. */
 function documentOf(html: string) {
   const [button, status] = [element(), element()];
+  const presses: ((event: Submission) => Promise<void>)[] = [];
+  const refuse = html.includes("data-refuse")
+    ? {
+        addEventListener: (type: string, listener: (event: Submission) => Promise<void>) => {
+          expect(type).toBe("click");
+          presses.push(listener);
+        },
+      }
+    : null;
   const [shown, conditional] = [elementsWith(html, "answer"), elementsWith(html, "with")];
   const listeners: ((event: Submission) => Promise<void>)[] = [];
   const form = Object.assign(element(), {
-    querySelector: choose({ button }),
+    querySelector: choose<unknown>({ button, "[data-refuse]": refuse }),
     addEventListener: (type: string, listener: (event: Submission) => Promise<void>) => {
       expect(type).toBe("submit");
       listeners.push(listener);
@@ -68,7 +78,7 @@ function documentOf(html: string) {
     },
   });
   const document = { querySelector: choose<Element>({ form, section, "[role=status]": status }) };
-  return { document, form, section, status, button, shown, conditional, listeners };
+  return { document, form, section, status, button, shown, conditional, listeners, presses };
 }
 
 /** A service that answers what it is told to, and otherwise loses the connection; what was sent, and how the page was meanwhile. */
@@ -112,7 +122,7 @@ function openPage(
   sessionStorage: Tab = tabStorage(),
 ) {
   const parts = documentOf(html);
-  const { document, form, section, status, shown, listeners } = parts;
+  const { document, form, section, status, shown, listeners, presses } = parts;
   const { fetch, answers, sent, meanwhile } = serviceOf(parts);
   const url = new URL(address, "https://service.example");
   const replaceState = (_state: null, _title: string, to: string) => {
@@ -134,6 +144,11 @@ function openPage(
       if (code !== undefined) answers.push(Response.json(answer, { status: code }));
       for (const listener of listeners) await listener({ preventDefault: () => prevented++ });
     },
+    /** Says that the link is not about this person. */
+    refuse: async (code: number, answer?: unknown) => {
+      answers.push(code === 204 ? new Response(null, { status: 204 }) : Response.json(answer, { status: code }));
+      for (const listener of presses) await listener({ preventDefault: () => prevented++ });
+    },
     read: (name: string) => shown.find(({ dataset }) => dataset["answer"] === name)?.textContent,
     /** All that a person sees. */
     text: () => [status, ...(section.hidden ? [] : shown)].map(({ textContent }) => textContent).join(" "),
@@ -146,7 +161,7 @@ type Page = ReturnType<typeof openPage>;
 describe("the page of a verification link", () => {
   let page: Page;
   beforeEach(() => {
-    page = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`);
+    page = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`, FIELDS);
   });
 
   it("sends nothing, says nothing and keeps its address until its button is pressed", () => {
@@ -162,7 +177,7 @@ describe("the page of a verification link", () => {
       {
         ...{ path: VERIFY, method: "POST", credentials: "omit" },
         headers: { "Content-Type": "application/json", "Idempotency-Key": expect.stringMatching(/^[0-9a-f]{32}$/) },
-        body: JSON.stringify({ token: TOKEN }),
+        body: JSON.stringify({ token: TOKEN, ...FIELDS }),
       },
     ]);
     expect(page.prevented()).toBe(1);
@@ -237,6 +252,34 @@ describe("the page of a verification link", () => {
     await other.click();
     const keys = [before, one, other].map(({ sent }) => sent[0]?.headers["Idempotency-Key"]);
     expect(new Set(keys).size).toBe(3);
+  });
+
+  it("asks anew under another Idempotency-Key after a refusal, because the next password is another body", async () => {
+    await page.click(422, { code: "current_password_invalid", message: "The password is wrong." });
+    expect(page.text()).toBe("The password is wrong.");
+    await page.click(200, VERIFIED);
+    const [first, second] = page.sent.map(({ headers }) => headers["Idempotency-Key"]);
+    expect(second).toMatch(/^[0-9a-f]{32}$/);
+    expect(second).not.toBe(first);
+  });
+
+  it("sends the token alone where the person says that it is not his, and ends", async () => {
+    await page.refuse(204);
+    expect(page.sent).toEqual([
+      {
+        ...{ path: `${VERIFY}/refuse`, method: "POST", credentials: "omit" },
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ token: TOKEN }),
+      },
+    ]);
+    expect(page.text()).toBe("Thank you. The link counts no more.");
+    expect([page.form.hidden, page.section.hidden, page.url.search]).toEqual([true, true, ""]);
+  });
+
+  it("says why it could not refuse", async () => {
+    await page.refuse(422, { field_errors: [{ message: "The link is unknown, was used, or has ended." }] });
+    expect(page.text()).toBe("The link is unknown, was used, or has ended.");
+    expect(page.form.hidden).toBe(false);
   });
 
   it("works in a browser that keeps nothing", async () => {

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase, send } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
-import { freshAddress, mailedToken, post, register } from "./support.ts";
+import { freshAddress, mailedToken, PASSWORD, post, register } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -75,7 +75,7 @@ describe.each(PAGES)("the page %s", (path) => {
     }
     const fields = [...text.matchAll(/<input id="(\w+)"/g)].map(([, id]) => id);
     for (const id of fields) expect(text).toContain(`<label for="${id}">`);
-    expect(fields).toEqual(path.endsWith("reset") ? ["new_password"] : []);
+    expect(fields).toEqual(path.endsWith("reset") ? ["new_password"] : ["password"]);
   });
 
   it("reads nothing, as often as it is opened, also by HEAD", async () => {
@@ -96,7 +96,7 @@ describe("a link of a mail", () => {
     const token = mailedToken(world, email);
     const url = new URL(/https?:\S+token=\S+/.exec(world.mails.at(-1)?.text ?? "")?.[0] ?? "");
     for (let n = 0; n < 3; n++) expect((await open(`${url.pathname}${url.search}`)).status).toBe(200);
-    expectStatus(await post(world, url.pathname, { token }), 200);
+    expectStatus(await post(world, url.pathname, { token, password: PASSWORD }), 200);
     expect((await open(`${url.pathname}${url.search}`)).status).toBe(200);
   });
 

@@ -49,7 +49,7 @@ describe.each([
 it("either form of a password works at log-in, email change and closing", async () => {
   const email = freshAddress();
   expectStatus(await post(world, "/v1/platform/register", { email, password: COMPOSED }, freshClient()), 201);
-  await post(world, "/v1/platform/verify-email", { token: mailedToken(world, email) });
+  await post(world, "/v1/platform/verify-email", { token: mailedToken(world, email), password: DECOMPOSED });
   const token = await logIn(world, email, DECOMPOSED);
   const address = { new_email: freshAddress(), current_password: DECOMPOSED };
   expect((await postAs(world, token, "/v1/platform/email", address, freshClient())).status).toBeLessThan(300);

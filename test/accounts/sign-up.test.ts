@@ -5,15 +5,16 @@ import { DAY_MS, HOUR_MS, LINK_HOURS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, principalBody, type World } from "../support/world.ts";
-import { freshAddress, mailedToken, PASSWORD, post, register, signUp } from "./support.ts";
+import { freshAddress, freshClient, mailedToken, PASSWORD, post, register, signUp } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
 });
 
+/** Another client for each: attempts of one at a time are bounded. */
 const verify = (token: string, headers: Record<string, string> = {}) =>
-  post(world, "/v1/platform/verify-email", { token }, headers);
+  post(world, "/v1/platform/verify-email", { token, password: PASSWORD }, { ...freshClient(), ...headers });
 
 describe("registration", () => {
   it("creates an EMAIL_PENDING account and mails one link to its address", async () => {
@@ -158,9 +159,12 @@ describe("the mailed link", () => {
     const other = freshAddress();
     await register(later, other);
     later.advance(LINK_HOURS * HOUR_MS - 1);
-    expectStatus(await post(later, "/v1/platform/verify-email", { token: mailedToken(later, other) }), 200);
+    expectStatus(
+      await post(later, "/v1/platform/verify-email", { token: mailedToken(later, other), password: PASSWORD }),
+      200,
+    );
     later.advance(1);
-    expect((await post(later, "/v1/platform/verify-email", { token })).status).toBe(422);
+    expect((await post(later, "/v1/platform/verify-email", { token, password: PASSWORD })).status).toBe(422);
   });
 
   it("is mailed again on request, and the earlier one ends; the answer is the same for every address", async () => {
@@ -179,8 +183,8 @@ describe("the mailed link", () => {
     expect([tooSoon.body, unknown.body]).toEqual([again.body, again.body]);
     const second = mailedToken(later, email);
     expect(second).not.toBe(first);
-    expect((await post(later, "/v1/platform/verify-email", { token: first })).status).toBe(422);
-    expect((await post(later, "/v1/platform/verify-email", { token: second })).status).toBe(200);
+    expect((await post(later, "/v1/platform/verify-email", { token: first, password: PASSWORD })).status).toBe(422);
+    expect((await post(later, "/v1/platform/verify-email", { token: second, password: PASSWORD })).status).toBe(200);
     later.advance(DAY_MS);
     await resend(email);
     expect(later.mails.filter(({ to }) => to === email)).toHaveLength(2);

@@ -29,7 +29,7 @@ export type Account = { platformId: string; email: string; key: string };
 export async function signUp(world: World, email = freshAddress()): Promise<Account> {
   await register(world, email);
   const token = mailedToken(world, email);
-  const verified = expectStatus(await post(world, "/v1/platform/verify-email", { token }), 200);
+  const verified = expectStatus(await post(world, "/v1/platform/verify-email", { token, password: PASSWORD }), 200);
   return { platformId: verified.platform_id, email, key: verified.api_key.raw_key };
 }
 

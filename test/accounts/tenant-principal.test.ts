@@ -59,7 +59,10 @@ describe("the tenant principal is made", () => {
     const email = freshAddress();
     const body = { email, password: PASSWORD, legal_name: PROFILE.legal_name };
     expectStatus(await post(world, "/v1/platform/register", body), 201);
-    const verified = await post(world, "/v1/platform/verify-email", { token: mailedToken(world, email) });
+    const verified = await post(world, "/v1/platform/verify-email", {
+      token: mailedToken(world, email),
+      password: PASSWORD,
+    });
     const key = expectStatus(verified, 200).api_key.raw_key;
     expect(await tenantOf({ key })).toBeNull();
     const { tenant_principal_id } = expectStatus(await patch(world, key, { country: "DE" }), 200);

@@ -35,6 +35,9 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
     verifyEmail: [
       ["an unknown link", "validation_failed", nobody("/v1/platform/verify-email", { token: "x".repeat(43) })],
     ],
+    refuseVerification: [
+      ["an unknown link", "validation_failed", nobody("/v1/platform/verify-email/refuse", { token: "x".repeat(43) })],
+    ],
     resendVerification: [
       ["no address", "validation_failed", nobody("/v1/platform/verify-email/resend", { email: "x" })],
     ],

@@ -45,7 +45,7 @@ export function databaseWith(dir: string, kind: "d1" | "r2" | "do", table: strin
 export async function signUp(service: ServiceDescription, email: string): Promise<string> {
   const account = { email, password: "correct horse battery staple" };
   const token = await mailedToken(service, email, () => post(service, "/v1/platform/register", account, 201));
-  await post(service, "/v1/platform/verify-email", { token }, 200);
+  await post(service, "/v1/platform/verify-email", { token, password: account.password }, 200);
   const begun = await post(service, "/v1/platform/sessions", account, 201);
   return String(begun["session_token"]);
 }

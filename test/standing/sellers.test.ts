@@ -6,7 +6,7 @@ import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { insertMarket } from "../../src/markets/store.ts";
 import { account } from "../support/chain.ts";
-import { copyRow } from "../support/copies.ts";
+import { COPY_DID, copyRow } from "../support/copies.ts";
 import { withoutLocks } from "../support/orders.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -32,7 +32,7 @@ const seller = async (...markets: Json[]): Promise<string> => {
 
 /** Copies of a seller with all that a slice touches; the places of their certificates are in a list of their own. */
 async function copySeller(did: string, to: number): Promise<void> {
-  const vary = { did: "substr(t.did, 1, 30) || printf('%06d', i)" };
+  const vary = { did: COPY_DID };
   for (const table of ["agents", "agent_markets", "escrows"]) await copyRow(table, `did = '${did}'`, vary, { to });
   await copyRow("certificates", `did = '${did}'`, { ...vary, list_id: `-${to}`, idx: "i" }, { to });
 }

@@ -35,6 +35,23 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
   ],
 
+  refuseVerification: [
+    {
+      ...UNSEEN,
+      when: "of a new account",
+      states: ["account EMAIL_PENDING → none"],
+      tables: ["account_links", "activity_chains", "activity_entries", "passwords", "platforms"],
+      activity: { none: "its log is deleted with it" },
+    },
+    {
+      ...UNSEEN,
+      when: "of a new address",
+      states: [],
+      tables: ["account_links"],
+      activity: ["account.link_refused"],
+    },
+  ],
+
   resendVerification: [
     {
       ...UNSEEN,

@@ -13,7 +13,7 @@ import {
 } from "../../accounts/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { env, type World } from "../../support/world.ts";
-import { verifyingNewAddress } from "./passwords.ts";
+import { refusingNewAddress, verifyingNewAddress } from "./passwords.ts";
 import { MINUTE, must, type Play, type Plays } from "./stage.ts";
 
 /** A play of one account, which is signed up before it. */
@@ -68,11 +68,26 @@ export const ACCOUNT_PLAYS: Plays = {
       const email = freshAddress();
       await register(world, email);
       return async () => {
-        await must(200, post(world, "/v1/platform/verify-email", { token: mailedToken(world, email) }));
+        await must(
+          200,
+          post(world, "/v1/platform/verify-email", { token: mailedToken(world, email), password: PASSWORD }),
+        );
         return partyOf(email);
       };
     },
     "of a new address": verifyingNewAddress,
+  },
+  refuseVerification: {
+    "of a new account": async ({ world }) => {
+      const email = freshAddress();
+      await register(world, email);
+      const party = await partyOf(email);
+      return async () => {
+        await must(204, post(world, "/v1/platform/verify-email/refuse", { token: mailedToken(world, email) }));
+        return party;
+      };
+    },
+    "of a new address": refusingNewAddress,
   },
   resendVerification: {
     "of an account that waits for it": async ({ world }) => {

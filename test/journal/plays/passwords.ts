@@ -61,7 +61,18 @@ export const verifyingNewAddress: Play = ofPerson(
     await askMove(world, token, email);
     return mailedToken(world, email);
   },
-  (world, _account, _token, link) => must(200, post(world, "/v1/platform/verify-email", { token: link })),
+  (world, _account, _token, link) =>
+    must(200, post(world, "/v1/platform/verify-email", { token: link, password: PASSWORD })),
+);
+
+/** Of refuseVerification. */
+export const refusingNewAddress: Play = ofPerson(
+  async (world, _account, token) => {
+    const email = freshAddress();
+    await askMove(world, token, email);
+    return mailedToken(world, email);
+  },
+  (world, _account, _token, link) => must(204, post(world, "/v1/platform/verify-email/refuse", { token: link })),
 );
 
 /** An announcement that all accounts have heard of but this one. */

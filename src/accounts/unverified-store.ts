@@ -1,0 +1,24 @@
+// Deletes accounts that never began (ACC-10, ACC-12).
+import { type SQL, sql } from "drizzle-orm";
+import type { Database, Statement } from "../db/batch.ts";
+import { deleteEntries } from "../journal/activity-store.ts";
+import { deleteChains } from "../journal/chain-store.ts";
+import { deleteLinksOf } from "./link-store.ts";
+import { deletePasswords } from "./password-store.ts";
+import { deletePlatforms } from "./store.ts";
+
+/** All that they have. The accounts themselves go last, because the others are found by them. */
+export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
+  deletePasswords(db, those),
+  deleteLinksOf(db, those),
+  deleteEntries(db, those),
+  ...deleteChains(db, those),
+  deletePlatforms(db, those),
+];
+
+/** One account, while it waits for its verification. */
+export const deleteIfUnverified = (db: Database, platformId: string): Statement[] =>
+  deleteUnverified(
+    db,
+    sql`(select platform_id from platforms where platform_id = ${platformId} and status = 'EMAIL_PENDING')`,
+  );
