@@ -12,7 +12,7 @@ import {
   SECOND_MS,
 } from "../core/limits.ts";
 import { foldName } from "../core/text.ts";
-import { checkPassword } from "./passwords.ts";
+import { type Checked, checkPassword, type Next } from "./passwords.ts";
 
 const LIMITS = {
   windowMs: LOG_IN_WINDOW_MINUTES * MINUTE_MS,
@@ -43,9 +43,10 @@ export async function judgeAttempt(
   attempt: Attempt,
   password: string,
   stored: string | null,
-): ReturnType<typeof checkPassword> {
+  next?: Next,
+): Promise<Checked> {
   try {
-    return await checkPassword(password, stored, deps.passwordCost);
+    return await checkPassword(password, stored, deps.passwordCost, next);
   } catch (thrown) {
     await attempt.giveBack().catch(() => undefined);
     throw thrown;

@@ -10,7 +10,7 @@ import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks } from "./link-store.ts";
 import type { PasswordChangeInput } from "./password-schema.ts";
 import { findPassword, replacePassword } from "./password-store.ts";
-import { hashPassword, passwordFaults } from "./passwords.ts";
+import { passwordFaults } from "./passwords.ts";
 import { deleteSessions } from "./session-store.ts";
 import { findPlatform } from "./store.ts";
 
@@ -24,9 +24,10 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   if (!platform) throw new ServiceError("invalid_credentials");
   const faults = newPasswordFaults(input, platform.email);
   if (faults.length > 0) throw validationError(faults);
-  const before = await requireCurrentPassword(call, stored, platform.email, input.current_password);
-  const { platformId } = platform;
-  const hash = await hashPassword(input.new_password, deps.passwordCost);
+  const { email, platformId } = platform;
+  const next = input.new_password;
+  const { before, hash } = await requireCurrentPassword(call, stored, email, input.current_password, { next });
+  if (hash === null) throw new Error("unreachable: the next password");
   const view = { platform_id: platformId, changed_at: toIso(now) };
   await call.commit(
     [

@@ -45,7 +45,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
-  const password = await requireCurrentPassword(call, stored, before.email, current_password);
+  const { before: password } = await requireCurrentPassword(call, stored, before.email, current_password);
   refuseBlocked(blocking);
   const found = { ...read, ahead: before.clockOffsetMs };
   const moved = move(platformMachine, before.status, "close");

@@ -4,9 +4,11 @@ import type { PublicCall, SessionCall } from "../call.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { beginAttempt, judgeAttempt } from "./attempts.ts";
 
+/** `before`: the stored hash, for the commit, which guards on it (`keepsPassword`). `hash`: of the next password, where there is one. */
+type Proven = { readonly before: string; readonly hash: string | null };
+
 /**
- * `field`: what the body calls it. `stored`: the hash as it was read, null for an account without a password. It is returned for the commit, which guards on it
- * (`keepsPassword`).
+ * `stored`: the hash as it was read, null for an account without a password. `field`: what the body calls the password.
  * @throws ServiceError `current_password_invalid`, or `rate_limited` after too many failures
  */
 export async function requireCurrentPassword(
@@ -14,14 +16,14 @@ export async function requireCurrentPassword(
   stored: string | null,
   email: string,
   password: string,
-  field = "current_password",
-): Promise<string> {
+  { field = "current_password", next }: { readonly field?: string; readonly next?: string } = {},
+): Promise<Proven> {
   const attempt = await beginAttempt(deps, clientAddress, email);
-  const { matches } = await judgeAttempt(deps, attempt, password, stored);
+  const { matches, hash } = await judgeAttempt(deps, attempt, password, stored, () => next ?? null);
   if (!matches || stored === null) {
     const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
     throw new ServiceError("current_password_invalid", { field_errors: [fault] });
   }
   background(attempt.giveBack());
-  return stored;
+  return { before: stored, hash };
 }

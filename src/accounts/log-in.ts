@@ -7,7 +7,6 @@ import { DAY_MS, SESSION_DAYS } from "../core/limits.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { beginAttempt, judgeAttempt } from "./attempts.ts";
 import { findLogIn, keepsPassword, replacePassword } from "./password-store.ts";
-import { hashPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { deleteSession, insertSession } from "./session-store.ts";
 import { whileOpen } from "./store.ts";
@@ -20,7 +19,8 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   attempting.catch(() => undefined);
   const { account } = await call.read({ account: findLogIn(db, email) });
   const attempt = await attempting;
-  const { matches, outdated } = await judgeAttempt(deps, attempt, password, account?.hash ?? null);
+  const renewed = (outdated: boolean) => (outdated ? password : null);
+  const { matches, hash } = await judgeAttempt(deps, attempt, password, account?.hash ?? null, renewed);
   if (!account || !matches) {
     const headers = { "WWW-Authenticate": SESSION_CHALLENGE };
     throw new ServiceError("invalid_credentials", { message: "The address or the password is wrong.", headers });
@@ -35,9 +35,9 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
     [
       whileOpen(db, platformId),
       // The password may have been changed while this one was derived: then everybody is signed out, and nobody begins with the old one.
-      ...(outdated
-        ? replacePassword(db, { platformId, before, hash: await hashPassword(password, deps.passwordCost) }, now)
-        : [keepsPassword(db, platformId, before)]),
+      ...(hash === null
+        ? [keepsPassword(db, platformId, before)]
+        : replacePassword(db, { platformId, before, hash }, now)),
       insertSession(db, { tokenHash, platformId }, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "session.created",

@@ -18,7 +18,10 @@ const MEMORY_FACTOR = 256;
 const inTurn = turnsOf({ atOnce: 2, patienceSeconds: 5, leaseSeconds: 30 });
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
-export async function hashPassword(password: string, cost = CURRENT): Promise<string> {
+export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>
+  inTurn("scrypt", () => newHash(password, cost));
+
+async function newHash(password: string, cost: PasswordCost): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   return format(cost, salt, await derive(password, salt, cost));
 }
@@ -30,18 +33,26 @@ const format = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): 
 const hashOfNobody = (cost: PasswordCost): string =>
   format(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
-/** `stored` is null for an unknown address. `outdated`: the hash was made with other parameters than today's. */
-export async function checkPassword(
+/** `hash`: of the password that is to be stored from now on, if any. */
+export type Checked = { readonly matches: boolean; readonly hash: string | null };
+/** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than today's. */
+export type Next = (outdated: boolean) => string | null;
+
+/** `stored` is null for an unknown address. Both derivations are one turn, so that nobody who has waited for the first waits for the second. */
+export const checkPassword = (
   password: string,
   stored: string | null,
   cost = CURRENT,
-): Promise<{ readonly matches: boolean; readonly outdated: boolean }> {
-  const { parameters, salt, hash } = parseHash(stored ?? hashOfNobody(cost));
-  const derived = await derive(password, salt, parameters);
-  const matches = timingSafeEqual(derived, hash) && stored !== null;
-  const { N, r, p } = parameters;
-  return { matches, outdated: N !== cost.N || r !== cost.r || p !== cost.p };
-}
+  next: Next = () => null,
+): Promise<Checked> =>
+  inTurn("scrypt", async () => {
+    const { parameters, salt, hash } = parseHash(stored ?? hashOfNobody(cost));
+    const derived = await derive(password, salt, parameters);
+    if (!timingSafeEqual(derived, hash) || stored === null) return { matches: false, hash: null };
+    const { N, r, p } = parameters;
+    const wanted = next(N !== cost.N || r !== cost.r || p !== cost.p);
+    return { matches: true, hash: wanted === null ? null : await newHash(wanted, cost) };
+  });
 
 function parseHash(stored: string) {
   const [scheme, N, r, p, salt = "", hash = ""] = stored.split("$");
@@ -64,14 +75,10 @@ export function passwordFaults(field: string, password: string, email: string | 
 // ---- Derivations -------------------------------------------------------------------------------------------------------
 
 const derive = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
-  inTurn(
-    "scrypt",
-    () =>
-      new Promise((resolve, reject) => {
-        const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
-        // One form of a text: an accent typed as one character or as two is the same password.
-        crypto.scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
-          failed ? reject(failed) : resolve(hash),
-        );
-      }),
-  );
+  new Promise((resolve, reject) => {
+    const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
+    // One form of a text: an accent typed as one character or as two is the same password.
+    crypto.scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
+      failed ? reject(failed) : resolve(hash),
+    );
+  });

@@ -32,8 +32,8 @@ export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwne
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (password === undefined) throw validationError([fieldError("password", "required")]);
-  const proven = await requireCurrentPassword(call, stored, platform.email, password, "password");
-  const ofPassword = keepsPassword(call.db, platform.platformId, proven);
+  const { before } = await requireCurrentPassword(call, stored, platform.email, password, { field: "password" });
+  const ofPassword = keepsPassword(call.db, platform.platformId, before);
   return link.kind === "verify_email"
     ? beginAccount(call, link, platform, ofPassword)
     : moveAddress(call, link, platform, ofPassword);

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstan
 import { COMMON_PASSWORDS } from "../../src/accounts/common-passwords.ts";
 import { checkPassword, hashPassword, passwordFaults } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { createWorld, expectStatus, PASSWORD_COST, type World } from "../support/world.ts";
 import {
   type Account,
   freshAddress,
@@ -24,8 +24,22 @@ describe("a stored password", () => {
     const [first, second] = [await hashPassword(PASSWORD), await hashPassword(PASSWORD)];
     expect(first).toMatch(/^scrypt\$16384\$8\$5\$[\w-]{22}\$[\w-]{43}$/);
     expect(second).not.toBe(first);
-    expect(await checkPassword(PASSWORD, first)).toEqual({ matches: true, outdated: false });
-    expect(await checkPassword(`${PASSWORD} `, first)).toEqual({ matches: false, outdated: false });
+    expect(await checkPassword(PASSWORD, first)).toEqual({ matches: true, hash: null });
+    expect(await checkPassword(`${PASSWORD} `, first)).toEqual({ matches: false, hash: null });
+  });
+
+  it("tells whether it is outdated, and is replaced in the same turn, where it matches alone", async () => {
+    const weak = await hashPassword(PASSWORD, PASSWORD_COST);
+    const told: boolean[] = [];
+    const next = (outdated: boolean) => {
+      told.push(outdated);
+      return outdated ? PASSWORD : null;
+    };
+    expect(await checkPassword("another one", weak, undefined, next)).toEqual({ matches: false, hash: null });
+    const { hash } = await checkPassword(PASSWORD, weak, undefined, next);
+    expect(hash).toMatch(/^scrypt\$16384\$8\$5\$/);
+    expect(await checkPassword(PASSWORD, hash, undefined, next)).toEqual({ matches: true, hash: null });
+    expect(told).toEqual([true, false]);
   });
 
   it("matches however its accents are typed", async () => {
@@ -33,9 +47,11 @@ describe("a stored password", () => {
     expect(await checkPassword("Überraschung im Café".normalize("NFD"), hash)).toMatchObject({ matches: true });
   });
 
-  // Not outdated: the derivation for nobody has the parameters of a new password.
   it("is derived for nobody with today's parameters, and never matches", async () => {
-    expect(await checkPassword(PASSWORD, null)).toEqual({ matches: false, outdated: false });
+    const derived = vi.spyOn(crypto, "scrypt");
+    expect(await checkPassword(PASSWORD, null)).toEqual({ matches: false, hash: null });
+    expect(derived.mock.calls.map(([, , , options]) => options)).toMatchObject([{ N: 2 ** 14, r: 8, p: 5 }]);
+    derived.mockRestore();
   });
 
   it.each(["", "plain text", "bcrypt$1$2$3$AAAA$AAAA", "scrypt$16384$8$5$AAAA$AAAA"])(

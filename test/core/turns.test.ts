@@ -75,6 +75,25 @@ describe("turns", () => {
     expect(running).toEqual({ now: 0, most: 2 });
   });
 
+  it("count patience in time, also where each pause takes four times as long as it was asked to", async () => {
+    const { ends, work } = workOf();
+    const { timer, advance } = stoppedTime();
+    const slow = { now: timer.now, wait: (ms: number) => timer.wait(4 * ms) };
+    const inTurn = turnsOf(TURNS, slow);
+    const running = inTurn("one", work);
+    const waiting = inTurn("one", work).catch(codeOf);
+    let answered: unknown;
+    waiting.then((code) => {
+      answered = code;
+    });
+    await advance(4.9);
+    expect(answered).toBeUndefined();
+    await advance(0.2);
+    expect(answered).toBe("rate_limited");
+    ends[0]?.();
+    await running;
+  });
+
   it("refuse whoever has waited to the end of their patience, and what was refused does not run", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
