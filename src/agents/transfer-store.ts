@@ -3,7 +3,7 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import { isRunning } from "../core/vocabulary.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { principalOpen, principalStands } from "../principals/store.ts";
+import { principalLetsGo, principalStands } from "../principals/store.ts";
 import { delegatesOf } from "./delegation-store.ts";
 import { whileStanding, whileSuspendedBy } from "./while-store.ts";
 
@@ -13,7 +13,7 @@ export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow,
 
 /**
  * A condition for an agent that comes to another principal: that one stands as it was read; its own
- * one stands too where the agent runs, and has not ended where it does not, so that no cascade misses it; a suspended one is so by the reason
+ * one stands too where the agent runs, and has neither ended nor a revoked attestation where it does not, so that no cascade misses it; a suspended one is so by the reason
  * that was read; and none of its delegates stays behind.
  */
 export const whileTransferable = (
@@ -28,5 +28,5 @@ export const whileTransferable = (
     sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
     isRunning(status)
       ? whileStanding(now)
-      : sql`${whileSuspendedBy(suspensionReason)} and ${principalOpen(sql`${agents.principalId}`)}`,
+      : sql`${whileSuspendedBy(suspensionReason)} and ${principalLetsGo(sql`${agents.principalId}`)}`,
   );

@@ -99,12 +99,18 @@ const unknownPrincipal = (): ServiceError => validationError([fieldError("princi
 
 /**
  * Refuses a principal that does not stand, and an agent that its own one is just stopping: its row has still to say so, and it must not escape
- * what stops it unreported. One whose row is SUSPENDED stays so under the new principal.
+ * what stops it unreported. One whose row is SUSPENDED stays so under the new principal; but nobody gets out of a revoked attestation by a transfer.
  */
 function refuseStanding({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
   const standing = effectivePrincipalStatus(principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
   const ownStanding = effectivePrincipalStatus(own, now);
+  if (own.attestationStop === "attestation_revoked") {
+    throw new ServiceError("invalid_status", {
+      message: "The attestation of the agent's principal is revoked: record another one first.",
+      detail: { principal_status: ownStanding, status_reason: own.attestationStop },
+    });
+  }
   if (!isRunning(agent.status) || ownStanding === "ACTIVE") return;
   throw new ServiceError("invalid_status", {
     message: "The agent is still being suspended with its principal; try again in a moment.",

@@ -61,9 +61,10 @@ export const principalStands = (principalId: SQL, now: number, also = sql``): SQ
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE'
       and p.attestation_expires_at > ${now} and p.account_stopped is null ${also})`;
 
-/** A condition of an update: the owner is not CLOSED when the row is written. */
-export const principalOpen = (principalId: SQL): SQL =>
-  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.closed = 0)`;
+/** A condition of an update: the owner is neither CLOSED nor is its attestation revoked when the row is written. */
+export const principalLetsGo = (principalId: SQL): SQL =>
+  sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.closed = 0
+        and p.attestation_stop is not 'attestation_revoked')`;
 
 export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement =>
   db.insert(principals).values(row);

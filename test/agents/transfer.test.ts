@@ -7,6 +7,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { asConsumer, facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { delegateOf, openIntent, seller } from "../payments/support.ts";
+import { operator } from "../standing/account-support.ts";
 import { playEveryOrder } from "../support/orders.ts";
 import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -121,6 +122,32 @@ describe("a transfer", () => {
     expect(expectStatus(await transfer(agent.did, await world.principal()), 200).status).toBe("SUSPENDED");
     const returned = await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status: "ACTIVE" } });
     expect(expectStatus(returned, 200).status).toBe("ACTIVE");
+  });
+
+  it("is refused while its principal's attestation stands revoked, also where that comes between its two trips", async () => {
+    const [caught, racing] = [await world.consumer(), await world.consumer()];
+    const to = await world.principal();
+    const revoke = async ({ principalId }: Agent) => {
+      const held = expectStatus(await world.call("GET", `/v1/principals/${principalId}`), 200).verification_attestation;
+      const body = { verifier_id: held.verifier_id };
+      const path = `/v1/attestations/${held.attestation_id}/revoke`;
+      expectStatus(await world.call("POST", path, { key: null, headers: operator(), body }), 200);
+    };
+    await revoke(caught);
+    const refused = await transfer(caught.did, to);
+    expect(outcome(refused)).toEqual([409, "invalid_status"]);
+    expect(refused.body.detail).toEqual({
+      principal_status: "ATTESTATION_EXPIRED",
+      status_reason: "attestation_revoked",
+    });
+    const suspended = { body: { status: "SUSPENDED" } };
+    expectStatus(await world.call("PATCH", `/v1/agents/${racing.did}/status`, suspended), 200);
+    world.meter.beforeBatch(2, () => revoke(racing));
+    expect(outcome(await transfer(racing.did, to))).toEqual([409, "invalid_status"]);
+    expect((await readAgent(world, racing.did)).principal_id).toBe(racing.principalId);
+    const again = { placeholder: true };
+    expectStatus(await world.call("POST", `/v1/principals/${caught.principalId}/attestations`, { body: again }), 201);
+    expect(expectStatus(await transfer(caught.did, to), 200).principal_id).toBe(to);
   });
 
   it("is refused while its principal's stop is not yet written of it", async () => {
