@@ -6,10 +6,9 @@ import { isWhole, runs } from "../support/scale.ts";
 import { ACT_NAMES, type Act, Play, type Step } from "./history-play.ts";
 import { compareAll, compareSome } from "./history-surfaces.ts";
 
-const [HISTORIES, STEPS] = isWhole() ? [1_000, 50] : [2, 20];
+const [HISTORIES, STEPS] = isWhole() ? [250, 50] : [2, 20];
 /** After so many steps some surfaces are compared, and all of them at the end. */
 const COMPARED_EACH = isWhole() ? 1 : 3;
-/** Ends a run that stands still. */
 
 /** Without them most steps of a history would meet nothing. */
 const BEGINNING: readonly Step[] = [
