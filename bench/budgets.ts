@@ -258,7 +258,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB),
   "POST /v1/platform/verify-email": mutation(12, 17, KIB, { objects: 2 }),
-  "POST /v1/platform/verify-email/refuse": mutation(8, 20, 0, { queues: 0 }),
+  // Each table of the account is found by the account.
+  "POST /v1/platform/verify-email/refuse": mutation(27, 20, 0, { queues: 0 }),
   // One more trip after the answer, for an address that waits.
   "POST /v1/platform/verify-email/resend": mutation(5, 3, 300, { queues: 0 }),
   "DELETE /v1/platform/sessions/current": mutation(5, 5, 0),
@@ -275,7 +276,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
   "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 1 }),
   "POST /v1/platform/email": mutation(12, 3, 100, { objects: 2, queues: 0 }),
-  "POST /v1/platform/verify-email (a new address)": mutation(6, 11, 300, { objects: 2 }),
+  // The password is read, and guarded.
+  "POST /v1/platform/verify-email (a new address)": mutation(8, 11, 300, { objects: 2 }),
   "GET /v1/platform/verify-email": pure(2 * KIB),
   "GET /v1/platform/password/reset": pure(2 * KIB),
   // Nothing is known of an operator in the database: one trip, the act's own.
