@@ -7,7 +7,8 @@ import { actionsOf, buys, isRegistrable, SPEND_FIELDS, sells, tiersOf } from "..
 import { type EconomicRole, isTier } from "../core/vocabulary.ts";
 
 type Fields = Record<string, unknown>;
-const asFields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+export const asFields = (value: unknown): Fields =>
+  typeof value === "object" && value !== null ? (value as Fields) : {};
 const given = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
 
 /** Cross-field faults of a registration, found beside all other faults of the body. */

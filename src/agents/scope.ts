@@ -13,7 +13,7 @@ import { type Bounds, exceeding } from "./delegation.ts";
 import { findDelegated } from "./delegation-store.ts";
 import { sourceReads } from "./find-store.ts";
 import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
-import { scopeFaults, wordFaults } from "./roles.ts";
+import { asFields, scopeFaults, wordFaults } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
@@ -61,9 +61,9 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
 
 /** The faults of a patch against the agent's role and its delegator. */
 function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
-  const ofRole = scopeFaults(before.economicRole, { ...(given as object) }, "", false);
+  const ofRole = scopeFaults(before.economicRole, asFields(given), "", false);
   const wider = delegator ? exceeding(scoped, delegator) : [];
-  const changed = ["capabilities", "authorized_actions"].find((field) => field in (given as object));
+  const changed = ["capabilities", "authorized_actions"].find((field) => field in asFields(given));
   return [
     ...ofRole,
     ...(changed === undefined

@@ -175,9 +175,12 @@ export const TOP_LEVEL_422: readonly ErrorCode[] = (Object.keys(ERRORS) as Error
 );
 const isTopLevel = (code: string): code is ErrorCode => (TOP_LEVEL_422 as readonly string[]).includes(code);
 
+/** A body of 256 KiB may have tens of thousands of faults, and nobody reads more than these. */
+const FAULTS_MAX = 100;
+
 /** The one code for several faults of a body (HTTP-17). */
 export function validationError(faults: FieldError[]): ServiceError {
   const special = faults.map(({ code }) => code).filter(isTopLevel);
   const code = special.length === faults.length ? special[0] : undefined;
-  return new ServiceError(code ?? "validation_failed", { field_errors: faults });
+  return new ServiceError(code ?? "validation_failed", { field_errors: faults.slice(0, FAULTS_MAX) });
 }

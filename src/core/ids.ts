@@ -45,10 +45,10 @@ export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
   return Uint8Array.from({ length: BYTES }, (_, i) => Number((value >> BigInt(8 * (BYTES - 1 - i))) & 0xffn));
 }
 
-/** What no id of the given kind and of that instant or a later one is less than, in the order of texts. */
+/** What no id of the given kind and of that instant or a later one is less than, in the order of texts. No id is of before 1970. */
 export function firstId(prefix: IdPrefix, now: number): string {
   const bytes = new Uint8Array(BYTES);
-  for (let i = 0, rest = now; i < 6; i++, rest = Math.floor(rest / 256)) bytes[5 - i] = rest % 256;
+  for (let i = 0, rest = Math.max(0, now); i < 6; i++, rest = Math.floor(rest / 256)) bytes[5 - i] = rest % 256;
   return encodeId(prefix, bytes);
 }
 

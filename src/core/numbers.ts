@@ -2,6 +2,8 @@
 
 /** Whether the double keeps the value of the text: its shortest text has the same. */
 export function isDouble(text: string): boolean {
+  // Most numbers; each costs little, because a body may hold a hundred thousand.
+  if (/^-?\d{1,15}$/.test(text)) return true;
   const value = Number(text);
   return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value));
 }

@@ -31,8 +31,8 @@ const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLo
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;
 const BIDI_CONTROL = /\p{Bidi_Control}/u;
-/** U+2800 is a Braille symbol without a dot. */
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]/u;
+/** Beside the ignorable ones: annotations, a Braille symbol without a dot, controls and blanks of hieroglyphs, a filler and a note without a head. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb\u{13430}-\u{13442}\u{16fe4}\u{1d159}]/u;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** The fault of a character of a name, as a sentence; null for a good name. An invisible character would let one name pass for another. */

@@ -226,8 +226,12 @@ export const httpUrl = z
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
-  // Characters that a URL parser drops or corrects are refused, because the text is stored and signed as it is written.
-  if (!/^https?:\/\/(?!\/)[^\s\p{Cc}\\<>"^`{|}]+$/iu.test(value) || !URL.canParse(value)) return false;
+  // Characters that a URL parser drops or corrects, and those that nobody sees or that change the direction of writing, are refused, because the text is stored and signed as it is written.
+  if (
+    !/^https?:\/\/(?!\/)[^\s\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\\<>"^`{|}]+$/iu.test(value) ||
+    !URL.canParse(value)
+  )
+    return false;
   const { username, password } = new URL(value);
   return hostIsAsWritten(value) && username === "" && password === "";
 }

@@ -123,10 +123,11 @@ function valueAt(raw: unknown, path: PropertyKey[]): unknown {
 /** Query pairs as one object; a name given twice is a fault of that name. */
 export function queryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
   const raw = Object.create(null) as Record<string, string>;
-  const repeated: FieldError[] = [];
+  const repeated = new Set<string>();
   for (const [name, value] of url.searchParams) {
-    if (name in raw) repeated.push(fieldError(name, "invalid_value", "The parameter is given more than once."));
+    if (name in raw) repeated.add(name);
     else raw[name] = value;
   }
-  return { raw, repeated };
+  const message = "The parameter is given more than once.";
+  return { raw, repeated: [...repeated].map((name) => fieldError(name, "invalid_value", message)) };
 }

@@ -136,8 +136,10 @@ function selectService(document: DidDocument, url: DidUrl, parameters: Asked["pa
 
 /** RFC 3986, section 5. A reference that leads to another host would make the DID URL anybody's redirect. */
 function endpointOf(endpoint: string, reference: string, fragment: string | null): string {
-  const target = reference === "" ? new URL(endpoint) : new URL(reference, endpoint);
-  if (target.origin !== new URL(endpoint).origin)
+  if (!URL.canParse(reference, endpoint)) throw new ResolutionError("INVALID_OPTIONS", "The relativeRef is malformed.");
+  const own = new URL(endpoint);
+  const target = reference === "" ? own : new URL(reference, endpoint);
+  if (target.origin !== own.origin || target.username !== "" || target.password !== "")
     throw new ResolutionError("INVALID_OPTIONS", "The relativeRef leads to another host.");
   if (fragment === null) return target.href;
   if (target.hash !== "") throw new ResolutionError("INVALID_DID_URL", "The endpoint has a fragment of its own.");

@@ -8,7 +8,8 @@ import { insertNotice } from "./notice-store.ts";
 
 export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
-type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
+type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName"> &
+  Partial<Pick<PlatformRow, "status">>;
 
 /** What every notice says: whom it is about, and since when. */
 type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
@@ -22,9 +23,11 @@ export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "admin
 export const isOwnAddress = ({ email }: Pick<PlatformRow, "email">, recipient: string): boolean =>
   foldName(recipient) === foldName(email);
 
-/** How the account is named. */
-const nameFor = (platform: Addressed, recipient: string): string =>
-  isOwnAddress(platform, recipient) ? (platform.legalName ?? platform.email) : platform.platformId;
+/** How the account is named. A stranger may have registered the address of one that is not verified, with any legal name. */
+function nameFor(platform: Addressed, recipient: string): string {
+  if (!isOwnAddress(platform, recipient)) return platform.platformId;
+  return platform.status === "EMAIL_PENDING" ? platform.email : (platform.legalName ?? platform.email);
+}
 
 /** Several addresses, each once however it is written. */
 export const eachOnce = (addresses: readonly string[]): string[] => [

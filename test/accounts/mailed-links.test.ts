@@ -1,5 +1,6 @@
 // Who a mailed link makes the owner (ACC-10, ACC-13): whoever knows the account's password too. Whoever got a mail that is not about him refuses it.
 import { beforeAll, describe, expect, it } from "vitest";
+import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { LOG_IN_FAILURES_PER_ACCOUNT } from "../../src/core/limits.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -77,6 +78,21 @@ describe("an address that a stranger has registered", () => {
     expect(again.platform_id).not.toBe(platform_id);
     expectStatus(await verify(mailedToken(world, email), PASSWORD), 200);
   });
+});
+
+it("a notice to an address that nobody has verified holds nothing that whoever registered it wrote", async () => {
+  const email = freshAddress();
+  const body = { email, password: OTHER, legal_name: "Call +1 900 555 now" };
+  expectStatus(await post(world, "/v1/platform/register", body, freshClient()), 201);
+  const link = mailedToken(world, email);
+  expectStatus(await post(world, "/v1/platform/password/forgot", { email }, freshClient()), 202);
+  const reset = { token: mailedToken(world, email), new_password: PASSWORD };
+  expectStatus(await post(world, "/v1/platform/password/reset", reset, freshClient()), 200);
+  expect((await refuse(link)).status).toBe(204);
+  await world.run(mailNotices);
+  const told = world.mails.filter(({ to }) => to === email).map(({ text }) => text);
+  expect(told.at(-1)).toContain(`The password of the account of ${email} was reset`);
+  expect(told.join()).not.toContain("900 555");
 });
 
 describe("a link", () => {

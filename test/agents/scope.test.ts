@@ -12,6 +12,21 @@ beforeAll(async () => {
 
 const patchScope = (did: string, body: unknown, of = world) => of.call("PATCH", `/v1/agents/${did}/scope`, { body });
 
+it.each([
+  ["nothing", undefined, 400],
+  ["half an object", "{", 400],
+  ["null", "null", 422],
+  ["a number", "5", 422],
+  ["a text", '"a"', 422],
+  ["a list", "[1]", 422],
+  ["true", "true", 422],
+])("a patch of %s is refused", async (_what, rawBody, status) => {
+  const { did } = await world.draft("CONSUMER");
+  const headers = { "Content-Type": "application/json" };
+  const reply = await world.call("PATCH", `/v1/agents/${did}/scope`, { headers, ...(rawBody && { rawBody }) });
+  expect([reply.status, reply.body.code]).toEqual([status, status === 400 ? "invalid_request" : "validation_failed"]);
+});
+
 describe("the scope patch", () => {
   const change = { capabilities: ["translation", "summary"] };
 

@@ -29,6 +29,11 @@ describe("the fault of a name", () => {
     ["a Mongolian vowel separator", "\u180e", INVISIBLE],
     ["a variation selector", "\ufe0f", INVISIBLE],
     ["a tag", "\u{e0041}", INVISIBLE],
+    ["an annotation", "\ufff9", INVISIBLE],
+    ["a hieroglyphic control", "\u{13430}", INVISIBLE],
+    ["a hieroglyphic blank", "\u{13441}", INVISIBLE],
+    ["a Khitan filler", "\u{16fe4}", INVISIBLE],
+    ["a note without a head", "\u{1d159}", INVISIBLE],
     ["an empty Braille cell", "\u2800", INVISIBLE],
   ])("is %s", (_name, character, fault) => {
     expect(nameFault(`Ac${character}me`)).toBe(fault);

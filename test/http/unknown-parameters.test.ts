@@ -32,6 +32,19 @@ describe("an unknown query parameter", () => {
     expect(body.field_errors).toContainEqual(expect.objectContaining({ field: "colour", code: "unknown_field" }));
   });
 
+  it("that is repeated thousands of times is one fault, and thousands of unknown ones are a hundred", async () => {
+    const repeated = await world.call("GET", `/v1/markets?${"a&".repeat(4_000)}`, { key: null });
+    expect([repeated.status, repeated.body.field_errors]).toMatchObject([
+      422,
+      [
+        { field: "a", code: "unknown_field" },
+        { field: "a", code: "invalid_value" },
+      ],
+    ]);
+    const unknown = Array.from({ length: 2_000 }, (_, n) => `k${n}=1`).join("&");
+    expect((await world.call("GET", `/v1/markets?${unknown}`, { key: null })).body.field_errors).toHaveLength(100);
+  });
+
   it("is looked for on all routes but that of a DID URL", () => {
     expect(ROUTES.length - routes.length).toBe(1);
   });

@@ -128,7 +128,8 @@ describe.each(["before the job has listed them", "after it", "where it has liste
       expect(ids(await readAll(`since=${new Date(occurred_at).toISOString()}`, 100))).toEqual(ids(later));
     }
     expect(ids(await readAll(`since=${expected.at(-1)?.id}`))).toEqual(ids(expected.slice(0, -1)));
-    expect(ids(await readAll("since=2020-01-01T00:00:00%2B00:00"))).toEqual(ids(expected));
+    for (const early of ["2020-01-01T00:00:00%2B00:00", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"])
+      expect(ids(await readAll(`since=${early}`))).toEqual(ids(expected));
     expect(await readAll(`since=${new Date(Date.now() + DAY).toISOString()}`)).toEqual([]);
   });
 
