@@ -62,8 +62,7 @@ const INSIDE = [
 export function judgeAddress(text: string, { local, own }: AddressRules): AddressFault | null {
   if (text.length > LENGTH_MAX) return `Must have at most ${LENGTH_MAX} characters.`;
   // The parser drops these without a word.
-  if (/[\s\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\\]/u.test(text))
-    return "Must not have white space, control or invisible characters, or backslashes.";
+  if (/[\s\p{Cc}\\]/u.test(text)) return "Must not have white space, control characters or backslashes.";
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null) return "Must be an absolute URL.";
   if (url.username !== "" || url.password !== "") return "Must not carry credentials.";

@@ -202,7 +202,9 @@ describe("what the way into an account tells whoever holds its password or its l
     const account = { email, password: PASSWORD, legal_name: "Newcomer GmbH" };
     expect((await ask("registerPlatform", { body: account })).status).toBe(201);
     const token = mailedToken(world, email);
-    expect((await ask("verifyEmail", { body: { token } })).body.api_key.raw_key).toMatch(/^service_sandbox_/);
+    expect((await ask("verifyEmail", { body: { token, password: PASSWORD } })).body.api_key.raw_key).toMatch(
+      /^service_sandbox_/,
+    );
     expect((await ask("resendVerification", { body: { email } })).status).toBe(202);
     expect((await ask("logIn", { body: { email, password: PASSWORD } })).status).toBe(201);
     expect((await ask("forgotPassword", { body: { email } })).status).toBe(202);
@@ -218,6 +220,7 @@ describe("what the way into an account tells whoever holds its password or its l
       ["resendVerification", { email }, 202],
       ["forgotPassword", { email }, 202],
       ["verifyEmail", { token: "no-such-token" }, 422],
+      ["refuseVerification", { token: "no-such-token" }, 422],
       ["resetPassword", { token: "no-such-token", new_password: PASSWORD }, 422],
     ];
     for (const [operationId, body, status] of asked)

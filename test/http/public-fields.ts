@@ -184,9 +184,11 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
       accreditation_tier: true,
       tenant_principal_id: true,
       promoted_at: true,
+      promotion_by: true,
       created_at: true,
     },
   },
+  refuseVerification: {},
   verifyEmail: {
     json: {
       platform_id: true,

@@ -93,7 +93,15 @@ const PURE: ReadonlySet<string> = new Set([
   ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "getContext", "listMarkets", "getRatingMethod"],
   // Without a body that the schema takes they are refused before anything is read.
   ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier", "revokeAttestation"],
-  ...["registerPlatform", "verifyEmail", "resendVerification", "logIn", "forgotPassword", "resetPassword"],
+  ...[
+    "registerPlatform",
+    "verifyEmail",
+    "refuseVerification",
+    "resendVerification",
+    "logIn",
+    "forgotPassword",
+    "resetPassword",
+  ],
   // Pages, whose scripts do the calls.
   ...["openVerificationPage", "openResetPage"],
 ]);

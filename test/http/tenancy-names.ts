@@ -62,6 +62,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     platform_id: "the operator filters all accounts' entries",
   },
   body: {
+    promotion_by: "whose credential promotes the account",
     external_ref: "the platform's own word, free at every other platform and in the other environment",
     verifier_id: "Verifiers are registered by the operator, for all platforms",
     attestation_id: "named by its Verifier; one may back principals of several platforms (PRN-25)",

@@ -40,7 +40,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "of a new account",
       states: ["account EMAIL_PENDING → none"],
-      tables: ["account_links", "activity_chains", "activity_entries", "passwords", "platforms"],
+      tables: ["account_links", "activity_chains", "passwords", "platforms"],
       activity: { none: "its log is deleted with it" },
     },
     {
