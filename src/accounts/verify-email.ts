@@ -39,7 +39,7 @@ export async function verifyEmail(call: PublicCall, { token, password }: Verific
     : moveAddress(call, link, platform, ofPassword);
 }
 
-/** Whoever got the mail says that it is not about him: an account that never began goes with all that it has, and another link ends alone. */
+/** For a person who got a mail that is not about him. Deletes an account that never began, with all that it has; another link ends alone. */
 export async function refuseLink(call: PublicCall, { token }: TokenInput): Promise<null> {
   const { db, now } = call;
   const { link, platform } = await readLink(call, token);

@@ -15,11 +15,17 @@ const STORED_DECIMAL = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 /** digits × 10^-scale, exactly. A negative scale is a power of ten. */
 type Decimal = { readonly digits: bigint; readonly scale: number };
 
-function readDecimal(text: string): Decimal | null {
-  const match = STORED_DECIMAL.exec(text);
+function readDecimal(text: string, form = DECIMAL): Decimal | null {
+  const match = form.exec(text);
   const [, whole = "", fraction = "", exponent = "0"] = match ?? [];
   if (!match) return null;
   return { digits: BigInt(whole + fraction), scale: fraction.length - Number(exponent) };
+}
+
+function storedDecimal(text: string): Decimal {
+  const decimal = readDecimal(text, STORED_DECIMAL);
+  if (!decimal) throw new Error("a stored amount is no decimal number");
+  return decimal;
 }
 
 /** digits × 10^(decimals - scale): whole, and whether anything was cut off. */
@@ -34,7 +40,7 @@ export function parseAmount(
   text: string,
   decimals: number,
 ): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
-  const decimal = isDecimal(text) ? readDecimal(text) : null;
+  const decimal = readDecimal(text);
   if (!decimal) return { ok: false, fault: "invalid_format" };
   const { units, exact } = atScale(decimal, decimals);
   if (!exact) return { ok: false, fault: "invalid_format" };
@@ -43,16 +49,13 @@ export function parseAmount(
 
 /** A ceiling in base units: rounded down to what the token can express, and never above what an amount can be. */
 export function floorAmount(text: string, decimals: number): number {
-  const decimal = readDecimal(text);
-  if (!decimal) throw new Error("a stored amount is no decimal number");
-  const { units } = atScale(decimal, decimals);
+  const { units } = atScale(storedDecimal(text), decimals);
   return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
 }
 
 /** Below zero when `a` is less than `b`, above when it is more; exactly, whatever their digits. */
 export function compareDecimals(a: string, b: string): number {
-  const [one, other] = [readDecimal(a), readDecimal(b)];
-  if (!one || !other) throw new Error("a stored amount is no decimal number");
+  const [one, other] = [storedDecimal(a), storedDecimal(b)];
   const scale = Math.max(one.scale, other.scale);
   const difference = atScale(one, scale).units - atScale(other, scale).units;
   return difference === 0n ? 0 : difference < 0n ? -1 : 1;

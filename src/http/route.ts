@@ -78,9 +78,9 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly shared?: (asked: Pick<Input<P, Q, B>, "query" | "headers">) => string | null;
   /** True for requests that a replica of the database may answer, because no decision rests on them. */
   readonly replica?: (query: Q) => boolean;
-  /** A call that is never in the way of others' changes: it only judges what it is given, or does all it does behind its answer. */
+  /** No change of others keeps the call from its answer: it only judges what it is given, or works after the answer. */
   readonly neverBusy?: true;
-  /** The query is not looked at. */
+  /** The query is not read, so none is a fault. */
   readonly anyQuery?: true;
   /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
   readonly effects?: true;

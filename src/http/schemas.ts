@@ -226,7 +226,8 @@ export const httpUrl = z
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
-  // Characters that a URL parser drops or corrects, and those that nobody sees or that change the direction of writing, are refused, because the text is stored and signed as it is written.
+  // The text is stored and signed as it is written, so characters are refused that a URL parser drops or corrects, that nobody sees, or that change
+  // the direction of writing.
   if (
     !/^https?:\/\/(?!\/)[^\s\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\\<>"^`{|}]+$/iu.test(value) ||
     !URL.canParse(value)
