@@ -46,6 +46,10 @@ const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>
     "An operator has decided about the account's verification",
     { schema: platformView, example: () => answerOf("getPlatform") },
   ],
+  "platform.profile_decided": [
+    "An operator has decided about a change of the account's name, country or registration number",
+    { schema: platformView, example: () => answerOf("getPlatform") },
+  ],
   "transaction.settled": ["A payment was facilitated", TRANSACTION],
   "transaction.reversed": ["The chain has dropped a settlement", TRANSACTION],
   "dispute.filed": ["A dispute was filed", DISPUTE],

@@ -157,7 +157,16 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "ProfilePatch.website": "The company's website; null takes it away.",
   "ProfilePatch.registered_address": "The registered address, as a whole.",
   email: "The address of the account.",
-  admin_contact_email: "The address for notices.",
+  admin_contact_email: "The address that gets the notices besides the account's own.",
+  "ProfilePatch.admin_contact_email":
+    "The address that gets the notices besides the account's own. It counts once the link mailed to it was opened; until then it is " +
+    "`pending_admin_contact_email`. A session alone changes it.",
+  pending_admin_contact_email: "The address that has not opened its link yet; null where none waits.",
+  pending_profile:
+    "The name, country or registration number that a person has proposed since the submission; null where none waits for the operator.",
+  proposed_at: "When it was proposed.",
+  "DecisionInput.proposed_at": "The instant of the proposal that was seen: another one is 409 `invalid_status`.",
+  "DecisionInput.subject": "What is decided: the account's verification, or its `pending_profile`.",
   registration_number: "The number in the companies' register.",
   registered_address: "The registered address.",
   line1: "The first line.",

@@ -1,4 +1,4 @@
-// Plays the account's profile: a patch that is complete but for what the account has already.
+// Plays the account's profile: a patch that is complete but for what the account has already, the admin contact included.
 import { pick } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
@@ -13,7 +13,6 @@ export async function playProfile(stage: Stage): Promise<void> {
       registration_number: "HRB 4711 B",
       registered_address: { line1: "Hauptstraße 1", city: "Berlin", postal_code: "10115", country: "DE" },
       website: "https://polyglot.example/",
-      admin_contact_email: "office@polyglot.example",
     },
   });
 }

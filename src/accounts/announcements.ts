@@ -8,7 +8,7 @@ import type { PlatformStatus } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran } from "../jobs/job.ts";
-import { insertNotices } from "../journal/notice-store.ts";
+import { insertAnnounced } from "../journal/notice-store.ts";
 import { contactOf } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
@@ -50,7 +50,7 @@ async function reachSlice({ db, clock }: Deps, open: AnnouncementRow): Promise<R
   const isLast = contacts.length < SLICE;
   await commit(db, [
     ...advanceAnnouncement(db, open, contacts.at(-1)?.platformId ?? open.reached, isLast ? now : null),
-    ...insertNotices(
+    ...insertAnnounced(
       db,
       { kind: `customer.${open.kind}`, data: { announcementId: open.announcementId }, now },
       reached.map((contact: Contact) => ({

@@ -2,17 +2,16 @@
 // then nothing changes, and the new address belongs to nobody.
 import type { PublicCall, SessionCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
-import { foldName } from "../core/text.ts";
+import { foldName, sameText } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { contactOf, eachOnce, recordNotice } from "../journal/notices.ts";
+import { recipientsOf, recordNotice } from "../journal/notices.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, useLink } from "./link-store.ts";
-import { ASKED, createLink, findRecentMails, replaceLink, sendLink, waitAfter } from "./links.ts";
+import { ASKED, createLink, findRecentMails, refuseTooOften, replaceLink, sendLink } from "./links.ts";
 import type { EmailChangeInput } from "./password-schema.ts";
 import { findPassword, keepsPassword } from "./password-store.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -30,22 +29,13 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   if (foldName(new_email) === platform.emailFolded) throw new ServiceError("no_changes_requested");
   const { before } = await requireCurrentPassword(call, stored, platform.email, current_password);
   if (taken) throw new ServiceError("email_already_in_use");
-  const wait = waitAfter(mailed, now);
-  if (wait > 0) throw tooOften(wait);
+  refuseTooOften(mailed, now);
   const { platformId } = platform;
   const to = { platformId, kind: "change_email", email: new_email } as const;
   const link = await createLink(db, to, now);
   await call.commit([keepsPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], ASKED);
   call.background(sendLink(deps, link));
   return ASKED;
-}
-
-function tooOften(waitMs: number): ServiceError {
-  const message = "A link was mailed a moment ago, or five within an hour; wait before the next.";
-  return new ServiceError("rate_limited", {
-    message,
-    headers: { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) },
-  });
 }
 
 /** Makes the change that the link was mailed for. */
@@ -59,7 +49,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     emailFolded: foldName(email),
     // Notices that went to the old address follow it.
     ...(before.adminContactEmail !== null &&
-      isSame(before.adminContactEmail, before.email) && { adminContactEmail: email }),
+      sameText(before.adminContactEmail, before.email) && { adminContactEmail: email }),
   };
   const actor: Actor = { type: "dashboard_admin", id: before.email };
   const view = { platform_id: platformId, platform_status: status, email };
@@ -75,7 +65,13 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
       subject: { type: "platform", id: platformId },
       changes: changesOf(before, { ...before, ...set }),
     }),
-    ...recordNotices(call, before, email),
+    recordNotice(
+      db,
+      before,
+      now,
+      { kind: "customer.email_changed", data: { oldEmail: before.email, newEmail: email } },
+      [...recipientsOf(before), email],
+    ),
   ];
   try {
     await call.commit(statements, view, platformId);
@@ -88,22 +84,12 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
   return view;
 }
 
-const isSame = (one: string, other: string): boolean => foldName(one) === foldName(other);
-
 function changesOf(before: PlatformRow, after: PlatformRow): Changes {
   const contact = { from: before.adminContactEmail, to: after.adminContactEmail };
   return {
     email: { from: before.email, to: after.email },
     ...(contact.from !== contact.to && { admin_contact_email: contact }),
   };
-}
-
-/** Both addresses are told, and the admin contact where it is a third. */
-function recordNotices({ db, now }: PublicCall, before: PlatformRow, newEmail: string): Statement[] {
-  const data = { oldEmail: before.email, newEmail };
-  return eachOnce([before.email, newEmail, contactOf(before)]).map((to) =>
-    recordNotice(db, before, now, { kind: "customer.email_changed", data }, to),
-  );
 }
 
 async function belongsToAnother({ db }: PublicCall, email: string, platformId: string): Promise<boolean> {

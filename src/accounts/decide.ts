@@ -13,6 +13,7 @@ import type { Attested } from "../standing/attest.ts";
 import { attestTenant, maxExpiry, tenantReads } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
+import { shownProposal } from "./propose-profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
 import { currentDocuments, reviewedOf } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
@@ -44,13 +45,18 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const moved = move(platformMachine, before.status, decision);
   const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
   const reviewed = decision === "approve" ? reviewedOf(before) : before.reviewed;
-  const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed };
+  // After a rejection the profile is free again, so what was proposed to change it is over.
+  const pendingProfile = decision === "approve" ? before.pendingProfile : null;
+  const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed, pendingProfile };
   const after: PlatformRow = { ...before, ...set, status: moved.to };
   const by = { tier, expiresAt: maxExpiry(now), actor, entry: false };
   const attested = decision === "approve" ? await attestTenant(deps, found, by, now) : null;
   const changes = {
     platform_status: { from: moved.from, to: moved.to },
     ...(tier !== before.accreditationTier && { accreditation_tier: { from: before.accreditationTier, to: tier } }),
+    ...(pendingProfile !== before.pendingProfile && {
+      pending_profile: { from: shownProposal(before.pendingProfile), to: null },
+    }),
     ...changesOf(attested),
   };
   const view = toReviewView(after);

@@ -77,6 +77,8 @@ const NOTHING_PERSONAL = {
   emailFolded: "",
   tradingName: null,
   adminContactEmail: null,
+  pendingContactEmail: null,
+  pendingProfile: null,
   registrationNumber: null,
   registeredAddress: null,
   website: null,

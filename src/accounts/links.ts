@@ -1,6 +1,7 @@
 // Single-use links by mail (ACC-10, CRED-22): the address proves itself by opening one. The token is in the mail alone, so a mail that is lost
 // is not sent again: the next one carries another token.
 import type { Deps } from "../context.ts";
+import { ServiceError } from "../core/errors.ts";
 import { HOUR_MS, LINK_HOURS, LINK_MAILS_PER_HOUR, LINK_REST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { LinkKind } from "../core/vocabulary.ts";
@@ -8,6 +9,7 @@ import { commit, type Database, type Read, type Statement } from "../db/batch.ts
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import type { MailKind } from "../mail/catalogue.ts";
 import { endLinks, findMailTimes, insertLink, mailedOnly } from "./link-store.ts";
+import { mayMailStranger } from "./mail-bounds.ts";
 import { causeOf, mailTo } from "./mails.ts";
 import { ownerOfEmail } from "./store.ts";
 import { newLinkToken } from "./tokens.ts";
@@ -15,32 +17,49 @@ import { newLinkToken } from "./tokens.ts";
 const MAILS = {
   verify_email: "verify_email",
   change_email: "verify_new_email",
+  confirm_contact: "verify_contact",
   reset_password: "reset_password",
 } as const satisfies Record<LinkKind, MailKind>;
 
 type LinkTarget = Pick<LinkRow, "platformId" | "kind" | "email">;
-export type NewLink = { readonly statement: Statement; readonly send: (deps: Deps) => Promise<void> };
+export type NewLink = {
+  readonly statement: Statement;
+  /** True when the mail was sent, false when its address has had enough. */
+  readonly send: (deps: Deps) => Promise<boolean>;
+};
 
-/** A new link: its row for the commit, and its mail for the time after. */
-export async function createLink(db: Database, to: LinkTarget, now: number): Promise<NewLink> {
+/** A new link: its row for the commit, and its mail for the time after. `isOwner`: the address has proven that it has the account. */
+export async function createLink(
+  db: Database,
+  to: LinkTarget,
+  now: number,
+  { isOwner = false } = {},
+): Promise<NewLink> {
   const { token, tokenHash } = await newLinkToken();
   const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt: null };
   return {
     statement: insertLink(db, row),
-    send: (deps) => mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS }),
+    send: async (deps) => {
+      if (!isOwner && !(await mayMailStranger(deps, to.email))) return false;
+      await mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS });
+      return true;
+    },
   };
 }
 
-/** Sends after the answer. A failure is logged, without the address or the token. */
-export const sendLink = (deps: Deps, { send }: NewLink): Promise<void> =>
-  send(deps).catch((thrown: unknown) => {
+/** Sends after the answer. The log has neither the address nor the token. */
+export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
+  try {
+    if (!(await send(deps))) console.warn(JSON.stringify({ event: "mail_withheld" }));
+  } catch (thrown) {
     console.error(JSON.stringify({ event: "mail_failed", message: causeOf(thrown) }));
-  });
+  }
+}
 
 // ---- How often -----------------------------------------------------------------------------------------------------------
 
 /** When links of one kind were mailed to an account within the last hour, the newest first. */
-type MailTimes = readonly number[];
+export type MailTimes = readonly number[];
 
 export const findRecentMails = (
   db: Database,
@@ -56,6 +75,14 @@ export function waitAfter(times: MailTimes, now: number): number {
   const rest = newest === undefined ? 0 : newest + LINK_REST_SECONDS * SECOND_MS - now;
   const hour = oldest === undefined ? 0 : oldest + HOUR_MS - now;
   return Math.max(0, rest, hour);
+}
+
+/** @throws ServiceError `rate_limited` while no link may be mailed */
+export function refuseTooOften(times: MailTimes, now: number): void {
+  const wait = waitAfter(times, now);
+  if (wait === 0) return;
+  const message = "A link was mailed a moment ago, or five within an hour; wait before the next.";
+  throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(wait / SECOND_MS)) } });
 }
 
 /** The last link that is mailed is the one of its kind that counts. Of many calls that read the same times, one succeeds. */
@@ -83,14 +110,14 @@ export const recentMailsTo = (db: Database, email: string, kind: LinkKind, now: 
 /** Mails a link to the account's own address after the answer, so that the answer's time tells nothing. */
 export async function mailLink(
   deps: Deps,
-  { platformId, email }: Pick<PlatformRow, "platformId" | "email">,
+  { platformId, email, status }: Pick<PlatformRow, "platformId" | "email" | "status">,
   kind: LinkKind,
   times: MailTimes,
   now: number,
 ): Promise<void> {
   if (waitAfter(times, now) > 0) return;
   const to = { platformId, kind, email };
-  const link = await createLink(deps.db, to, now);
+  const link = await createLink(deps.db, to, now, { isOwner: status !== "EMAIL_PENDING" });
   try {
     await commit(deps.db, replaceLink(deps.db, to, link, times, now));
   } catch (thrown) {

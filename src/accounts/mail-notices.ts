@@ -2,15 +2,18 @@
 // one mail. When the Worker dies between the two, the mail is sent again: a notice comes at least once.
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { newId } from "../core/ids.ts";
+import { DIGEST_LINES_MAX, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import { eachAtOnce } from "../core/parallel.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
-import { countDueNotices, deleteNotices, takeDueNotices } from "../journal/notice-store.ts";
+import { countDueNotices, deleteNotices, gatherNotices, takeDueNotices } from "../journal/notice-store.ts";
 import type { NoticeKind } from "../journal/notices.ts";
 import type { MailData } from "../mail/catalogue.ts";
+import { composeMail } from "../mail/mail.ts";
 import { findAnnouncements } from "./announcement-store.ts";
+import { endOf, findHeldBack } from "./mail-bounds.ts";
 import { causeOf, mailTo } from "./mails.ts";
 
 const SLICE = 50;
@@ -39,16 +42,21 @@ async function mailSlice(deps: Deps): Promise<Ran> {
   const { db, clock } = deps;
   const { taken } = await readBatch(db, { taken: takeDueNotices(db, clock.now(), SLICE, NOTICE_PAUSES_MS) });
   const announcements = await announcementsOf(deps, taken);
+  const mails = mailsOf(taken);
+  const held = new Set(await holdBack(deps, mails));
   const sent: string[] = [];
   const failed: RowFailure[] = [];
-  await eachAtOnce(mailsOf(taken), async (notices) => {
-    try {
-      await mailTogether(deps, notices, announcements);
-      sent.push(...notices.map(({ noticeId }) => noticeId));
-    } catch (thrown) {
-      failed.push(...notices.flatMap((notice) => giveUp(notice, thrown) ?? []));
-    }
-  });
+  await eachAtOnce(
+    mails.filter((mail) => !held.has(mail)),
+    async (notices) => {
+      try {
+        await mailTogether(deps, notices, announcements);
+        sent.push(...notices.map(({ noticeId }) => noticeId));
+      } catch (thrown) {
+        failed.push(...notices.flatMap((notice) => giveUp(notice, thrown) ?? []));
+      }
+    },
+  );
   const settled = [...sent, ...failed.map(({ id }) => id)];
   if (settled.length > 0) await commit(db, [deleteNotices(db, settled)]);
   return { done: sent.length, failed, next: taken.length < SLICE ? null : FIRST };
@@ -67,6 +75,49 @@ const mailsOf = (taken: readonly NoticeRow[]): Together[] => {
 };
 const ENDS: NoticeKind = "customer.attestation_expiring";
 
+/** Moves the mails that the hour has no room for into a digest at its end (ACC-31), and returns them. */
+async function holdBack(deps: Deps, mails: readonly Together[]): Promise<readonly Together[]> {
+  const { db, config, clock } = deps;
+  const now = clock.now();
+  const bounded = mails.filter(([first]) => first.isBounded);
+  const addressed = bounded.map((mail) => ({ mail, platformId: mail[0].platformId, recipient: mail[0].recipient }));
+  const held = (await findHeldBack(deps, addressed)).map(({ mail }) => mail);
+  if (held.length === 0) return [];
+  const byRecipient = Map.groupBy(held, ([{ platformId, recipient }]) => JSON.stringify([platformId, recipient]));
+  const digests = [...byRecipient.values()].flatMap((those): Statement[] => {
+    const [first] = those[0] ?? [];
+    if (!first) return [];
+    const { platformId, recipient, data } = first;
+    return [
+      gatherNotices(
+        db,
+        {
+          noticeId: newId("ntc", now),
+          platformId,
+          recipient,
+          dueAt: endOf(now, HOUR_MS),
+          account: "account" in data ? data.account : platformId,
+          held: those.map((mail) => ({ subject: subjectOf(mail, config), at: mail[0].createdAt })),
+        },
+        now,
+        DIGEST_LINES_MAX,
+      ),
+    ];
+  });
+  await commit(db, [
+    ...digests,
+    deleteNotices(
+      db,
+      held.flat().map(({ noticeId }) => noticeId),
+    ),
+  ]);
+  return held;
+}
+
+/** Written as such by recordNotice. */
+const subjectOf = (mail: Together, config: Deps["config"]): string =>
+  composeMail(mail[0].kind as NoticeKind, dataOf(mail) as MailData[NoticeKind], config).subject;
+
 type Announcements = ReadonlyMap<string, AnnouncementRow>;
 
 /** What an announcement says stands once, and not in the notice of every account. */
@@ -81,12 +132,15 @@ async function announcementsOf({ db }: Deps, taken: readonly NoticeRow[]): Promi
 
 function mailTogether(deps: Deps, [first, ...others]: Together, announcements: Announcements): Promise<void> {
   const { kind, recipient } = first;
-  const data = others.reduce((sum: object, { data }) => together(sum, data), first.data);
+  const data = dataOf([first, ...others]);
   const told = "announcementId" in data ? announcements.get(String(data.announcementId)) : data;
   if (told === undefined) throw new Error("the announcement is missing");
   // Written as such by recordNotice and by the job of announcements.
   return mailTo(deps, recipient, kind as NoticeKind, told as unknown as MailData[NoticeKind]);
 }
+
+const dataOf = ([first, ...others]: Together): object =>
+  others.reduce((sum: object, { data }) => together(sum, data), first.data);
 
 /** Of two notices of ends. */
 function together(one: object, other: object): object {

@@ -8,7 +8,7 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordEvent } from "../journal/events.ts";
-import { contactOf, isOwnAddress, recordNotice } from "../journal/notices.ts";
+import { recordNotice } from "../journal/notices.ts";
 import { findDueNotices, platformOf } from "../principals/due-store.ts";
 import { type NoticeDays, nextNoticeAt, noticeDue } from "../principals/notices.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
@@ -60,12 +60,11 @@ function noticeStatements(
 ): Statement[] {
   const { principalId, legalName, attestationExpiresAt: expiresAt } = principal;
   const object = { ...toPrincipalView(principal, now), notice_days: days };
-  const principalName = isOwnAddress(platform, contactOf(platform)) ? legalName : null;
   return [
     recordEvent(db, principal, now, { type: "principal.attestation_expiring", object }),
     recordNotice(db, platform, now, {
       kind: "customer.attestation_expiring",
-      data: { ends: [{ principalId, principalName, expiresAt, days }] },
+      data: { ends: [{ principalId, principalName: legalName, expiresAt, days }] },
     }),
   ];
 }

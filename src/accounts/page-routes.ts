@@ -2,13 +2,21 @@
 import * as z from "zod";
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
-import { PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts";
+import { CONTACT_PAGE, PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts";
 import { linkToken } from "./sign-up-schema.ts";
 
 const page = z.string().register(z.globalRegistry, { id: "Page" });
 const pageQuery = z.strictObject({ token: linkToken.optional() });
+/** The link to a contact says so, because its page asks for no password. */
+const verificationQuery = pageQuery.extend({ contact: z.literal("true").optional() });
 
-const pageRoute = (path: string, operationId: string, summary: string, html: string) =>
+const pageRoute = (
+  path: string,
+  operationId: string,
+  summary: string,
+  query: z.ZodObject,
+  htmlOf: (query: object) => string,
+) =>
   route({
     method: "get",
     path,
@@ -18,19 +26,26 @@ const pageRoute = (path: string, operationId: string, summary: string, html: str
     description:
       "What the mailed link opens, for people. It uses nothing up: its script sends the token by POST to the same path.",
     surfaces: ["public"],
-    query: pageQuery,
+    query,
     status: 200,
     response: { schema: page, description: "The page, the same for every token.", types: ["text/html"] },
     errors: [],
-    handle: async () => answer(200, { ...PAGE_HEADERS }, html),
+    handle: async (_call, { query: asked }) => answer(200, { ...PAGE_HEADERS }, htmlOf(asked)),
   });
 
 export const pageRoutes = [
-  pageRoute("/v1/platform/verify-email", "openVerificationPage", "Open the page of a verification link", VERIFY_PAGE),
+  pageRoute(
+    "/v1/platform/verify-email",
+    "openVerificationPage",
+    "Open the page of a verification link",
+    verificationQuery,
+    (query) => ("contact" in query ? CONTACT_PAGE : VERIFY_PAGE),
+  ),
   pageRoute(
     "/v1/platform/password/reset",
     "openResetPage",
     "Open the page of a link to reset the password",
-    RESET_PAGE,
+    pageQuery,
+    () => RESET_PAGE,
   ),
 ];

@@ -66,6 +66,15 @@ export const VERIFY_PAGE = htmlOf({
 </div>`,
 });
 
+export const CONTACT_PAGE = htmlOf({
+  title: "Confirm that you are an admin contact",
+  explained:
+    "An account names this address as its admin contact. Confirm to get the account's notices. The link works once.",
+  form: `<button type="submit">Get the notices</button>
+<p>You do not know the account? <button type="button" data-refuse>This was not me</button></p>`,
+  done: `<p>Notices go to <strong data-answer="email"></strong> from now on.</p>`,
+});
+
 export const RESET_PAGE = htmlOf({
   title: "Choose a new password",
   explained: "It needs 12 to 128 characters. Everybody who is signed in will be signed out. The link works once.",

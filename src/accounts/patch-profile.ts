@@ -1,71 +1,76 @@
 // Changes the profile of an account (ACC-18). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
-// country (ACC-6) in the same batch, with the documents of its agents (ACC-19).
+// country (ACC-6) in the same batch, with the documents of its agents (ACC-19). Once it was submitted, who the account is changes only by an
+// operator's decision: a person proposes it (ACC-30).
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
-import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, present, type ReadResults, type Statement } from "../db/batch.ts";
+import type { PlatformStatus } from "../core/vocabulary.ts";
+import { present } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { contactOf, recordNotice } from "../journal/notices.ts";
 import { countryFaults } from "../principals/countries.ts";
-import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
-import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
-import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { changeContact, contactReads } from "./contact.ts";
+import { followProfile, followReads } from "./follow-profile.ts";
 import { refuseInGrace } from "./keys.ts";
+import { sendLink } from "./links.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
+import { changesIdentity, proposalOf, proposes, reportProposal } from "./propose-profile.ts";
 import { missingProfile } from "./requirements.ts";
 import { watchIdentity } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
-import { findPlatform, tenantPrincipalOf, updatePlatform } from "./store.ts";
+import { findPlatform, updatePlatform } from "./store.ts";
 
 export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
-  const { db, deps } = call;
+  const { db, deps, environment } = call;
   // Real time: the account is one for both environments.
   const now = deps.clock.now();
-  const { caller, platform: before, ...found } = await call.read(profileReads(call, patch));
+  const { caller, platform: before, mailed = [], ...found } = await call.read(profileReads(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
-  const { platformId } = before;
-  refuseKey(caller, patch);
+  refuseKey(caller, before, patch);
   const faults = profileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
-  const set = profileOf(patch);
-  const changes = changesBetween(before, set);
-  if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
-  const after: PlatformRow = { ...before, ...set };
+  const { platformId } = before;
+  const pendingProfile = proposalOf(caller, before, patch, now);
+  const contact = await changeContact(db, caller, before, patch, mailed, now);
+  const set = { ...membersOf(before, patch), ...contact.set };
+  const changes = { ...changesBetween(before, set), ...contact.changes };
+  const isProposed = pendingProfile !== before.pendingProfile;
+  if (Object.keys(changes).length === 0 && !isProposed && contact.link === null) {
+    throw new ServiceError("no_changes_requested");
+  }
+
+  const after: PlatformRow = { ...before, ...set, pendingProfile };
   const moved = completes(after) ? move(platformMachine, before.status, "complete_profile") : undefined;
-  const tenant = await followProfile(call, before, after, { ...found, actor: caller.actor }, now);
-  const changed = { ...set, ...(tenant.created !== null && { tenantPrincipalId: tenant.created }) };
+  const tenant = await followProfile(deps, before, after, { ...found, actor: caller.actor }, now);
+  const changed = { ...set, pendingProfile, ...(tenant.created !== null && { tenantPrincipalId: tenant.created }) };
   const row = { ...after, ...changed, ...(moved && { status: moved.to }) };
-  const view = { ...toPlatformView(row), environment: call.environment };
+  const view = { ...toPlatformView(row), environment };
+  const owner = { platformId, environment };
   await call.commit(
     [
       ...updatePlatform(db, before, changed, now, moved),
       ...tenant.statements,
-      recordActivity(db, { platformId, environment: call.environment }, now, {
-        action: "account.profile_changed",
-        actor: caller.actor,
-        subject: { type: "platform", id: platformId },
-        changes: { ...changes, ...consequencesOf(moved, tenant.created) },
-      }),
-      ...contactNotice(db, before, row, now),
+      ...(Object.keys(changes).length > 0
+        ? [
+            recordActivity(db, owner, now, {
+              action: "account.profile_changed",
+              actor: caller.actor,
+              subject: { type: "platform", id: platformId },
+              changes: { ...changes, ...consequencesOf(moved, tenant.created) },
+            }),
+          ]
+        : []),
+      ...contact.statements,
+      ...(isProposed ? reportProposal(db, before, pendingProfile, { owner, actor: caller.actor, now }) : []),
       ...watchIdentity(db, before, row),
     ],
     view,
   );
+  if (contact.link !== null) call.background(sendLink(deps, contact.link));
   call.background(tenant.rest());
   return view;
-}
-
-/** Where notices go from now on; told to the account's own address, which alone is verified. */
-function contactNotice(db: Database, before: PlatformRow, after: PlatformRow, now: number): Statement[] {
-  const [oldContact, newContact] = [contactOf(before), contactOf(after)];
-  if (oldContact === newContact) return [];
-  const notice = { kind: "customer.contact_changed", data: { oldContact, newContact } } as const;
-  return [recordNotice(db, after, now, notice, before.email)];
 }
 
 const completes = (after: PlatformRow): boolean =>
@@ -76,38 +81,39 @@ const consequencesOf = (moved: Move<PlatformStatus> | undefined, created: string
   ...(created !== null && { tenant_principal_id: { from: null, to: created } }),
 });
 
+/** Where the name or the country is given, also what follows them; where a contact is, when links were mailed to one. */
+function profileReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
+  const { platformId } = tenant;
+  const follows = patch.legal_name !== undefined || patch.country !== undefined;
+  return {
+    platform: findPlatform(db, platformId),
+    ...followReads(deps, platformId, follows),
+    ...present({ mailed: contactReads(db, platformId, patch, now) }),
+  };
+}
+
 // ---- The members of the profile ----------------------------------------------------------------------------------------
 
-type Profile = Partial<
-  Pick<
-    PlatformRow,
-    | "legalName"
-    | "tradingName"
-    | "registrationNumber"
-    | "country"
-    | "registeredAddress"
-    | "website"
-    | "adminContactEmail"
-    | "promotionBy"
-  >
->;
-
-/** The columns of the members by their names on the wire. */
-const COLUMNS: Readonly<Record<keyof ProfilePatch, keyof Profile>> = {
+/** The columns of the members that change at once, by their names on the wire. A contact waits for its link, an identity for a decision. */
+const COLUMNS = {
   legal_name: "legalName",
   trading_name: "tradingName",
   registration_number: "registrationNumber",
   country: "country",
   registered_address: "registeredAddress",
   website: "website",
-  admin_contact_email: "adminContactEmail",
   promotion_by: "promotionBy",
-};
-const MEMBERS = Object.keys(COLUMNS) as readonly (keyof ProfilePatch)[];
+} as const satisfies Partial<Record<keyof ProfilePatch, keyof PlatformRow>>;
+type Member = keyof typeof COLUMNS;
+const MEMBERS = Object.keys(COLUMNS) as readonly Member[];
+type Profile = Partial<Pick<PlatformRow, (typeof COLUMNS)[Member]>>;
 
-const profileOf = (patch: ProfilePatch): Profile =>
+const membersOf = (before: PlatformRow, patch: ProfilePatch): Profile =>
   Object.fromEntries(
-    MEMBERS.filter((member) => patch[member] !== undefined).map((member) => [COLUMNS[member], patch[member]]),
+    MEMBERS.filter((member) => patch[member] !== undefined && !proposes(before, member)).map((member) => [
+      COLUMNS[member],
+      patch[member],
+    ]),
   );
 
 /** The members that get another value. The address is one value: its parts are written in one order. */
@@ -127,57 +133,25 @@ const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch,
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatch>): Precheck =>
-  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
-    refuseKey(caller, valid);
-    return profileFaults(call, valid);
-  });
+  precheck<{ platform: ReturnType<typeof findPlatform> }, ManagementCaller>(
+    { platform: findPlatform(call.db, call.tenant.platformId) },
+    ({ caller, platform }) => {
+      if (!platform) throw new ServiceError("invalid_credentials");
+      refuseKey(caller, platform, valid);
+      return profileFaults(call, valid);
+    },
+  );
 
-/** What only a person changes: whoever has stolen a key must not open production with it (ACC-16). */
-function refuseKey(caller: ManagementCaller, { promotion_by }: Partial<ProfilePatch>): void {
+const BY_A_PERSON = "is changed by a person: log in, and change it with the session.";
+
+/** What only a person changes: a stolen key shall not open production, turn the notices to another address or rename the account (ACC-16). */
+function refuseKey(caller: ManagementCaller, platform: PlatformRow, patch: Partial<ProfilePatch>): void {
   refuseInGrace(caller);
-  if (promotion_by === undefined || caller.actor.type !== "management_api") return;
-  const message = "Who promotes the account is set by a person: log in, and change promotion_by with the session.";
-  throw new ServiceError("forbidden", { message });
-}
-
-// ---- The tenant principal ----------------------------------------------------------------------------------------------
-
-/** Where the name or the country is given, also what follows them: the tenant principal and its first agents. */
-function profileReads({ db, deps, tenant }: ManagementCall, { legal_name, country }: ProfilePatch) {
-  const names = legal_name !== undefined || country !== undefined;
-  const principalId = tenantPrincipalOf(tenant.platformId);
-  const { agents } = names ? restateReads(deps, principalId) : { agents: null };
-  const principal = names ? findPrincipalById(db, principalId) : null;
-  return present({ platform: findPlatform(db, tenant.platformId), principal, agents });
-}
-
-type Found = Omit<ReadResults<ReturnType<typeof profileReads>>, "platform">;
-
-type Followed = {
-  /** The id of a new tenant principal. */
-  readonly created: string | null;
-  readonly statements: Statement[];
-  /** What is left for the time after the commit. */
-  readonly rest: () => Promise<void>;
-};
-const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };
-
-/** Makes the tenant principal once its name and country are known, and takes a change of them over to it and to its agents. */
-async function followProfile(
-  { db, deps }: ManagementCall,
-  before: PlatformRow,
-  { legalName, country }: PlatformRow,
-  { principal, agents = [], actor }: Partial<Found> & { readonly actor: Actor },
-  now: number,
-): Promise<Followed> {
-  if (legalName === null || country === null) return UNMOVED;
-  const person: LegalPerson = { legalName, country };
-  if (before.tenantPrincipalId === null) {
-    const { principalId, statements } = createTenantPrincipal(db, before.platformId, person, actor, now);
-    return { ...UNMOVED, created: principalId, statements };
-  }
-  if (!principal || (principal.legalName === legalName && principal.country === country)) return UNMOVED;
-  const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
-  const { statements, rest } = await restateAgents(deps, renamed, { agents }, now);
-  return { created: null, statements: [...renamePrincipal(db, principal, renamed), ...statements], rest };
+  if (caller.actor.type !== "management_api") return;
+  const { promotion_by, admin_contact_email: contact } = patch;
+  const refused =
+    (promotion_by !== undefined && "promotion_by") ||
+    (contact !== undefined && contact !== platform.adminContactEmail && "admin_contact_email") ||
+    changesIdentity(platform, patch);
+  if (refused) throw new ServiceError("forbidden", { message: `${refused} ${BY_A_PERSON}` });
 }

@@ -4,6 +4,7 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, toPage } from "../core/page.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
+import { shownProposal } from "./propose-profile.ts";
 import { requirementsOf } from "./requirements.ts";
 import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
@@ -30,9 +31,11 @@ export function toPlatformView(platform: ListedPlatform) {
     country: platform.country,
     email: platform.email,
     admin_contact_email: platform.adminContactEmail,
+    pending_admin_contact_email: platform.pendingContactEmail,
     registration_number: platform.registrationNumber,
     registered_address: platform.registeredAddress,
     website: platform.website,
+    pending_profile: shownProposal(platform.pendingProfile),
     requirements: requirementsOf(platform),
     accreditation_tier: platform.accreditationTier,
     tenant_principal_id: platform.tenantPrincipalId,

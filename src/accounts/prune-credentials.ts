@@ -1,10 +1,11 @@
-// Deletes sessions, mailed links and keys that have ended (CRED-24). None of them counts any more: only their room is taken back.
+// Deletes sessions, mailed links, counts of mails and keys that have ended (CRED-24). None of them counts any more: only their room is taken back.
 import { FIRST } from "../core/due.ts";
 import { ENDED_KEY_HOURS, HOUR_MS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
 import { countEndedLinks, deleteEndedLinks } from "./link-store.ts";
+import { countEndedCounts, deleteEndedCounts } from "./mail-count-store.ts";
 import { countEndedSessions, deleteEndedSessions } from "./session-store.ts";
 
 const SLICE = 200;
@@ -12,6 +13,7 @@ const SLICE = 200;
 const KINDS = [
   { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
   { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
+  { count: countEndedCounts, remove: deleteEndedCounts, keptMs: 0 },
   { count: countEndedKeys, remove: deleteEndedKeys, keptMs: ENDED_KEY_HOURS * HOUR_MS },
 ];
 

@@ -3,6 +3,7 @@ import { route } from "../http/route.ts";
 import { principalView } from "../principals/schema.ts";
 import { renewAttestation } from "./attest.ts";
 import { decideVerification, getReview, precheckAccount } from "./decide.ts";
+import { decideProfile } from "./decide-profile.ts";
 import { accountParams } from "./document-schema.ts";
 import { decisionFaults, decisionInput, renewalInput, reviewedAccount } from "./review-schema.ts";
 import { platformView } from "./schema.ts";
@@ -43,10 +44,11 @@ export const reviewRoutes = [
     path: "/v1/operator/platforms/{platform_id}/decision",
     operationId: "decideVerification",
     tag: "Operator",
-    summary: "Decide a review",
+    summary: "Decide a review, or a proposed profile",
     description:
       "An approval accredits the account, at `TIER_2` unless another tier is named, and attests its tenant principal for twelve months. A " +
-      "rejection needs a reason, which the account is shown; it may submit again.",
+      "rejection needs a reason, which the account is shown; it may submit again. With `subject: profile` the decision is about the " +
+      "`pending_profile` of the account: an approval changes what is signed. `proposed_at` makes sure that it is the one that was seen.",
     surfaces: ["operator"],
     params: accountParams,
     body: decisionInput,
@@ -55,7 +57,10 @@ export const reviewRoutes = [
     response: { schema: reviewedAccount, description: "The account after the decision." },
     errors: ["not_found", "invalid_status"],
     fieldErrors: ["invalid_field"],
-    handle: (call, { params, body }) => decideVerification(call, params.platform_id, body),
+    handle: (call, { params, body }) =>
+      body.subject === "profile"
+        ? decideProfile(call, params.platform_id, body)
+        : decideVerification(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   route({

@@ -1,24 +1,36 @@
 // The review of an account on the wire (ACC-21, ACC-24).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
-import { VERIFICATION_DECISIONS } from "../core/vocabulary.ts";
+import { DECISION_SUBJECTS, VERIFICATION_DECISIONS } from "../core/vocabulary.ts";
 import { instant, instantInput, text, tier } from "../http/schemas.ts";
 import { accountMembers, registeredAddress } from "./schema.ts";
 
 const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
 
 export const decisionInput = z
-  .strictObject({ decision, accreditation_tier: tier.optional(), reason: text(2_000).optional() })
+  .strictObject({
+    subject: z.enum(DECISION_SUBJECTS).default("verification"),
+    decision,
+    accreditation_tier: tier.optional(),
+    reason: text(2_000).optional(),
+    proposed_at: instantInput.optional(),
+  })
   .register(z.globalRegistry, { id: "DecisionInput" });
 export type DecisionInput = z.infer<typeof decisionInput>;
 
-/** What a decision needs beside itself. */
+/** What a decision needs besides its own members. */
 export function decisionFaults(raw: unknown): FieldError[] {
-  if (typeof raw !== "object" || raw === null || !("decision" in raw) || raw.decision !== "reject") return [];
+  if (typeof raw !== "object" || raw === null) return [];
+  const isRejection = "decision" in raw && raw.decision === "reject";
+  const ofProfile = "subject" in raw && raw.subject === "profile";
+  const takesNoTier = isRejection || ofProfile;
   return [
-    ...("reason" in raw ? [] : [fieldError("reason", "required", "A rejection needs a reason.")]),
-    ...("accreditation_tier" in raw
-      ? [fieldError("accreditation_tier", "invalid_field", "Only an approval gives a tier.")]
+    ...(isRejection && !("reason" in raw) ? [fieldError("reason", "required", "A rejection needs a reason.")] : []),
+    ...(takesNoTier && "accreditation_tier" in raw
+      ? [fieldError("accreditation_tier", "invalid_field", "Only an approval of the verification gives a tier.")]
+      : []),
+    ...(!ofProfile && "proposed_at" in raw
+      ? [fieldError("proposed_at", "invalid_field", "Only a proposed profile has this instant.")]
       : []),
   ];
 }

@@ -30,6 +30,15 @@ const requirements = z
   })
   .register(z.globalRegistry, { id: "Requirements" });
 
+const pendingProfile = z
+  .object({
+    legal_name: z.string().optional(),
+    country: z.string().optional(),
+    registration_number: z.string().optional(),
+    proposed_at: instant,
+  })
+  .register(z.globalRegistry, { id: "PendingProfile" });
+
 export const accountMembers = {
   platform_id: z.string(),
   platform_status: platformStatus,
@@ -38,9 +47,11 @@ export const accountMembers = {
   country: z.string().nullable(),
   email: z.string(),
   admin_contact_email: z.string().nullable(),
+  pending_admin_contact_email: z.string().nullable(),
   registration_number: z.string().nullable(),
   registered_address: registeredAddress.nullable(),
   website: registeredUrl.nullable(),
+  pending_profile: pendingProfile.nullable(),
   requirements,
   accreditation_tier: tier,
   tenant_principal_id: z.string().nullable(),

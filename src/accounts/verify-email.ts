@@ -1,5 +1,5 @@
-// The mailed link proves the address (ACC-10): of a new account, which then gets its sandbox key, or of an account that moves to another one
-// (ACC-13).
+// The mailed link proves the address: of a new account, which then gets its sandbox key (ACC-10), of an account that moves to another one
+// (ACC-13), or of an admin contact (ACC-29).
 import type { PublicCall } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
@@ -11,6 +11,7 @@ import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { moveAddress } from "./change-email.ts";
+import { confirmContact } from "./contact.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { issueKey } from "./keys.ts";
 import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
@@ -28,9 +29,10 @@ export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwne
   platformId: ownerOfLink(await sha256Hex(token)),
 });
 
-/** The password proves that the account is of whoever opens the mail: a stranger may have registered this address. */
+/** The password proves that the account is of whoever opens the mail: a stranger may have registered this address. A contact knows no password. */
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
+  if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
   if (password === undefined) throw validationError([fieldError("password", "required")]);
   const { before } = await requireCurrentPassword(call, stored, platform.email, password, { field: "password" });
   const ofPassword = keepsPassword(call.db, platform.platformId, before);
@@ -55,7 +57,9 @@ export async function refuseLink(call: PublicCall, { token }: TokenInput): Promi
     subject: { type: "platform", id: platformId },
     changes: { [link.kind]: { from: link.email, to: null } },
   });
-  await call.commit([...used, entry], null, platformId);
+  const forgotten =
+    link.kind === "confirm_contact" ? updatePlatform(db, platform, { pendingContactEmail: null }, now) : [];
+  await call.commit([...used, ...forgotten, entry], null, platformId);
   return null;
 }
 
@@ -68,8 +72,8 @@ async function readLink({ db, now, read }: PublicCall, token: string) {
     platform: findPlatform(db, owner),
     stored: findPassword(db, owner),
   });
-  const verifies = link?.kind === "verify_email" || link?.kind === "change_email";
-  if (!link || !platform || !verifies || link.usedAt !== null || link.expiresAt <= now) throw usedUp();
+  if (!link || !platform || link.kind === "reset_password" || link.usedAt !== null || link.expiresAt <= now)
+    throw usedUp();
   return { link, platform, stored };
 }
 

@@ -30,6 +30,12 @@ export const LINK_HOURS = 24;
 /** How often links of one kind are mailed to one account. */
 export const LINK_REST_SECONDS = 60;
 export const LINK_MAILS_PER_HOUR = 5;
+/** How many mails of one day an address gets that no account of its own has caused. */
+export const STRANGER_MAILS_PER_DAY = 3;
+/** How many notices of one hour an address gets about one account; the rest comes in one digest. */
+export const NOTICE_MAILS_PER_HOUR = 20;
+/** How many of them a digest names. */
+export const DIGEST_LINES_MAX = 100;
 /** An account that was never verified is removed after this. */
 export const UNVERIFIED_DAYS = 7;
 export const SESSION_IDLE_HOURS = 12;

@@ -26,6 +26,9 @@ export const foldName = (name: string): string =>
     .replace(/\s+/gu, " ")
     .trim();
 
+/** Two names, or two addresses, that differ in their writing alone. */
+export const sameText = (one: string, other: string): boolean => foldName(one) === foldName(other);
+
 const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;

@@ -63,8 +63,11 @@ export type MediaType = (typeof MEDIA_TYPES)[number];
 export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
 export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 
+/** What an operator decides about an account (ACC-21, ACC-30). */
+export const DECISION_SUBJECTS = ["verification", "profile"] as const;
+
 /** What a mailed link proves or allows (ACC-10). */
-export const LINK_KINDS = ["verify_email", "change_email", "reset_password"] as const;
+export const LINK_KINDS = ["verify_email", "change_email", "confirm_contact", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
 /** What the operator tells all accounts of (ACC-15). */
@@ -182,6 +185,7 @@ export const ALERT_KINDS = [
   "job_failed",
   "dead_letter",
   "account_renamed",
+  "review_waiting",
   "authority_key",
   "operational_wallet",
   "reconciliation",
@@ -202,6 +206,9 @@ export const ACTIVITY_ACTIONS = [
   "account.registered",
   "account.email_verified",
   "account.profile_changed",
+  "account.profile_proposed",
+  "account.profile_decided",
+  "account.contact_confirmed",
   "account.document_submitted",
   "account.verification_submitted",
   "account.verification_decided",
@@ -270,6 +277,7 @@ export const OPERATOR_ACTIONS = [
   "document.read",
   "notice.sent",
   "platform.verification_decided",
+  "platform.profile_decided",
   "platform.suspended",
   "platform.reinstated",
   "platform.attestation_renewed",

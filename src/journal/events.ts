@@ -9,6 +9,7 @@ import { insertEvent, insertEvents } from "./store.ts";
 
 export const EVENT_TYPES = [
   "platform.verification_decided",
+  "platform.profile_decided",
   "transaction.settled",
   "transaction.reversed",
   "dispute.filed",

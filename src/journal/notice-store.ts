@@ -5,20 +5,54 @@ import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
 import { inParts } from "../db/parts.ts";
 import { type NoticeRow, notices } from "../db/tables/accounts.ts";
 
-export const insertNotice = (db: Database, row: Omit<NoticeRow, "attempts">): Statement =>
-  db.insert(notices).values(row);
+export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
+  db.insert(notices).values([...rows]);
 
 type Addressee = Pick<NoticeRow, "noticeId" | "platformId" | "recipient">;
 type Shared = Pick<NoticeRow, "kind" | "data"> & { readonly now: number };
 
-/** The same notice to many. */
-export const insertNotices = (db: Database, { kind, data, now }: Shared, each: readonly Addressee[]): Statement[] =>
+/** The same announcement to many. */
+export const insertAnnounced = (db: Database, { kind, data, now }: Shared, each: readonly Addressee[]): Statement[] =>
   inParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
     db.insert(notices).select(
-      sql`select value ->> 0, value ->> 1, ${kind}, value ->> 2, ${JSON.stringify(data)}, ${now}, ${now}, 0
+      sql`select value ->> 0, value ->> 1, ${kind}, value ->> 2, ${JSON.stringify(data)}, ${now}, ${now}, 0, 0
             from ${part.rows}`,
     ),
   );
+
+export type Digest = Pick<NoticeRow, "noticeId" | "platformId" | "recipient" | "dueAt"> & {
+  readonly account: unknown;
+  readonly held: readonly { readonly subject: string; readonly at: number }[];
+};
+
+/** Holds notices back for the digest of their recipient, which is one until it is taken. It names at most `most`, and counts the others. */
+export const gatherNotices = (
+  db: Database,
+  { account, held, ...row }: Digest,
+  now: number,
+  most: number,
+): Statement => {
+  const merged = sql`select value from json_each(notices.data, '$.held') union all select value from json_each(excluded.data, '$.held')`;
+  const count = sql`json_array_length(notices.data, '$.held') + json_array_length(excluded.data, '$.held')`;
+  return db
+    .insert(notices)
+    .values({
+      ...row,
+      kind: "customer.digest",
+      data: { account, held: held.slice(0, most), more: Math.max(0, held.length - most) },
+      createdAt: now,
+      isBounded: false,
+    })
+    .onConflictDoUpdate({
+      target: [notices.platformId, notices.recipient],
+      targetWhere: sql`kind = 'customer.digest' and attempts = 0`,
+      set: {
+        data: sql`json_set(notices.data,
+          '$.held', (select json_group_array(json(value)) from (${merged} limit ${most})),
+          '$.more', (notices.data ->> '$.more') + (excluded.data ->> '$.more') + max(0, ${count} - ${most}))`,
+      },
+    });
+};
 
 const DUE: Ending = { table: notices, key: notices.noticeId, end: notices.dueAt };
 

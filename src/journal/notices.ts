@@ -1,10 +1,10 @@
-// Notices to a platform's admin contact (ACC-11). One is written in the batch of the change that it is about, and mailed by a job.
+// Notices to the account's own address and its admin contact (ACC-11). One is written in the batch of the change that it is about, and mailed by a job.
 import { newId } from "../core/ids.ts";
-import { foldName } from "../core/text.ts";
+import { foldName, sameText } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { MailData, MailKind } from "../mail/catalogue.ts";
-import { insertNotice } from "./notice-store.ts";
+import { insertNotices } from "./notice-store.ts";
 
 export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
@@ -15,24 +15,32 @@ type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" 
 type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
 export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: Told<MailData[K]> };
 
-/** Where notices go. */
+/** Where notices go: to the account's own address and to its admin contact. */
+export const recipientsOf = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
+  adminContactEmail === null ? [email] : [email, adminContactEmail];
+
+/** Where announcements go. */
 export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
   adminContactEmail ?? email;
 
-/** What a person wrote goes to the account's own address alone, because nobody has verified a contact (MAIL-3). */
-export const isOwnAddress = ({ email }: Pick<PlatformRow, "email">, recipient: string): boolean =>
-  foldName(recipient) === foldName(email);
-
 /** How the account is named. A stranger may have registered the address of one that is not verified, with any legal name. */
-function nameFor(platform: Addressed, recipient: string): string {
-  if (!isOwnAddress(platform, recipient)) return platform.platformId;
-  return platform.status === "EMAIL_PENDING" ? platform.email : (platform.legalName ?? platform.email);
-}
+const nameOf = ({ status, email, legalName }: Addressed): string =>
+  status === "EMAIL_PENDING" ? email : (legalName ?? email);
 
 /** Several addresses, each once however it is written. */
-export const eachOnce = (addresses: readonly string[]): string[] => [
+const eachOnce = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
+
+/** They tell the owner that somebody else may have the account, so none of them waits (ACC-31). */
+const SECURITY: ReadonlySet<NoticeKind> = new Set([
+  "customer.key_issued",
+  "customer.key_rotated",
+  "customer.password_changed",
+  "customer.password_reset",
+  "customer.email_changed",
+  "customer.contact_changed",
+]);
 
 /** `data` is what the mail says beside the account and the instant, and nothing secret. */
 export const recordNotice = <K extends NoticeKind>(
@@ -40,14 +48,18 @@ export const recordNotice = <K extends NoticeKind>(
   platform: Addressed,
   now: number,
   { kind, data }: Notice<K>,
-  recipient: string = contactOf(platform),
+  recipients: readonly string[] = recipientsOf(platform),
 ): Statement =>
-  insertNotice(db, {
-    noticeId: newId("ntc", now),
-    platformId: platform.platformId,
-    kind,
-    recipient,
-    data: { ...data, account: nameFor(platform, recipient), at: now },
-    createdAt: now,
-    dueAt: now,
-  });
+  insertNotices(
+    db,
+    eachOnce(recipients).map((recipient) => ({
+      noticeId: newId("ntc", now),
+      platformId: platform.platformId,
+      kind,
+      recipient,
+      data: { ...data, account: nameOf(platform), at: now },
+      createdAt: now,
+      dueAt: now,
+      isBounded: !(SECURITY.has(kind) && sameText(recipient, platform.email)),
+    })),
+  );

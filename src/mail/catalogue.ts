@@ -6,7 +6,7 @@ import { type Content, type Sender, toOneLine } from "./layout.ts";
 
 /** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
 type LinkData = { readonly token: string; readonly validHours: number };
-/** `account`: its legal name, or its address while it has none; its id to another address than the account's own. */
+/** `account`: its legal name, or its address while it has none. */
 type About = { readonly account: string };
 type Reasoned = About & { readonly reason: string };
 /** Epoch milliseconds. */
@@ -14,8 +14,7 @@ type Changed = About & { readonly at: number };
 /** The end of a principal's attestation. */
 type End = {
   readonly principalId: string;
-  /** Null to an address that is not verified. */
-  readonly principalName: string | null;
+  readonly principalName: string;
   readonly expiresAt: number;
   readonly days: 30 | 7 | 1;
 };
@@ -24,6 +23,7 @@ type News = { readonly subject: string; readonly text: string };
 export type MailData = {
   verify_email: LinkData;
   verify_new_email: LinkData;
+  verify_contact: LinkData;
   reset_password: LinkData;
   "customer.key_issued": Changed & { readonly environment: Environment; readonly keyPrefix: string };
   /** `previousEndsAt`: null where the previous key ended at once. */
@@ -37,11 +37,15 @@ export type MailData = {
       | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
       | { readonly decision: "reject"; readonly reason: string }
     );
+  /** Of a proposal of another name, country or registration number. */
+  "customer.profile_decided": About &
+    (
+      | { readonly decision: "approve"; readonly reason: string | null }
+      | { readonly decision: "reject"; readonly reason: string }
+    );
   "customer.password_changed": Changed;
   "customer.password_reset": Changed;
-  /** Goes to both addresses. */
   "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
-  /** Goes to the account's own address. */
   "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
   "customer.account_suspended": Reasoned;
   "customer.account_reinstated": Reasoned;
@@ -53,6 +57,11 @@ export type MailData = {
     readonly webhookId: string;
     readonly host: string;
     readonly cause: "gone" | "failing";
+  };
+  /** What was held back in an hour: the subjects of mails, and how many more there were. */
+  "customer.digest": About & {
+    readonly held: readonly { readonly subject: string; readonly at: number }[];
+    readonly more: number;
   };
   "customer.announcement": News;
   "customer.maintenance": News;
@@ -80,7 +89,7 @@ const linkMail =
   ({ token, validHours }: LinkData, { operatorName }: Sender): Content => ({
     subject,
     paragraphs: [...sentences, say`The link works once, within ${count(validHours, "hour")}.`, NOT_ASKED],
-    button: { label, path: `${path}?token=${encodeURIComponent(token)}` },
+    button: { label, path: `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` },
     footer: say`You get this mail because this address was given to ${operatorName}.`,
   });
 
@@ -124,6 +133,14 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     "Verify the new address",
     VERIFY_PATH,
   ),
+  verify_contact: linkMail(
+    "Confirm that you are an admin contact",
+    [
+      "An account names this address as its admin contact. Open the link and press its button to get the account's notices.",
+    ],
+    "Get the notices",
+    `${VERIFY_PATH}?contact=true`,
+  ),
   reset_password: linkMail(
     "Reset your password",
     ["A new password was asked for. Open the link to choose one; it signs out everybody who is signed in."],
@@ -162,6 +179,20 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
           say`The verification of ${data.account} was refused. Correct what the reason names and submit it again; the sandbox is not affected.`,
           ...reasonOf(data.reason),
         ),
+  "customer.profile_decided": (data) =>
+    data.decision === "approve"
+      ? notice(
+          data,
+          "Your change of the profile is approved",
+          say`The change of name, country or registration number that the account proposed is approved: the account is ${data.account}, and its agents' documents state it.`,
+          ...reasonOf(data.reason),
+        )
+      : notice(
+          data,
+          "Your change of the profile was refused",
+          say`The change of name, country or registration number that ${data.account} proposed was refused. What is signed stays as it is.`,
+          ...reasonOf(data.reason),
+        ),
   "customer.password_changed": (data, sender) =>
     notice(
       data,
@@ -186,8 +217,8 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   "customer.contact_changed": (data, sender) =>
     notice(
       data,
-      "Notices go to another address",
-      say`The admin contact of the account of ${data.account} was changed at ${instant(data.at)}, from ${data.oldContact} to ${data.newContact}. Notices go there from now on.`,
+      "The admin contact was changed",
+      say`The admin contact of the account of ${data.account} was changed at ${instant(data.at)}, from ${data.oldContact} to ${data.newContact}. Notices go there and to the account's own address.`,
       unexpected(sender),
     ),
   "customer.account_suspended": (data, sender) =>
@@ -214,14 +245,13 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   "customer.attestation_expiring": (data) => {
     const { ends } = data;
     const sentences = ends.map(({ principalId, principalName, expiresAt }) => {
-      const whole = principalName === null ? principalId : `${principalName} (${principalId})`;
-      return say`The attestation of ${whole} ends at ${instant(expiresAt)}.`;
+      return say`The attestation of ${principalName} (${principalId}) ends at ${instant(expiresAt)}.`;
     });
     const last = Math.max(...ends.map(({ days }) => days));
-    const [{ principalId, principalName }, ...others] = ends;
+    const [{ principalName }, ...others] = ends;
     const subject =
       others.length === 0
-        ? say`The attestation of ${principalName ?? principalId} ends within ${count(last, "day")}`
+        ? say`The attestation of ${principalName} ends within ${count(last, "day")}`
         : say`The attestations of ${ends.length} principals end within ${count(last, "day")}`;
     const effect = "From then on the agents of the principal are suspended, until a new attestation is recorded.";
     const paragraphs = others.length === 0 ? [`${sentences.join("")} ${effect}`] : [sentences.join("\n"), effect];
@@ -233,6 +263,15 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       "A webhook endpoint was disabled",
       say`The ${data.environment} endpoint ${data.webhookId} at ${data.host} was disabled, because it ${WHY_DISABLED[data.cause]}.`,
       "Nothing is lost: its events stand in GET /v1/events.",
+    ),
+  "customer.digest": (data) =>
+    notice(
+      data,
+      say`${data.held.length + data.more} more notices of the last hour`,
+      "An address gets at most 20 mails an hour about one account. These were held back:",
+      data.held.map(({ subject, at }) => say`${instant(at)}: ${subject}`).join("\n"),
+      ...(data.more > 0 ? [say`And ${data.more} more.`] : []),
+      "The activity log has all of them: GET /v1/platform/activity.",
     ),
   "customer.announcement": news("An announcement"),
   "customer.maintenance": news("A maintenance notice"),

@@ -112,15 +112,18 @@ describe("a change of the address", () => {
     later.advance(MINUTE_MS + 1_000);
     expectStatus(await ask(one, second, PASSWORD, later), 202);
     expect((await verify(mailedToken(later, first), later)).status).toBe(422);
-    for (let n = 0; n < 3; n++) {
+    // Each to another address, because a stranger's gets few mails a day.
+    const others = [freshAddress(), freshAddress(), freshAddress()];
+    for (const other of others) {
       later.advance(MINUTE_MS + 1_000);
-      expectStatus(await ask(one, second, PASSWORD, later), 202);
+      expectStatus(await ask(one, other, PASSWORD, later), 202);
     }
+    const last = others.at(-1) ?? "";
     later.advance(MINUTE_MS + 1_000);
     const sixth = await ask(one, second, PASSWORD, later);
     expect([sixth.status, Number(sixth.headers.get("retry-after")) > 60]).toEqual([429, true]);
     later.advance(LINK_HOURS * HOUR_MS - 10 * MINUTE_MS);
-    expectStatus(await verify(mailedToken(later, second), later), 200);
+    expectStatus(await verify(mailedToken(later, last), later), 200);
   });
 
   it("mails one link when ten ask at once", async () => {

@@ -87,7 +87,7 @@ describe("closing an account", () => {
     }
   });
 
-  it("is in the log by the person's address, and in a last notice to the admin contact", async () => {
+  it("is in the log by the person's address, and in a last notice to both addresses", async () => {
     const adminContactEmail = "admin@contact.test";
     await world.deps.db.update(platforms).set({ adminContactEmail }).where(eq(platforms.platformId, world.platformId));
     expectStatus(await close(world), 200);
@@ -99,9 +99,13 @@ describe("closing an account", () => {
         changes: { platform_status: { from: "ACCREDITED", to: "CLOSED" } },
       },
     ]);
-    expect(await noticesOf(world)).toMatchObject([
-      { kind: "customer.account_closed", recipient: adminContactEmail, data: { retentionYears: 5 } },
-    ]);
+    const notices = await noticesOf(world);
+    expect(notices.map(({ recipient }) => recipient).toSorted()).toEqual(
+      [adminContactEmail, `ops-${world.platformId}@platform.test`].toSorted(),
+    );
+    for (const { kind, data } of notices) {
+      expect([kind, data]).toMatchObject(["customer.account_closed", { retentionYears: 5 }]);
+    }
   });
 
   it("revokes the agents of both environments in every state that is not final, with their certificates", async () => {

@@ -19,7 +19,8 @@ beforeEach(async () => {
   await env.DB.prepare("delete from notices").run();
 });
 
-const ADDRESSED = { legalName: "Acme GmbH", email: "founder@acme.example", adminContactEmail: "office@acme.example" };
+/** Security notices to the account's own address, which no hour holds back. */
+const ADDRESSED = { legalName: "Acme GmbH", email: "office@acme.example", adminContactEmail: null };
 const tell = (at = world): Promise<void> =>
   commit(at.deps.db, [
     recordNotice(at.deps.db, { ...ADDRESSED, platformId: at.platformId }, at.now(), {
@@ -42,7 +43,7 @@ function refusing(refuses: (mail: SentMail) => boolean): Deps {
 }
 
 describe("a notice", () => {
-  it("goes to the admin contact by one mail, as text and HTML in the operator's name, and is deleted then", async () => {
+  it("goes to its address by one mail, as text and HTML in the operator's name, and is deleted then", async () => {
     await tell();
     expect(await world.run(mailNotices)).toBe(1);
     expect(await world.run(mailNotices)).toBe(0);
@@ -51,24 +52,24 @@ describe("a notice", () => {
         from: { name: world.deps.config.operatorName, email: world.deps.env.MAIL_FROM },
         to: "office@acme.example",
         subject: "Your password was changed",
-        text: expect.stringContaining(`The password of the account of ${world.platformId} was changed at 20`),
+        text: expect.stringContaining(`The password of the account of Acme GmbH was changed at 20`),
         html: expect.stringContaining("<h1"),
       },
     ]);
     expect(await waiting()).toEqual([]);
   });
 
-  it("goes to the account's own address while no contact is named", async () => {
-    const statement = recordNotice(
-      world.deps.db,
-      { platformId: world.platformId, legalName: null, email: "founder@acme.example", adminContactEmail: null },
-      world.now(),
-      { kind: "customer.password_reset", data: {} },
-    );
-    await commit(world.deps.db, [statement]);
+  it.each([
+    ["to the account's own address while no contact is named", null, ["founder@acme.example"]],
+    ["to the admin contact too", "office@acme.example", ["founder@acme.example", "office@acme.example"]],
+    ["once to a contact that is the account's own address", "Founder@ACME.example", ["Founder@ACME.example"]],
+  ])("goes %s", async (_where, adminContactEmail, recipients) => {
+    const platform = { ...ADDRESSED, platformId: world.platformId, email: "founder@acme.example", adminContactEmail };
+    const notice = { kind: "customer.password_reset", data: {} } as const;
+    await commit(world.deps.db, [recordNotice(world.deps.db, platform, world.now(), notice)]);
     await world.run(mailNotices);
-    expect(world.mails.map(({ to }) => to)).toEqual(["founder@acme.example"]);
-    expect(world.mails[0]?.text).toContain("founder@acme.example");
+    expect(world.mails.map(({ to }) => to).toSorted()).toEqual(recipients);
+    for (const { text } of world.mails) expect(text).toContain("Acme GmbH");
   });
 
   it("is written by the first key, which it names by its prefix alone", async () => {
@@ -99,7 +100,7 @@ describe("a notice", () => {
 describe("a mail that fails", () => {
   it("stops no other, and is tried again after each pause, not sooner", async () => {
     await tell();
-    const other = { ...ADDRESSED, adminContactEmail: "other@acme.example", platformId: world.platformId };
+    const other = { ...ADDRESSED, email: "other@acme.example", platformId: world.platformId };
     const notice = { kind: "customer.password_changed", data: {} } as const;
     await commit(world.deps.db, [recordNotice(world.deps.db, other, world.now(), notice)]);
     const deps = refusing(({ to }) => to === "office@acme.example");

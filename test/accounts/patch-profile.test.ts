@@ -6,7 +6,7 @@ import { platforms } from "../../src/db/tables/accounts.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
-import { type Account, ADDRESS, bearer, logIn, PROFILE, patch, readAccount, rowsOf, signUp } from "./support.ts";
+import { type Account, ADDRESS, bearer, logIn, PROFILE, patch, readAccount, signUp } from "./support.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -44,7 +44,6 @@ describe("a patch of the profile", () => {
     ["country", "FR"],
     ["registered_address", ADDRESS],
     ["website", "https://startup.example/"],
-    ["admin_contact_email", "legal@startup.example"],
   ])("changes %s alone, and the log has both values", async (member, value) => {
     const account = await signUp(world);
     const before = await readAccount(world, account.key);
@@ -159,8 +158,6 @@ describe("a patch of the profile", () => {
 });
 
 describe("who is told of a patch", () => {
-  const told = async ({ platformId }: Account) =>
-    (await rowsOf("notices", platformId)).filter(({ kind }) => kind === "customer.contact_changed");
   const raised = async ({ platformId }: Account): Promise<unknown[]> => {
     const sql =
       "select message from alerts where kind = 'account_renamed' and subject like ? order by raised_at, alert_id";
@@ -168,52 +165,25 @@ describe("who is told of a patch", () => {
     return results.map(({ message }) => message);
   };
 
-  it("is the account's own address, when notices go elsewhere from now on; no contact, whom nobody has verified", async () => {
+  it("is the operator, when the registered address is other than it was reviewed, once for each new one", async () => {
+    const [one, other] = [
+      { ...ADDRESS, line1: "First Street" },
+      { ...ADDRESS, line1: "Second Street" },
+    ];
     const account = await signUp(world);
-    const [first, second] = ["office@first.example", "office@second.example"];
-    expectStatus(await patch(world, account.key, { admin_contact_email: first }), 200);
-    expectStatus(await patch(world, account.key, { admin_contact_email: second, website: "https://x.example/" }), 200);
-    expectStatus(await patch(world, account.key, { website: "https://y.example/" }), 200);
-    const rows = await told(account);
-    expect(rows.map(({ recipient, data }) => [recipient, JSON.parse(data).newContact]).toSorted()).toEqual([
-      [account.email, first],
-      [account.email, second],
-    ]);
-  });
-
-  it("is nobody else with words of the account's own: to another address it is named by its id", async () => {
-    const account = await signUp(world);
-    const legal_name = "Click https://evil.example now";
-    expectStatus(await patch(world, account.key, { legal_name, admin_contact_email: "stranger@other.example" }), 200);
-    expectStatus(await world.call("POST", "/v1/platform/keys/rotate", { key: account.key, body: {} }), 200);
-    const rows = await rowsOf("notices", account.platformId);
-    const named = rows.map(({ recipient, data }) => [recipient === account.email, JSON.parse(data).account]);
-    expect(new Set(named.map(String))).toEqual(
-      new Set([`true,${account.email}`, `true,${legal_name}`, `false,${account.platformId}`]),
-    );
-  });
-
-  it.each([
-    ["legal_name", "Renamed AG", "Renamed GmbH"],
-    ["country", "FR", "NL"],
-    ["registration_number", "HRB 1", "HRB 2"],
-    ["registered_address", { ...ADDRESS, line1: "First Street" }, { ...ADDRESS, line1: "Second Street" }],
-  ])("is the operator, when %s is other than it was reviewed, once for each new one", async (member, one, other) => {
-    const account = await signUp(world);
-    expectStatus(await patch(world, account.key, { ...PROFILE, [member]: one }), 200);
-    const { admin_contact_email: _contact, ...identity } = PROFILE;
-    const reviewed = { ...identity, [member]: one };
+    expectStatus(await patch(world, account.key, { ...PROFILE, registered_address: one }), 200);
+    const reviewed = { ...PROFILE, registered_address: one };
     for (const status of ["IN_REVIEW", "ACCREDITED"] as const) {
       await env.DB.prepare("delete from alerts").run();
-      await store(account, { status, reviewed: reviewed as never });
-      expectStatus(await patch(world, account.key, { trading_name: `${status} ${member}` }), 200);
+      await store(account, { status, reviewed });
+      expectStatus(await patch(world, account.key, { trading_name: status }), 200);
       expect(await raised(account)).toEqual([]);
-      expectStatus(await patch(world, account.key, { [member]: other }), 200);
+      expectStatus(await patch(world, account.key, { registered_address: other }), 200);
       expectStatus(await patch(world, account.key, { trading_name: "Other" }), 200);
       const shown = `GET /v1/operator/platforms/${account.platformId} shows both.`;
-      expect(await raised(account)).toEqual([`Not as reviewed: ${member}. ${shown}`]);
+      expect(await raised(account)).toEqual([`Not as reviewed: registered_address. ${shown}`]);
       // Back to what was reviewed: nothing new to say.
-      expectStatus(await patch(world, account.key, { [member]: one }), 200);
+      expectStatus(await patch(world, account.key, { registered_address: one }), 200);
       expect(await raised(account)).toHaveLength(1);
     }
   });
@@ -229,7 +199,7 @@ describe("who is told of a patch", () => {
 describe("a complete profile", () => {
   it("takes the account to KYB_PENDING with its last member, not before", async () => {
     const account = await signUp(world);
-    const members = Object.entries(PROFILE).filter(([member]) => member !== "admin_contact_email");
+    const members = Object.entries(PROFILE);
     const states: PlatformStatus[] = [];
     for (const [member, value] of members) {
       states.push(expectStatus(await patch(world, account.key, { [member]: value }), 200).platform_status);
@@ -248,11 +218,9 @@ describe("a complete profile", () => {
     const account = await signUp(world);
     await patch(world, account.key, PROFILE);
     await store(account, { status });
-    const patched = expectStatus(await patch(world, account.key, { registration_number: "HRB 2" }), 200);
-    expect(patched).toMatchObject({ registration_number: "HRB 2", platform_status: status });
-    expect((await entries(account)).at(-1)?.changes).toEqual({
-      registration_number: { from: PROFILE.registration_number, to: "HRB 2" },
-    });
+    const patched = expectStatus(await patch(world, account.key, { trading_name: "Startup" }), 200);
+    expect(patched).toMatchObject({ trading_name: "Startup", platform_status: status });
+    expect((await entries(account)).at(-1)?.changes).toEqual({ trading_name: { from: null, to: "Startup" } });
   });
 
   it.each([

@@ -5,17 +5,22 @@ import { agents, aidVersions } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { restatements } from "../../src/db/tables/principals.ts";
 import { SLICE } from "../../src/standing/restate-agents.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { patch } from "./support.ts";
 
 export const RENAMED = "Renamed Robotics GmbH";
 
-/** A world whose key was used: the first use is written, which would be counted among the trips of a test. */
+/** A world whose key was used: the first use is written, which would be counted among the trips of a test. Its account may rename itself. */
 export async function usedWorld(): Promise<World> {
   const world = await createWorld();
   expectStatus(await world.call("GET", "/v1/platform"), 200);
+  await storeStatus(world, "KYB_PENDING");
   return world;
 }
+
+/** Before its submission an account changes its name by itself; only an accredited one has production. */
+export const storeStatus = ({ platformId }: World, status: "KYB_PENDING" | "ACCREDITED") =>
+  env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, platformId).run();
 
 export const ofTenant = (world: World) => ({ principal_id: world.tenantPrincipalId });
 export const rename = async (world: World, legal_name = RENAMED): Promise<Json> =>

@@ -18,6 +18,7 @@ import {
   readPublic,
   rename,
   restatementsLeft,
+  storeStatus,
   updatesOf,
   usedWorld,
   version,
@@ -54,9 +55,11 @@ describe("a change of the platform's name", () => {
     const { did: draft } = await world.draft("CONSUMER", ofTenant(world));
     const ended = await world.consumer(ofTenant(world));
     await world.call("PATCH", `/v1/agents/${ended.did}/status`, { body: { status: "TERMINATED" } });
+    await storeStatus(world, "ACCREDITED");
     const body = { ...agentBody("CONSUMER"), ...ofTenant(world) };
     const { did: live } = expectStatus(await world.call("POST", "/v1/agents", { key: liveKey, body }), 201);
     expectStatus(await world.call("POST", `/v1/agents/${live}/activate`, { key: liveKey }), 200);
+    await storeStatus(world, "KYB_PENDING");
     const dids = [consumer.did, provider.did, draft, ended.did, live];
     const before = new Map((await agentRows(world)).map((row) => [row.did, row]));
     const updated = await updatesOf(world);

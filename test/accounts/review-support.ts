@@ -16,7 +16,7 @@ const COMPLETE = {
 /** A person with a session, whose account is KYB_PENDING. */
 export async function complete(world: World): Promise<Person> {
   const account = await signUp(world);
-  const body = { ...COMPLETE, legal_name: `Company ${account.platformId}`, admin_contact_email: account.email };
+  const body = { ...COMPLETE, legal_name: `Company ${account.platformId}` };
   expectStatus(await world.call("PATCH", "/v1/platform", { key: account.key, body }), 200);
   return { ...account, session: await logIn(world, account.email) };
 }
@@ -53,6 +53,13 @@ export async function inReview(world: World): Promise<Person> {
   const person = await complete(world);
   for (const type of REQUIRED_DOCUMENTS) await submit(world, person, type);
   expectStatus(await ask(world, person, "POST", "/v1/platform/verification"), 200);
+  return person;
+}
+
+/** With the approval of an operator, ACCREDITED. */
+export async function accredited(world: World): Promise<Person> {
+  const person = await inReview(world);
+  expectStatus(await decide(world, person, { decision: "approve" }), 200);
   return person;
 }
 

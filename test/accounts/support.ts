@@ -41,13 +41,12 @@ export const bearer = (token: string): Record<string, string> => ({ Authorizatio
 
 export const ADDRESS = { line1: "Hauptstr. 1", city: "Berlin", postal_code: "10115", country: "DE" };
 
-/** What the review needs. */
+/** What the review needs beside the admin contact, which is the account's own address from the sign-up on. */
 export const PROFILE = {
   legal_name: "Startup Robotics GmbH",
   registration_number: "HRB 4711",
   country: "DE",
   registered_address: ADDRESS,
-  admin_contact_email: "office@startup.example",
 };
 
 export const patch = (world: World, key: string, body: unknown) => world.call("PATCH", "/v1/platform", { key, body });

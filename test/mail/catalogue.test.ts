@@ -25,6 +25,7 @@ const principal = { principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expir
 const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   verify_email: [link],
   verify_new_email: [{ ...link, validHours: 1 }],
+  verify_contact: [link],
   reset_password: [link],
   "customer.key_issued": [keys],
   "customer.key_rotated": [
@@ -34,6 +35,11 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   "customer.verification_decided": [
     { ...about, decision: "approve", accreditationTier: "TIER_2", reason: null },
     { ...about, decision: "approve", accreditationTier: "TIER_3", reason },
+    { ...about, decision: "reject", reason },
+  ],
+  "customer.profile_decided": [
+    { ...about, decision: "approve", reason: null },
+    { ...about, decision: "approve", reason },
     { ...about, decision: "reject", reason },
   ],
   "customer.password_changed": [changed],
@@ -47,18 +53,28 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
     { ...about, ends: [{ ...principal, days: 30 }] },
     { ...about, ends: [{ ...principal, days: 7 }] },
     { ...about, ends: [{ ...principal, days: 1 }] },
-    { ...about, ends: [{ ...principal, principalName: null, days: 1 }] },
     {
       ...about,
       ends: [
         { ...principal, days: 7 },
-        { ...principal, principalId: "prn_2", principalName: null, days: 1 },
+        { ...principal, principalId: "prn_2", principalName: "Eve GmbH", days: 1 },
       ],
     },
   ],
   "customer.webhook_disabled": [
     { ...endpoint, cause: "gone" },
     { ...endpoint, cause: "failing" },
+  ],
+  "customer.digest": [
+    { ...about, held: [{ subject: "Your <b>password</b> was changed", at: AT }], more: 0 },
+    {
+      ...about,
+      held: [
+        { subject: "The sandbox key was rotated", at: AT },
+        { subject: "The production key was rotated", at: AT },
+      ],
+      more: 12,
+    },
   ],
   "customer.announcement": [news],
   "customer.maintenance": [news],
@@ -236,14 +252,16 @@ describe("facts", () => {
   it("of an attestation and of an endpoint tell how long and why", () => {
     const subjects = mailsOf("customer.attestation_expiring").map(({ subject }) => subject.replace(/^.* ends/, ""));
     expect(subjects).toEqual([
-      ...[" within 30 days", " within 7 days", " within 1 day", " within 1 day"],
+      ...[" within 30 days", " within 7 days", " within 1 day"],
       "The attestations of 2 principals end within 7 days",
     ]);
-    const [named, , , nameless, both] = textOf("customer.attestation_expiring");
+    const [named, , , both] = textOf("customer.attestation_expiring");
     expect(named).toContain(`of ${principal.principalName} (${principal.principalId}) ends at`);
-    expect(nameless).toContain(`of ${principal.principalId} ends at`);
     expect(both).toContain(`of ${principal.principalName} (${principal.principalId}) ends at`);
-    expect(both).toContain("of prn_2 ends at");
+    expect(both).toContain("of Eve GmbH (prn_2) ends at");
+    const [, digest] = textOf("customer.digest");
+    expect(digest).toContain("The production key was rotated");
+    expect(digest).toContain("And 12 more.");
     const [gone, failing] = textOf("customer.webhook_disabled");
     expect(gone).toContain("answered 410 Gone");
     expect(failing).toContain("failed for five days");

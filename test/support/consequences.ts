@@ -163,7 +163,7 @@ function mailsIn(difference: Difference): string[] {
     (difference.get(table) ?? []).flatMap(({ before, after }) => (before === null ? [after] : []));
   return [
     ...fresh("notices").map(({ kind }): string => kind),
-    ...fresh("account_links").map(({ kind }): string => (kind === "change_email" ? "verify_new_email" : kind)),
+    ...fresh("account_links").map(({ kind }): string => MAIL_OF_LINK[kind] ?? kind),
     ...(difference.has("alert_mails") ? ["alerts to the operator"] : []),
   ].sort();
 }
@@ -281,3 +281,9 @@ async function platformsOf(parties: Parties): Promise<Map<string, string>> {
   const ids = new Set(Object.values(parties).flat());
   return new Map(results.filter(({ id }) => ids.has(id)).map(({ id, platform_id }) => [id, platform_id]));
 }
+
+/** The mails of links that have another name than the link. */
+const MAIL_OF_LINK: Readonly<Record<string, string>> = {
+  change_email: "verify_new_email",
+  confirm_contact: "verify_contact",
+};

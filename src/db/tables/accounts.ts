@@ -31,6 +31,15 @@ export type ReviewedProfile = {
   readonly registered_address: Record<string, string> | null;
 };
 
+/** What an account proposes to be from now on: the members that would change, and when they were proposed. */
+export type PendingProfile = {
+  readonly legal_name?: string;
+  readonly country?: string;
+  readonly registration_number?: string;
+  /** Epoch milliseconds. */
+  readonly proposed_at: number;
+};
+
 export const platforms = sqliteTable(
   "platforms",
   {
@@ -43,7 +52,10 @@ export const platforms = sqliteTable(
     email: text().notNull(),
     /** The address as it is compared: an address has one account. */
     emailFolded: text().notNull(),
+    /** Its owner has opened a mailed link, or it is the account's own address (ACC-29). */
     adminContactEmail: text(),
+    /** The address that waits for its link. */
+    pendingContactEmail: text(),
     registrationNumber: text(),
     registeredAddress: text({ mode: "json" }).$type<Record<string, string>>(),
     website: text(),
@@ -55,6 +67,8 @@ export const platforms = sqliteTable(
     submittedAt: integer(),
     /** What the review looks at, or has vouched for: as it was submitted, and again as it was approved (ACC-18). */
     reviewed: text({ mode: "json" }).$type<ReviewedProfile>(),
+    /** Waits for the operator (ACC-30). */
+    pendingProfile: text({ mode: "json" }).$type<PendingProfile>(),
     decision: text().$type<VerificationDecision>(),
     decisionReason: text(),
     decidedAt: integer(),
@@ -188,10 +202,30 @@ export const notices = sqliteTable(
     /** From when it may be sent; moved on by each attempt. */
     dueAt: integer().notNull(),
     attempts: integer().notNull().default(0),
+    /** Counts among the mails of an hour (ACC-31). */
+    isBounded: integer({ mode: "boolean" }).notNull().default(false),
   },
-  (t) => [index("notices_due").on(t.dueAt, t.noticeId)],
+  (t) => [
+    index("notices_due").on(t.dueAt, t.noticeId),
+    // One digest gathers what goes to an address, until it is taken.
+    uniqueIndex("notices_gathering")
+      .on(t.platformId, t.recipient)
+      .where(sql`kind = 'customer.digest' and attempts = 0`),
+  ],
 );
 export type NoticeRow = typeof notices.$inferSelect;
+
+/** How many mails an address got in a day or an hour (ACC-31). */
+export const mailCounts = sqliteTable(
+  "mail_counts",
+  {
+    /** Of the address and what is counted, because the address of a stranger is stored nowhere. */
+    subjectHash: text().primaryKey(),
+    mails: integer().notNull(),
+    endsAt: integer().notNull(),
+  },
+  (t) => [index("mail_counts_due").on(t.endsAt)],
+);
 
 /** Announcements of the operator to every admin contact, until each has its notice. */
 export const announcements = sqliteTable(

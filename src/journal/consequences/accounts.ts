@@ -9,7 +9,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "always",
       states: ["account none → EMAIL_PENDING"],
-      tables: ["account_links", "activity_chains", "passwords", "platforms"],
+      tables: ["account_links", "activity_chains", "mail_counts", "passwords", "platforms"],
       activity: ["account.registered"],
       mails: ["verify_email"],
     },
@@ -33,6 +33,15 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.email_changed"],
       mails: ["customer.email_changed", "customer.email_changed"],
     },
+    {
+      // A notice to the account's own address and to each of the two contacts.
+      ...UNSEEN,
+      when: "of an admin contact",
+      states: [],
+      tables: ["account_links", "platforms"],
+      activity: ["account.contact_confirmed"],
+      mails: ["customer.contact_changed", "customer.contact_changed"],
+    },
   ],
 
   refuseVerification: [
@@ -50,6 +59,13 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["account_links"],
       activity: ["account.link_refused"],
     },
+    {
+      ...UNSEEN,
+      when: "of an admin contact",
+      states: [],
+      tables: ["account_links", "platforms"],
+      activity: ["account.link_refused"],
+    },
   ],
 
   resendVerification: [
@@ -57,7 +73,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "of an account that waits for it",
       states: [],
-      tables: ["account_links"],
+      tables: ["account_links", "mail_counts"],
       activity: ASKED_BY_ANYBODY,
       mails: ["verify_email"],
     },
@@ -137,7 +153,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "always",
       states: [],
-      tables: ["account_links"],
+      tables: ["account_links", "mail_counts"],
       activity: { none: "recorded when the new address is verified" },
       mails: ["verify_new_email"],
     },
@@ -163,15 +179,32 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
     {
       ...UNSEEN,
-      when: "notices go to another address",
+      when: "another admin contact",
+      states: [],
+      tables: ["account_links", "mail_counts", "platforms"],
+      activity: ["account.profile_changed"],
+      mails: ["verify_contact"],
+    },
+    {
+      // A notice to the account's own address and to the contact before.
+      ...UNSEEN,
+      when: "the account's own address as the admin contact",
       states: [],
       tables: ["platforms"],
       activity: ["account.profile_changed"],
-      mails: ["customer.contact_changed"],
+      mails: ["customer.contact_changed", "customer.contact_changed"],
     },
     {
       ...UNSEEN,
-      when: "an accredited account changes what was reviewed",
+      when: "an accredited account proposes another name",
+      states: ["alert none → open"],
+      tables: ["platforms"],
+      activity: ["account.profile_proposed"],
+      alerts: ["review_waiting"],
+    },
+    {
+      ...UNSEEN,
+      when: "an accredited account changes its registered address",
       states: ["alert none → open"],
       tables: ["platforms"],
       activity: ["account.profile_changed"],
@@ -303,5 +336,16 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  mail_notices: [{ ...UNSEEN, when: "a notice is due", states: [], tables: [], activity: BY_TIME }],
+  mail_notices: [
+    { ...UNSEEN, when: "a security notice to the owner is due", states: [], tables: [], activity: BY_TIME },
+    { ...UNSEEN, when: "another notice is due", states: [], tables: ["mail_counts"], activity: BY_TIME },
+    {
+      ...UNSEEN,
+      when: "more notices are due than an hour has room for",
+      states: [],
+      tables: ["mail_counts"],
+      activity: BY_TIME,
+      mails: ["customer.digest"],
+    },
+  ],
 };

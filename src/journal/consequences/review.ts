@@ -19,6 +19,13 @@ const DECISION = {
   mails: ["customer.verification_decided"],
 } as const;
 
+const PROFILE_DECISION = {
+  ...UNSEEN,
+  activity: ["account.profile_decided"],
+  events: { account: ["platform.profile_decided"] },
+  mails: ["customer.profile_decided"],
+} as const;
+
 const ATTESTED = ["attestations", "operator_entries", "platforms", "principals"] as const;
 const RENEWED = ["attestations", "operator_entries", "principals"] as const;
 
@@ -59,6 +66,15 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["account IN_REVIEW → KYB_PENDING"],
       tables: ["operator_entries", "platforms"],
     },
+    {
+      ...PROFILE_DECISION,
+      when: "approve a proposed name, and its company has agents",
+      states: [],
+      tables: ["agents", "operator_entries", "platforms", "principals"],
+      directory: { agent: ["updated"] },
+      document: { agent: ["stale version"] },
+    },
+    { ...PROFILE_DECISION, when: "reject a proposed name", states: [], tables: ["operator_entries", "platforms"] },
   ],
 
   renewTenantAttestation: [

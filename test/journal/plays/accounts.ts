@@ -13,7 +13,7 @@ import {
 } from "../../accounts/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { env, type World } from "../../support/world.ts";
-import { refusingNewAddress, verifyingNewAddress } from "./passwords.ts";
+import { confirmingContact, refusingContact, refusingNewAddress, verifyingNewAddress } from "./passwords.ts";
 import { MINUTE, must, type Play, type Plays } from "./stage.ts";
 
 /** A play of one account, which is signed up before it. */
@@ -76,6 +76,7 @@ export const ACCOUNT_PLAYS: Plays = {
       };
     },
     "of a new address": verifyingNewAddress,
+    "of an admin contact": confirmingContact,
   },
   refuseVerification: {
     "of a new account": async ({ world }) => {
@@ -88,6 +89,7 @@ export const ACCOUNT_PLAYS: Plays = {
       };
     },
     "of a new address": refusingNewAddress,
+    "of an admin contact": refusingContact,
   },
   resendVerification: {
     "of an account that waits for it": async ({ world }) => {

@@ -3,6 +3,7 @@ import { announce } from "../../../src/accounts/announcements.ts";
 import { mailNotices } from "../../../src/accounts/mail-notices.ts";
 import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
 import { removeUnverified } from "../../../src/accounts/remove-unverified.ts";
+import { NOTICE_MAILS_PER_HOUR } from "../../../src/core/limits.ts";
 import { recordNotice } from "../../../src/journal/notices.ts";
 import {
   type Account,
@@ -75,6 +76,40 @@ export const refusingNewAddress: Play = ofPerson(
   (world, _account, _token, link) => must(204, post(world, "/v1/platform/verify-email/refuse", { token: link })),
 );
 
+const nameContact = async (world: World, token: string, admin_contact_email: string) => {
+  const headers = { Authorization: `Bearer ${token}` };
+  await must(200, world.call("PATCH", "/v1/platform", { key: null, headers, body: { admin_contact_email } }));
+};
+const waitingContact = async (world: World, _account: Account, token: string) => {
+  const email = freshAddress();
+  await nameContact(world, token, email);
+  return mailedToken(world, email);
+};
+
+/** Of verifyEmail. */
+export const confirmingContact: Play = ofPerson(waitingContact, (world, _account, _token, link) =>
+  must(200, post(world, "/v1/platform/verify-email", { token: link })),
+);
+
+/** Of refuseVerification. */
+export const refusingContact: Play = ofPerson(waitingContact, (world, _account, _token, link) =>
+  must(204, post(world, "/v1/platform/verify-email/refuse", { token: link })),
+);
+
+/** Of patchPlatform. */
+export const namingContact: Play = ofPerson(nothing, (world, _account, token) =>
+  nameContact(world, token, freshAddress()),
+);
+
+/** Of patchPlatform. */
+export const namingOwnAddress: Play = ofPerson(
+  async (world, account, token) => {
+    const link = await waitingContact(world, account, token);
+    await must(200, post(world, "/v1/platform/verify-email", { token: link }));
+  },
+  (world, { email }, token) => nameContact(world, token, email),
+);
+
 /** An announcement that all accounts have heard of but this one. */
 async function leaveUnreached(world: World, { platformId }: Account): Promise<void> {
   await run("delete from announcements");
@@ -91,6 +126,19 @@ async function endCredentials(world: World, { key, platformId }: Account): Promi
     const ended = table === "management_keys" ? " and expires_at is not null" : "";
     await run(`update ${table} set expires_at = 1 where platform_id = ?${ended}`, platformId);
   }
+}
+
+/** Notices of one account, and no others. */
+async function leaveDue(
+  world: World,
+  kind: "customer.password_changed" | "customer.account_closed",
+  count: number,
+): Promise<void> {
+  await run("delete from notices");
+  const { platformId } = world;
+  const platform = { platformId, legalName: null, email: freshAddress(), adminContactEmail: null };
+  const notice = { kind, data: { retentionYears: 5 } } as const;
+  for (let n = 0; n < count; n++) await store(world, (db) => recordNotice(db, platform, world.now(), notice));
 }
 
 export const PASSWORD_PLAYS: Plays = {
@@ -136,17 +184,16 @@ export const PASSWORD_PLAYS: Plays = {
     "an account has not heard of an announcement": ofPerson(leaveUnreached, (world) => world.run(announce)),
   },
   mail_notices: {
-    "a notice is due": ofNobody(
-      async (world) => {
-        const platform = {
-          platformId: world.platformId,
-          legalName: null,
-          email: freshAddress(),
-          adminContactEmail: null,
-        };
-        const notice = { kind: "customer.password_changed", data: {} } as const;
-        await store(world, (db) => recordNotice(db, platform, world.now(), notice));
-      },
+    "a security notice to the owner is due": ofNobody(
+      (world) => leaveDue(world, "customer.password_changed", 1),
+      (world) => world.run(mailNotices),
+    ),
+    "another notice is due": ofNobody(
+      (world) => leaveDue(world, "customer.account_closed", 1),
+      (world) => world.run(mailNotices),
+    ),
+    "more notices are due than an hour has room for": ofNobody(
+      (world) => leaveDue(world, "customer.account_closed", NOTICE_MAILS_PER_HOUR + 1),
       (world) => world.run(mailNotices),
     ),
   },

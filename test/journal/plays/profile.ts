@@ -3,8 +3,10 @@ import { eq } from "drizzle-orm";
 import { FIRST } from "../../../src/core/due.ts";
 import { principals, restatements } from "../../../src/db/tables/principals.ts";
 import { finishRestatements } from "../../../src/standing/restate-agents.ts";
-import { type Account, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
+import { accredited } from "../../accounts/review-support.ts";
+import { type Account, ADDRESS, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
 import { agentBody, env, type World } from "../../support/world.ts";
+import { namingContact, namingOwnAddress } from "./passwords.ts";
 import { must, type Play, type Plays, store } from "./stage.ts";
 
 /** A new account, whose key was used: the first use is written. */
@@ -26,7 +28,6 @@ const patching =
   };
 
 const { registration_number, ...ALMOST } = PROFILE;
-const { admin_contact_email: _contact, ...IDENTITY } = PROFILE;
 const NAMED = { legal_name: PROFILE.legal_name, country: PROFILE.country };
 
 type Owned = Account & { readonly tenant: string; readonly dids: readonly string[] };
@@ -59,15 +60,25 @@ const renaming =
 export const PROFILE_PLAYS: Plays = {
   patchPlatform: {
     "a member that nothing else states": patching({}, { website: "https://startup.example/" }),
-    "notices go to another address": patching({}, { admin_contact_email: "office@startup.example" }),
-    "an accredited account changes what was reviewed": async ({ world }) => {
+    "another admin contact": namingContact,
+    "the account's own address as the admin contact": namingOwnAddress,
+    "an accredited account proposes another name": async ({ world }) => {
+      const { platformId, session } = await accredited(world);
+      const headers = { Authorization: `Bearer ${session}` };
+      return async () => {
+        const body = { legal_name: "Renamed Robotics GmbH" };
+        await must(200, world.call("PATCH", "/v1/platform", { key: null, headers, body }));
+        return { account: [platformId] };
+      };
+    },
+    "an accredited account changes its registered address": async ({ world }) => {
       const { key, platformId } = await account(world);
       await must(200, patch(world, key, PROFILE));
       await env.DB.prepare("update platforms set status = 'ACCREDITED', reviewed = ? where platform_id = ?")
-        .bind(JSON.stringify({ ...IDENTITY, registration_number }), platformId)
+        .bind(JSON.stringify(PROFILE), platformId)
         .run();
       return async () => {
-        await must(200, patch(world, key, { registration_number: "HRB 4712" }));
+        await must(200, patch(world, key, { registered_address: { ...ADDRESS, line1: "Other Street" } }));
         return { account: [platformId] };
       };
     },

@@ -4,6 +4,7 @@ import { sweepDocuments } from "../../../src/accounts/sweep-documents.ts";
 import { endAttestations } from "../../../src/standing/expire.ts";
 import {
   accountOf,
+  accredited,
   ask,
   complete,
   decide,
@@ -53,11 +54,8 @@ const submitting =
   (world, person) =>
     submit(world, person, type);
 
-async function accredited(world: World): Promise<Person> {
-  const person = await inReview(world);
-  await approve(world, person);
-  return person;
-}
+const propose: Act = (world, person) =>
+  must(200, ask(world, person, "PATCH", "/v1/platform", { body: { legal_name: "Renamed Robotics GmbH" } }));
 
 const approve: Act = (world, person) => must(200, decide(world, person, { decision: "approve" }));
 const reject: Act = (world, person) => must(200, decide(world, person, { decision: "reject", reason: "Not yet." }));
@@ -99,6 +97,16 @@ export const REVIEW_PLAYS: Plays = {
     approve: of(inReview, approve),
     "approve, and its company has agents": withAgent(inReview, approve),
     reject: of(inReview, reject),
+    "approve a proposed name, and its company has agents": withAgent(
+      accredited,
+      (world, person) => must(200, decide(world, person, { subject: "profile", decision: "approve" })),
+      propose,
+    ),
+    "reject a proposed name": of(
+      accredited,
+      (world, person) => must(200, decide(world, person, { subject: "profile", decision: "reject", reason: "No." })),
+      propose,
+    ),
   },
   renewTenantAttestation: {
     "before it ends": of(accredited, renew),

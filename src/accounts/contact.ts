@@ -1,0 +1,108 @@
+// The admin contact, who gets the notices beside the account's own address (ACC-29). Another address counts once the mailed link was opened
+// there, so that notices reach no stranger and no thief turns them away.
+import type { ManagementCaller, PublicCall } from "../call.ts";
+import { ServiceError } from "../core/errors.ts";
+import { sameText } from "../core/text.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/notices.ts";
+import { endLinks, useLink } from "./link-store.ts";
+import { createLink, findRecentMails, type MailTimes, type NewLink, refuseTooOften, replaceLink } from "./links.ts";
+import type { ProfilePatch } from "./profile-schema.ts";
+import { updatePlatform } from "./store.ts";
+
+/** When links were mailed to a contact, where the patch may mail one. */
+export const contactReads = (
+  db: Database,
+  platformId: Parameters<typeof findRecentMails>[1],
+  { admin_contact_email }: ProfilePatch,
+  now: number,
+) => (admin_contact_email === undefined ? null : findRecentMails(db, platformId, "confirm_contact", now));
+
+type ContactChange = {
+  readonly set: Partial<Pick<PlatformRow, "adminContactEmail" | "pendingContactEmail">>;
+  readonly changes: Changes;
+  readonly statements: Statement[];
+  /** Mailed after the commit. */
+  readonly link: NewLink | null;
+};
+const UNCHANGED: ContactChange = { set: {}, changes: {}, statements: [], link: null };
+
+/** The address that waits already gets another link. The one that counts, and the account's own, which is proven, need none. */
+export async function changeContact(
+  db: Database,
+  { actor }: ManagementCaller,
+  before: PlatformRow,
+  { admin_contact_email: wanted }: ProfilePatch,
+  mailed: MailTimes,
+  now: number,
+): Promise<ContactChange> {
+  const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
+  // A key may name the present one and changes nothing by it.
+  if (wanted === undefined || actor.type === "management_api") return UNCHANGED;
+  if (current !== null && sameText(wanted, current)) return pending === null ? UNCHANGED : withdraw(db, before, now);
+  if (sameText(wanted, email)) {
+    const { set, changes, statements } = pending === null ? UNCHANGED : withdraw(db, before, now);
+    return {
+      set: { ...set, adminContactEmail: wanted },
+      changes: { ...changes, admin_contact_email: { from: current, to: wanted } },
+      statements: [...statements, noticeOf(db, before, wanted, now)],
+      link: null,
+    };
+  }
+  refuseTooOften(mailed, now);
+  const to = { platformId, kind: "confirm_contact", email: wanted } as const;
+  const link = await createLink(db, to, now);
+  return {
+    set: { pendingContactEmail: wanted },
+    changes: wanted === pending ? {} : { pending_admin_contact_email: { from: pending, to: wanted } },
+    statements: replaceLink(db, to, link, mailed, now),
+    link,
+  };
+}
+
+const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow, now: number): ContactChange => ({
+  set: { pendingContactEmail: null },
+  changes: { pending_admin_contact_email: { from: pendingContactEmail, to: null } },
+  statements: [endLinks(db, platformId, "confirm_contact", now)],
+  link: null,
+});
+
+/** To the account's own address, to the contact that was, and to the one that is. */
+const noticeOf = (db: Database, before: PlatformRow, newContact: string, now: number): Statement => {
+  const oldContact = before.adminContactEmail ?? before.email;
+  const notice = { kind: "customer.contact_changed", data: { oldContact, newContact } } as const;
+  return recordNotice(db, before, now, notice, [before.email, oldContact, newContact]);
+};
+
+const BY_LINK: Actor = { type: "system", id: "mailed_link" };
+
+/** Makes the address that the link was mailed to the admin contact. */
+export async function confirmContact(call: PublicCall, link: LinkRow, before: PlatformRow) {
+  const { db, now } = call;
+  const { platformId, status, adminContactEmail, pendingContactEmail } = before;
+  if (status === "SUSPENDED") throw new ServiceError("account_suspended");
+  const { email } = link;
+  const view = { platform_id: platformId, platform_status: status, email };
+  await call.commit(
+    [
+      ...useLink(db, link.tokenHash, now),
+      ...updatePlatform(db, before, { adminContactEmail: email, pendingContactEmail: null }, now),
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "account.contact_confirmed",
+        actor: BY_LINK,
+        subject: { type: "platform", id: platformId },
+        changes: {
+          admin_contact_email: { from: adminContactEmail, to: email },
+          pending_admin_contact_email: { from: pendingContactEmail, to: null },
+        },
+      }),
+      noticeOf(db, before, email, now),
+    ],
+    view,
+    platformId,
+  );
+  return view;
+}

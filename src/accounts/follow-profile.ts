@@ -1,0 +1,48 @@
+// The tenant principal follows the name and the country of the profile, and so do the documents of its agents (ACC-6, ACC-19).
+import type { Deps } from "../context.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import { type Database, present, type ReadResults, type Statement } from "../db/batch.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
+import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
+import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { tenantPrincipalOf } from "./store.ts";
+
+/** The tenant principal and its first agents, where the name or the country may change. */
+export function followReads(deps: Deps, platformId: Parameters<typeof tenantPrincipalOf>[0], mayChange: boolean) {
+  const principalId = tenantPrincipalOf(platformId);
+  const { agents } = mayChange ? restateReads(deps, principalId) : { agents: null };
+  return present({ principal: mayChange ? findPrincipalById(deps.db, principalId) : null, agents });
+}
+
+type Found = Partial<ReadResults<ReturnType<typeof followReads>>> & { readonly actor: Actor };
+
+type Followed = {
+  /** The id of a new tenant principal. */
+  readonly created: string | null;
+  readonly statements: Statement[];
+  /** What is left for the time after the commit. */
+  readonly rest: () => Promise<void>;
+};
+const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };
+
+/** Makes the tenant principal once its name and country are known, and takes a change of them over to it and to its agents. */
+export async function followProfile(
+  deps: Deps & { readonly db: Database },
+  before: PlatformRow,
+  { legalName, country }: PlatformRow,
+  { principal, agents = [], actor }: Found,
+  now: number,
+): Promise<Followed> {
+  if (legalName === null || country === null) return UNMOVED;
+  const person: LegalPerson = { legalName, country };
+  if (before.tenantPrincipalId === null) {
+    const { principalId, statements } = createTenantPrincipal(deps.db, before.platformId, person, actor, now);
+    return { ...UNMOVED, created: principalId, statements };
+  }
+  if (!principal || (principal.legalName === legalName && principal.country === country)) return UNMOVED;
+  const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
+  const { statements, rest } = await restateAgents(deps, renamed, { agents }, now);
+  return { created: null, statements: [...renamePrincipal(deps.db, principal, renamed), ...statements], rest };
+}

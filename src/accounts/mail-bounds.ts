@@ -1,0 +1,49 @@
+// How many mails an address gets (ACC-31): few that no account of its own has caused, so that nobody fills a stranger's box, and of the notices
+// of one account so many an hour.
+import type { Deps } from "../context.ts";
+import { sha256Hex } from "../core/encoding.ts";
+import { DAY_MS, HOUR_MS, NOTICE_MAILS_PER_HOUR, STRANGER_MAILS_PER_DAY } from "../core/limits.ts";
+import { foldName } from "../core/text.ts";
+import { readBatch } from "../db/batch.ts";
+import { countMails, type MailCount } from "./mail-count-store.ts";
+
+/** A box is one address, however it is written and whatever stands behind its `+`. */
+const boxOf = (address: string): string => foldName(address).replace(/\+[^@]*(?=@)/, "");
+
+/** Counts a mail to an address that has not asked for it. False once the day has had enough of them. */
+export async function mayMailStranger(deps: Deps, address: string): Promise<boolean> {
+  const subjectHash = await sha256Hex(`stranger ${boxOf(address)}`);
+  const counts = await count(deps, [{ subjectHash, mails: 1 }], DAY_MS);
+  return (counts.get(subjectHash) ?? 1) <= STRANGER_MAILS_PER_DAY;
+}
+
+type Addressed = { readonly platformId: string; readonly recipient: string };
+
+/** Of the mails about to be sent, those that the hour has no room for. Counts all of them. */
+export async function findHeldBack<M extends Addressed>(deps: Deps, mails: readonly M[]): Promise<readonly M[]> {
+  if (mails.length === 0) return [];
+  const subjects = await Promise.all(
+    mails.map(({ platformId, recipient }) => sha256Hex(`notices ${platformId} ${boxOf(recipient)}`)),
+  );
+  const bySubject = Map.groupBy(mails, (_mail, at) => subjects[at] ?? "");
+  const each = [...bySubject].map(([subjectHash, { length }]) => ({ subjectHash, mails: length }));
+  const counts = await count(deps, each, HOUR_MS);
+  return [...bySubject].flatMap(([subjectHash, those]) => {
+    const before = (counts.get(subjectHash) ?? those.length) - those.length;
+    return those.slice(Math.max(0, NOTICE_MAILS_PER_HOUR - before));
+  });
+}
+
+/** The whole day or hour, in UTC, that an instant is in: its end. */
+export const endOf = (now: number, periodMs: number): number => (Math.floor(now / periodMs) + 1) * periodMs;
+
+async function count(
+  { db, clock }: Deps,
+  each: readonly MailCount[],
+  periodMs: number,
+): Promise<ReadonlyMap<string, number>> {
+  const now = clock.now();
+  const reads = countMails(db, each, now, endOf(now, periodMs));
+  const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries()))).flat();
+  return new Map(counts.map(({ subjectHash, mails }) => [subjectHash, mails]));
+}

@@ -1,0 +1,87 @@
+// Proposals of who an account is (ACC-30). From its submission on, documents are signed under the name, the country and the registration
+// number that an operator has seen, so a person proposes others, and an operator decides.
+import type { ManagementCaller } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { shortHash } from "../core/short-hash.ts";
+import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { PendingProfile, PlatformRow } from "../db/tables/accounts.ts";
+import type { Owner } from "../db/tenant.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import type { ProfilePatch } from "./profile-schema.ts";
+
+/** The columns of what is proposed, by its names on the wire. */
+export const IDENTITY = {
+  legal_name: "legalName",
+  country: "country",
+  registration_number: "registrationNumber",
+} as const;
+type IdentityMember = keyof typeof IDENTITY;
+export const IDENTITY_MEMBERS = Object.keys(IDENTITY) as readonly IdentityMember[];
+
+const SUBMITTED: ReadonlySet<PlatformStatus> = new Set(["IN_REVIEW", "ACCREDITED"]);
+
+/** True where a change of the member waits for a decision. */
+export const proposes = ({ status }: PlatformRow, member: string): boolean =>
+  SUBMITTED.has(status) && member in IDENTITY;
+
+/** The first member by which the patch would rename an account that was submitted. */
+export const changesIdentity = (platform: PlatformRow, patch: Partial<ProfilePatch>): IdentityMember | undefined =>
+  IDENTITY_MEMBERS.find((member) => proposes(platform, member) && differs(platform, patch, member));
+
+const differs = (platform: PlatformRow, patch: Partial<ProfilePatch>, member: IdentityMember): boolean =>
+  patch[member] !== undefined && patch[member] !== platform[IDENTITY[member]];
+
+/**
+ * The proposal after the patch of a person: a patch that names an identity replaces it, and one that names the signed values withdraws it. The
+ * same object where it stays.
+ */
+export function proposalOf(
+  { actor }: ManagementCaller,
+  platform: PlatformRow,
+  patch: ProfilePatch,
+  now: number,
+): PendingProfile | null {
+  const before = platform.pendingProfile;
+  const named = IDENTITY_MEMBERS.filter((member) => patch[member] !== undefined && proposes(platform, member));
+  if (actor.type === "management_api" || named.length === 0) return before;
+  const members = Object.fromEntries(
+    named.filter((member) => differs(platform, patch, member)).map((member) => [member, patch[member]]),
+  );
+  if (Object.keys(members).length === 0) return null;
+  return isSame(members, before) ? before : { ...members, proposed_at: now };
+}
+
+function isSame(members: Record<string, unknown>, before: PendingProfile | null): boolean {
+  if (before === null) return false;
+  const { proposed_at: _at, ...was } = before;
+  return IDENTITY_MEMBERS.every((member) => members[member] === was[member]);
+}
+
+type By = { readonly owner: Owner; readonly actor: Actor; readonly now: number };
+
+/** The entry of the log, and the operator's alert. The alert names the members alone, because what they say is personal. */
+export function reportProposal(
+  db: Database,
+  { platformId, pendingProfile: before }: PlatformRow,
+  after: PendingProfile | null,
+  { owner, actor, now }: By,
+): Statement[] {
+  const entry = recordActivity(db, owner, now, {
+    action: "account.profile_proposed",
+    actor,
+    subject: { type: "platform", id: platformId },
+    changes: { pending_profile: { from: shownProposal(before), to: shownProposal(after) } },
+  });
+  if (after === null) return [entry];
+  const { proposed_at: _at, ...members } = after;
+  const path = `/v1/operator/platforms/${platformId}`;
+  const message = `Proposes another ${Object.keys(members).join(", ")}: see GET ${path}, and decide at POST ${path}/decision.`;
+  const subject = `${platformId} #${shortHash(JSON.stringify(after))}`;
+  return [entry, raiseAlert(db, { kind: "review_waiting", subject, message })];
+}
+
+/** As the account shows it. */
+export const shownProposal = (pending: PendingProfile | null) =>
+  pending && { ...pending, proposed_at: toIso(pending.proposed_at) };

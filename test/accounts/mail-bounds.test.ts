@@ -1,0 +1,190 @@
+// How many mails an address gets (ACC-31): a stranger's three a day, and of one account's notices twenty an hour.
+import { beforeEach, describe, expect, it } from "vitest";
+import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
+import {
+  DAY_MS,
+  DIGEST_LINES_MAX,
+  HOUR_MS,
+  LINK_REST_SECONDS,
+  NOTICE_MAILS_PER_HOUR,
+  SECOND_MS,
+  STRANGER_MAILS_PER_DAY,
+} from "../../src/core/limits.ts";
+import { commit } from "../../src/db/batch.ts";
+import { recordNotice } from "../../src/journal/notices.ts";
+import { stopped } from "../support/clock.ts";
+import { failingBatches, withDatabase } from "../support/variants.ts";
+import { createWorld, env, expectStatus, type World } from "../support/world.ts";
+import { bearer, logIn, mailedToken, PASSWORD, post, register, rowsOf, signUp } from "./support.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = stopped(await createWorld());
+  box += 1;
+  for (const table of ["notices", "mail_counts"]) await env.DB.prepare(`delete from ${table}`).run();
+  // At the beginning of an hour and of a day.
+  world.advance(DAY_MS - (world.now() % DAY_MS));
+});
+
+const mailsTo = (address: string): number => world.mails.filter(({ to }) => to === address).length;
+/** Of each test another domain. */
+let box = 0;
+const domain = (): string => `stranger-${box}.example`;
+const named = (number: number | string): string => `box+${number}@${domain()}`;
+const mailsToBox = (): number => world.mails.filter(({ to }) => to.toLowerCase().endsWith(`@${domain()}`)).length;
+
+describe("an address that has no account of its own", () => {
+  it("gets three mails a day of twelve sign-ups, whatever stands behind its plus, and each is answered alike", async () => {
+    const answers = [];
+    for (let n = 0; n < 12; n++) answers.push(await register(world, named(n)));
+    expect(new Set(answers.map(({ platform_status }) => platform_status))).toEqual(new Set(["EMAIL_PENDING"]));
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
+    await register(world, `BOX@${domain()}`);
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
+    await register(world, `other@${domain()}`);
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY + 1);
+  });
+
+  it("gets no more of twelve at once", async () => {
+    await Promise.all(Array.from({ length: 12 }, (_, n) => register(world, named(n))));
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
+  });
+
+  it("gets no more by refusing each link, nor by asking for others, for a new password or as a contact", async () => {
+    const { email, key } = await signUp(world);
+    const headers = bearer(await logIn(world, email));
+    const address = named("x");
+    await register(world, address);
+    const token = mailedToken(world, address);
+    expect((await post(world, "/v1/platform/verify-email/refuse", { token })).status).toBe(204);
+    await register(world, address);
+    const later = () => world.advance(LINK_REST_SECONDS * SECOND_MS);
+    for (let n = 0; n < 3; n++) {
+      later();
+      expectStatus(await post(world, "/v1/platform/verify-email/resend", { email: address }), 202);
+      expectStatus(await post(world, "/v1/platform/password/forgot", { email: address }), 202);
+      const body = { admin_contact_email: named(n) };
+      expectStatus(await world.call("PATCH", "/v1/platform", { key: null, headers, body }), 200);
+      const move = { new_email: named(`y${n}`), current_password: PASSWORD };
+      expectStatus(await post(world, "/v1/platform/email", move, headers), 202);
+    }
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
+    expect((await world.call("GET", "/v1/platform", { key })).status).toBe(200);
+  });
+
+  it("gets the next one on the next day, and then proves itself", async () => {
+    for (let n = 0; n < 4; n++) await register(world, named(n));
+    const last = named(3);
+    expect(mailsTo(last)).toBe(0);
+    world.advance(DAY_MS);
+    expectStatus(await post(world, "/v1/platform/verify-email/resend", { email: last }), 202);
+    const body = { token: mailedToken(world, last), password: PASSWORD };
+    expect(expectStatus(await post(world, "/v1/platform/verify-email", body), 200).email).toBe(last);
+  });
+
+  it("is stored nowhere by the count, which ends with the day", async () => {
+    await register(world, named(1));
+    const { results } = await env.DB.prepare("select * from mail_counts").all();
+    expect(results).toMatchObject([{ mails: 1, ends_at: world.now() + DAY_MS }]);
+    expect(JSON.stringify(results)).not.toContain("stranger");
+    world.advance(DAY_MS);
+    await world.run(pruneCredentials);
+    expect((await env.DB.prepare("select * from mail_counts").all()).results).toEqual([]);
+  });
+
+  it("has its links to a new password as before, once it is verified", async () => {
+    const { email } = await signUp(world);
+    for (let n = 0; n < 5; n++) {
+      world.advance(LINK_REST_SECONDS * SECOND_MS);
+      expectStatus(await post(world, "/v1/platform/password/forgot", { email }), 202);
+    }
+    expect(world.mails.filter(({ to, subject }) => to === email && subject === "Reset your password")).toHaveLength(5);
+  });
+});
+
+describe("the notices of one account", () => {
+  const CONTACT = "office@acme.example";
+  const OWNER = "founder@acme.example";
+  const tell = async (kind: "customer.account_closed" | "customer.key_rotated", times = 1): Promise<void> => {
+    const { platformId, deps } = world;
+    const platform = { platformId, legalName: "Acme GmbH", email: OWNER, adminContactEmail: CONTACT };
+    const key = { environment: "sandbox", keyPrefix: "service_sandbox_ab", previousEndsAt: null } as const;
+    const notice =
+      kind === "customer.key_rotated" ? { kind, data: key } : ({ kind, data: { retentionYears: 5 } } as const);
+    for (let n = 0; n < times; n++) {
+      await commit(deps.db, [recordNotice(deps.db, platform, world.now(), notice as never)]);
+    }
+  };
+  const digests = () => world.mails.filter(({ subject }) => /more notices of the last hour/.test(subject));
+
+  it("are twenty an hour to each recipient, and one digest at its end", async () => {
+    const over = 7;
+    await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR + over);
+    await world.run(mailNotices);
+    expect([mailsTo(OWNER), mailsTo(CONTACT)]).toEqual([NOTICE_MAILS_PER_HOUR, NOTICE_MAILS_PER_HOUR]);
+    await tell("customer.account_closed");
+    world.advance(HOUR_MS - 1);
+    await world.run(mailNotices);
+    expect(digests()).toEqual([]);
+    world.advance(1);
+    await world.run(mailNotices);
+    expect(digests().map(({ to, subject }) => [to, subject])).toEqual(
+      [CONTACT, OWNER].map((to) => [to, `${over + 1} more notices of the last hour`]),
+    );
+    expect(digests()[0]?.text.match(/Your account is closed/g)).toHaveLength(over + 1);
+    expect(digests()[0]?.text).toContain("Acme GmbH");
+    expect(await rowsOf("notices", world.platformId)).toEqual([]);
+  });
+
+  it("begin again with the next hour", async () => {
+    await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR);
+    await world.run(mailNotices);
+    world.advance(HOUR_MS);
+    await tell("customer.account_closed");
+    await world.run(mailNotices);
+    expect([mailsTo(CONTACT), digests().length]).toEqual([NOTICE_MAILS_PER_HOUR + 1, 0]);
+  });
+
+  it("about its security reach the owner however many there are, and no contact gets more than its part", async () => {
+    await tell("customer.key_rotated", 27);
+    await world.run(mailNotices);
+    expect([mailsTo(OWNER), mailsTo(CONTACT)]).toEqual([27, NOTICE_MAILS_PER_HOUR]);
+    world.advance(HOUR_MS);
+    await world.run(mailNotices);
+    expect(digests().map(({ to, subject }) => [to, subject])).toEqual([[CONTACT, "7 more notices of the last hour"]]);
+  });
+
+  it("count together by runs at the same moment", async () => {
+    await tell("customer.account_closed", 2 * NOTICE_MAILS_PER_HOUR);
+    await Promise.all([world.run(mailNotices), world.run(mailNotices), world.run(mailNotices)]);
+    expect([mailsTo(OWNER), mailsTo(CONTACT)]).toEqual([NOTICE_MAILS_PER_HOUR, NOTICE_MAILS_PER_HOUR]);
+  });
+
+  it("are named up to a hundred, and the others counted, in as few bytes", async () => {
+    await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR + DIGEST_LINES_MAX + 30);
+    await world.run(mailNotices);
+    world.advance(HOUR_MS);
+    await world.run(mailNotices);
+    const [digest] = digests();
+    expect(digest?.subject).toBe(`${DIGEST_LINES_MAX + 30} more notices of the last hour`);
+    expect(digest?.text.match(/Your account is closed/g)).toHaveLength(DIGEST_LINES_MAX);
+    expect(digest?.text).toContain("And 30 more.");
+  });
+
+  // The run's batches: the due ones, the count, what is held back, what was sent.
+  it.each([2, 3])("are neither lost nor doubled in the digest when the run dies before batch %i", async (at) => {
+    await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR + 2);
+    const dying = failingBatches(env.DB, (batch) => (batch === at ? "before" : "never"));
+    await expect(world.run(mailNotices, withDatabase(world, dying).deps)).rejects.toThrow("not reachable");
+    for (let hours = 0; hours < 3; hours++) {
+      await world.run(mailNotices);
+      world.advance(HOUR_MS);
+    }
+    await world.run(mailNotices);
+    const lines = digests().filter(({ to }) => to === CONTACT);
+    const told = lines.reduce((sum, { text }) => sum + (text.match(/Your account is closed/g)?.length ?? 0), 0);
+    const single = world.mails.filter(({ to, subject }) => to === CONTACT && subject === "Your account is closed");
+    expect(single.length + told).toBe(NOTICE_MAILS_PER_HOUR + 2);
+  });
+});
