@@ -1,4 +1,4 @@
-// Plays the account's profile: a patch that is complete but for what the account has already, the admin contact included.
+// Plays the account's profile: a patch of what changes at once also after the submission.
 import { pick } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
@@ -10,7 +10,6 @@ export async function playProfile(stage: Stage): Promise<void> {
   await stage.show("patchPlatform", {
     body: {
       trading_name: NAMES.find((name) => name !== known),
-      registration_number: "HRB 4711 B",
       registered_address: { line1: "Hauptstraße 1", city: "Berlin", postal_code: "10115", country: "DE" },
       website: "https://polyglot.example/",
     },

@@ -26,17 +26,19 @@ const SECRETS = [
 async function closed(): Promise<Person & { email: string }> {
   const person = await inReview(world);
   const contact = freshAddress();
-  await patchProfile(world, person, {
+  const patched = await patchProfile(world, person, {
     trading_name: SECRETS[0],
     registered_address: { line1: SECRETS[1], city: "Berlin", postal_code: "10115", country: "DE" },
     website: `https://${SECRETS[2]}/`,
-    registration_number: SECRETS[3],
-    admin_contact_email: contact,
   });
+  expectStatus(patched, 200);
+  const proposal = { registration_number: SECRETS[3], admin_contact_email: contact };
+  expectStatus(await ask(world, person, "PATCH", "/v1/platform", { body: proposal }), 200);
   expectStatus(await sendForm(world, person, documentParts("supporting", pdf(), SECRETS[4])), 201);
   expectStatus(await decide(world, person, { decision: "approve", reason: SECRETS[5] }), 200);
-  // An alert about its name.
-  await patchProfile(world, person, { registration_number: `${SECRETS[3]} 2` });
+  // An alert about its number.
+  const other = { registration_number: `${SECRETS[3]} 2` };
+  expectStatus(await ask(world, person, "PATCH", "/v1/platform", { body: other }), 200);
   await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = ? where platform_id = ?")
     .bind(world.now(), person.platformId)
     .run();

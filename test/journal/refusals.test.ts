@@ -105,8 +105,8 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...webhookRefusals(() => ({ world, webhooks })),
   patchPlatform: [
     ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
-    ["a country where the service is not", "validation_failed", () => patch("/v1/platform", { country: "AQ" })],
-    ["an unknown field", "validation_failed", () => patch("/v1/platform", { legal_name: "X", colour: "red" })],
+    ["another name, by a key", "forbidden", () => patch("/v1/platform", { legal_name: "Other" })],
+    ["an unknown field", "validation_failed", () => patch("/v1/platform", { trading_name: "X", colour: "red" })],
   ],
   registerAgent: [["a body without its fields", "validation_failed", () => post("/v1/agents", {})]],
   activateAgent: [["an agent that is ACTIVE", "invalid_status", () => post(agentAt(provider.did, "/activate"))]],
