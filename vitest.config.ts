@@ -40,6 +40,14 @@ keepFilesInMemory();
 /** Ends a test that hangs. It is far longer than any test takes on a busy machine. */
 const GUARD_MS = whole ? 14_400_000 : 900_000;
 
+const inNode = {
+  provide,
+  isolate: false,
+  sequence: { groupOrder: 1 },
+  testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
+};
+
 export default defineConfig({
   test: {
     maxWorkers: SLOTS,
@@ -67,17 +75,26 @@ export default defineConfig({
       },
       {
         test: {
+          ...inNode,
           name: "node",
-          provide,
           include: ["test/**/*.node.test.ts"],
+          exclude: [...configDefaults.exclude, "test/**/*.long.*"],
           setupFiles: ["./test/support/seed.ts", "./test/support/time-limits.ts"],
-          isolate: false,
-          exclude,
-          sequence: { groupOrder: 1 },
-          testTimeout: GUARD_MS,
-          hookTimeout: GUARD_MS,
         },
       },
+      // These wait for real stacks, so their time limits are real.
+      ...(whole
+        ? [
+            {
+              test: {
+                ...inNode,
+                name: "stacks",
+                include: ["test/**/*.long.node.test.ts"],
+                setupFiles: ["./test/support/seed.ts"],
+              },
+            },
+          ]
+        : []),
     ],
   },
 });
