@@ -41,6 +41,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     identifier: "a DID of the public registry, or any other text",
   },
   query: {
+    contact: "which page is shown",
     ...words("a page, and what is filtered by a word", ["limit", "cursor", "status", "outcome", "economic_role"]),
     role: "which side of a payment the agent is on",
     ...words("what the log is filtered by", ["subject_type", "actor_type", "actor", "action", "environment"]),
