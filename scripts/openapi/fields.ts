@@ -359,7 +359,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Transaction.task_id": "The task that it opened; null between agents of one principal.",
   "EscrowReport.escrow": "Its vaults, one for each network; none for a consumer.",
   "Vault.escrow_wallet": "The provider's vault.",
-  escrow_state: "The state of the provider's escrow; null for a consumer.",
+  escrow_state:
+    "The state of the provider's escrow: CONSTRAINED while open disputes of 5.00 or more exceed what counts in it. Null for a consumer.",
   "Facilitation.escrow_state": "The state of the provider's escrow on this network after the settlement.",
   escrow: "The agent's escrow; null for a role without one, and in an earlier version.",
   "Agent.escrow": "The agent's escrow on each network.",
