@@ -258,6 +258,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "VerifierKey.alg": "The algorithm of the key, where the Verifier names it.",
   model: "The verification model: `kyb` for a business, `kyc` for a person.",
   tier: "The tier that the attestation supports.",
+  signed:
+    "Whether the service verified a proof that its registered Verifier signed; false of a placeholder and of the operator's own.",
   proof: "The Verifier's signature, a compact JWS.",
   "AgentIdentityDocument.proof":
     "A detached JWS over the canonical JSON (RFC 8785) of the rest but `live`; null while the agent is a DRAFT.",
