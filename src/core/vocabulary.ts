@@ -182,11 +182,13 @@ export const ALERT_KINDS = [
   "job_failed",
   "dead_letter",
   "account_renamed",
+  "review_waiting",
   "authority_key",
   "operational_wallet",
   "reconciliation",
   "settlement_reversed",
   "escrow_release",
+  "arbitration_waiting",
   "arbitration",
   "award",
 ] as const;

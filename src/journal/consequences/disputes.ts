@@ -88,9 +88,10 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
   escalateDispute: [
     {
       when: "the provider has answered",
-      states: ["dispute pre_arbitration → arbitration"],
+      states: ["alert none → open", "dispute pre_arbitration → arbitration"],
       tables: ["disputes"],
       ...UPDATED("dispute.escalated"),
+      alerts: ["arbitration_waiting"],
     },
   ],
   acceptOffer: [
@@ -200,11 +201,12 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
   end_dispute_days: [
     {
       when: "the parties' days are over",
-      states: ["dispute pre_arbitration → arbitration"],
+      states: ["alert none → open", "dispute pre_arbitration → arbitration"],
       tables: ["disputes"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
       ...QUIET,
+      alerts: ["arbitration_waiting"],
     },
     {
       when: "the arbiter is overdue in production",
@@ -236,7 +238,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
     },
     {
       when: "a refund did not come",
-      states: ["dispute resolved → arbitration"],
+      states: ["alert none → open", "dispute resolved → arbitration"],
       tables: ["agents", "chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
@@ -244,6 +246,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       document: NEW_REVISIONS,
       certificate: NONE,
       ...NO_NOTICE,
+      alerts: ["arbitration_waiting"],
     },
   ],
   keep_reserves: [{ when: "handed to the queue: set_reserve", ...NOTHING }],
