@@ -4,7 +4,7 @@ import { foldName } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { MailData, MailKind } from "../mail/catalogue.ts";
-import { insertNotice } from "./notice-store.ts";
+import { type Account, insertNotice } from "./notice-store.ts";
 
 export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
@@ -33,6 +33,14 @@ function nameFor(platform: Addressed, recipient: string): string {
 export const eachOnce = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
+
+/** The notice to an account that the same trip has looked up; none where there is no such account. */
+export const noticeTo = <K extends NoticeKind>(
+  db: Database,
+  account: Account | null | undefined,
+  now: number,
+  notice: Notice<K>,
+): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
 
 /** `data` is what the mail says beside the account and the instant, and nothing secret. */
 export const recordNotice = <K extends NoticeKind>(

@@ -1,7 +1,7 @@
 // Every mail of the service as data: what each kind is told, and its subject, paragraphs and button (MAIL-1). No kind is told a secret but
 // the token of its link (MAIL-4).
 import { toIso } from "../core/clock.ts";
-import type { AlertKind, Environment, Tier } from "../core/vocabulary.ts";
+import type { AlertKind, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
 import { type Content, type Sender, toOneLine } from "./layout.ts";
 
 /** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
@@ -18,6 +18,16 @@ type End = {
   readonly principalName: string | null;
   readonly expiresAt: number;
   readonly days: 30 | 7 | 1;
+};
+/** `host` alone of the URL: its path may hold a secret. */
+type Endpoint = Changed & { readonly environment: Environment; readonly webhookId: string; readonly host: string };
+/** Amounts are decimal strings in whole units of `currency`. */
+type Disputed = {
+  readonly environment: Environment;
+  readonly disputeId: string;
+  readonly providerDid: string;
+  readonly consumerDid: string;
+  readonly currency: string;
 };
 type News = { readonly subject: string; readonly text: string };
 
@@ -54,6 +64,25 @@ export type MailData = {
     readonly host: string;
     readonly cause: "gone" | "failing";
   };
+  "customer.webhook_created": Endpoint;
+  "customer.webhook_url_changed": Endpoint & { readonly previousHost: string };
+  /**
+   * `effectiveAt`: null where the contract has it already. `asked`: false where nobody asked the service for it. The wallets are addresses.
+   */
+  "customer.wallet_changed": Changed & {
+    readonly environment: Environment;
+    readonly did: string;
+    readonly network: string;
+    readonly wallet: string;
+    readonly previous: string;
+    readonly effectiveAt: number | null;
+    readonly asked: boolean;
+  };
+  /** Goes to the provider's account. `reason` is a word of the vocabulary, and no words of the consumer's. */
+  "customer.dispute_filed": Changed &
+    Disputed & { readonly reason: DisputeReason; readonly amount: string; readonly answersUntil: number };
+  /** Goes to both accounts. `refund`: what the arbiter awards to the consumer. */
+  "customer.dispute_decided": Changed & Disputed & { readonly resolution: Resolution; readonly refund: string };
   "customer.announcement": News;
   "customer.maintenance": News;
   "customer.deprecation": News;
@@ -233,6 +262,59 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       "A webhook endpoint was disabled",
       say`The ${data.environment} endpoint ${data.webhookId} at ${data.host} was disabled, because it ${WHY_DISABLED[data.cause]}.`,
       "Nothing is lost: its events stand in GET /v1/events.",
+    ),
+  "customer.webhook_created": (data, sender) =>
+    notice(
+      data,
+      "A webhook endpoint was created",
+      say`The ${data.environment} endpoint ${data.webhookId} at ${data.host} was created at ${instant(data.at)}. Events of ${data.account} go there from now on.`,
+      unexpected(sender),
+    ),
+  "customer.webhook_url_changed": (data, sender) =>
+    notice(
+      data,
+      "A webhook endpoint has another address",
+      say`The address of the ${data.environment} endpoint ${data.webhookId} was changed at ${instant(data.at)}. It was at ${data.previousHost}, and is at ${data.host} now.`,
+      unexpected(sender),
+    ),
+  "customer.wallet_changed": (data, sender) => {
+    const { did, network, environment, wallet, previous, effectiveAt } = data;
+    const earlier = say`The one before is ${previous}.`;
+    if (!data.asked)
+      return notice(
+        data,
+        "An operational wallet was changed on-chain",
+        say`The contract on ${network} pays ${wallet} for the ${environment} agent ${did}, which nobody asked the service for. ${earlier}`,
+        "The agent's markets on the network wait, until the contract has their wallet again or you ask for this one.",
+        unexpected(sender),
+      );
+    return effectiveAt === null
+      ? notice(
+          data,
+          "An operational wallet was changed",
+          say`The ${environment} agent ${did} is paid at ${wallet} on ${network}, since ${instant(data.at)}. ${earlier}`,
+          unexpected(sender),
+        )
+      : notice(
+          data,
+          "Another operational wallet is scheduled",
+          say`The ${environment} agent ${did} is to be paid at ${wallet} on ${network} from ${instant(effectiveAt)} on. ${earlier} It is paid until then.`,
+          unexpected(sender),
+        );
+  },
+  "customer.dispute_filed": (data) =>
+    notice(
+      data,
+      "A dispute was filed against your agent",
+      say`The consumer ${data.consumerDid} disputes ${data.amount} ${data.currency} of a ${data.environment} purchase from your agent ${data.providerDid}. The reason is ${data.reason.replaceAll("_", " ")}.`,
+      say`Answer, make an offer or concede until ${instant(data.answersUntil)}: GET /v1/disputes/${data.disputeId} shows it. After that an arbiter decides.`,
+    ),
+  "customer.dispute_decided": (data) =>
+    notice(
+      data,
+      say`A dispute was decided: ${data.resolution.replaceAll("_", " ")}`,
+      say`The arbiter has decided the ${data.environment} dispute ${data.disputeId} between the consumer ${data.consumerDid} and the provider ${data.providerDid}: ${data.resolution.replaceAll("_", " ")}. The consumer is awarded ${data.refund} ${data.currency}.`,
+      say`GET /v1/disputes/${data.disputeId} shows the decision, its reasons and what is paid of it.`,
     ),
   "customer.announcement": news("An announcement"),
   "customer.maintenance": news("A maintenance notice"),
