@@ -47,6 +47,7 @@ export type Env = {
   INTENT_LIFE_SECONDS: string;
   SANDBOX_MAINNET_A_DAY: string;
   SANDBOX_MAINNET_IN_ALL: string;
+  ATTESTATION_PROOF: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
   RATING_PARAMETERS: string;
@@ -114,6 +115,8 @@ export type Config = {
   intentLifeSeconds: number;
   /** Providers that an account registers on mainnets from the sandbox (MKT-25). */
   sandboxMainnet: { aDay: number; inAll: number };
+  /** Whether attestations in production have to be signed by their Verifiers (PRN-27). */
+  attestationProof: "required" | "optional";
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
@@ -200,6 +203,7 @@ const parseConfig = (env: Env, origin: string): Config => ({
     aDay: parseCount("SANDBOX_MAINNET_A_DAY", env.SANDBOX_MAINNET_A_DAY),
     inAll: parseCount("SANDBOX_MAINNET_IN_ALL", env.SANDBOX_MAINNET_IN_ALL),
   },
+  attestationProof: parseAttestationProof(env.ATTESTATION_PROOF),
   rate: {
     credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
     addressQuota: Number(env.RATE_ADDRESS_QUOTA),
@@ -210,6 +214,11 @@ const parseConfig = (env: Env, origin: string): Config => ({
 function parseCount(name: string, text: string): number {
   if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
   return Number(text);
+}
+
+function parseAttestationProof(text: string): Config["attestationProof"] {
+  if (text === "required" || text === "optional") return text;
+  throw new Error("ATTESTATION_PROOF is neither required nor optional");
 }
 
 /** Empty: there is none. */

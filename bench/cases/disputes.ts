@@ -1,4 +1,4 @@
-// Disputes: each act by the agent that may, and the operator's desk. A pair of its own, because what is disputed constrains its provider.
+// Disputes: each act by the agent that may, and the operator's desk. A pair of its own, because what is disputed changes its provider.
 import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import {

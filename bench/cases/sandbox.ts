@@ -87,7 +87,7 @@ async function copyPurchase({ stage }: Play, taskId: string, count: number): Pro
   await copyRows(stage, { table: "tasks", where, vary: IDS }, copies);
 }
 
-/** Of another provider, which they constrain. */
+/** With another provider, whose purchases the copies stand for. */
 async function disputesDue(play: Play, { consumer }: Many): Promise<void> {
   const { stage, next } = play;
   const provider = await openProvider(stage, await principal(stage, stage.platform, next()));

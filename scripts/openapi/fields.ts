@@ -268,6 +268,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "VerifierKey.alg": "The algorithm of the key, where the Verifier names it.",
   model: "The verification model: `kyb` for a business, `kyc` for a person.",
   tier: "The tier that the attestation supports.",
+  signed:
+    "Whether the service verified a proof that its registered Verifier signed; false of a placeholder and of the operator's own.",
   proof: "The Verifier's signature, a compact JWS.",
   "AgentIdentityDocument.proof":
     "A detached JWS over the canonical JSON (RFC 8785) of the rest but `live`; null while the agent is a DRAFT.",
@@ -369,7 +371,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "Transaction.task_id": "The task that it opened; null between agents of one principal.",
   "EscrowReport.escrow": "Its vaults, one for each network; none for a consumer.",
   "Vault.escrow_wallet": "The provider's vault.",
-  escrow_state: "The state of the provider's escrow; null for a consumer.",
+  escrow_state:
+    "The state of the provider's escrow: CONSTRAINED while open disputes of 5.00 or more exceed what counts in it. Null for a consumer.",
   "Facilitation.escrow_state": "The state of the provider's escrow on this network after the settlement.",
   escrow: "The agent's escrow; null for a role without one, and in an earlier version.",
   "Agent.escrow": "The agent's escrow on each network.",

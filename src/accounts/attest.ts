@@ -34,6 +34,7 @@ export async function attestTenant(
     attestationVerifierId: "operator",
     attestationModel: "kyb",
     attestationTier: tier,
+    attestationSigned: false,
     attestationIssuedAt: now,
     attestationExpiresAt: expiresAt,
   } as const;

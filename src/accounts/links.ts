@@ -7,7 +7,7 @@ import { Conflict } from "../core/retry.ts";
 import type { LinkKind } from "../core/vocabulary.ts";
 import { commit, type Database, type Read, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
-import type { MailKind } from "../mail/catalogue.ts";
+import type { MailKind } from "../mail/kinds.ts";
 import { endLinks, findMailTimes, insertLink, mailedOnly } from "./link-store.ts";
 import { mayMailStranger } from "./mail-bounds.ts";
 import { causeOf, mailTo } from "./mails.ts";

@@ -10,7 +10,7 @@ import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
 import { countDueNotices, deleteNotices, gatherNotices, takeDueNotices } from "../journal/notice-store.ts";
 import type { NoticeKind } from "../journal/notices.ts";
-import type { MailData } from "../mail/catalogue.ts";
+import type { MailData } from "../mail/kinds.ts";
 import { composeMail } from "../mail/mail.ts";
 import { findAnnouncements } from "./announcement-store.ts";
 import { endOf, findHeldBack } from "./mail-bounds.ts";

@@ -1,6 +1,6 @@
 // Sends a mail of the catalogue to an address of an account (MAIL-5).
 import type { Deps } from "../context.ts";
-import type { MailData, MailKind } from "../mail/catalogue.ts";
+import type { MailData, MailKind } from "../mail/kinds.ts";
 import { composeMail, sendMail } from "../mail/mail.ts";
 
 /** @throws what the binding throws: the mail is then not sent */

@@ -1,8 +1,10 @@
 // Submits an account for the review (ACC-21).
 import type { SessionCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { raiseAlert } from "../journal/alerts.ts";
 import { toPlatformView } from "./profile.ts";
 import { missingDocuments } from "./requirements.ts";
 import { reviewedOf } from "./reviewed.ts";
@@ -32,6 +34,12 @@ export async function submitVerification(call: SessionCall) {
         actor: caller.actor,
         subject: { type: "platform", id: platformId },
         changes: { platform_status: { from: moved.from, to: moved.to } },
+      }),
+      // Each submission is an alert of its own: the operator may have left the one before unacknowledged.
+      raiseAlert(db, {
+        kind: "review_waiting",
+        subject: `${platformId} submitted ${toIso(now)}`,
+        message: `An account waits for its review: GET /v1/operator/platforms/${platformId}.`,
       }),
     ],
     view,

@@ -57,7 +57,7 @@ export const ERRORS = {
   use_activate_endpoint: entry(409, "A DRAFT agent becomes ACTIVE through POST /v1/agents/{did}/activate."),
   escrow_constrained_cannot_reactivate: entry(409, "The agent cannot return while its escrow is CONSTRAINED."),
   escrow_below_threshold: entry(409, "The production escrow is below its threshold."),
-  escrow_constrained: entry(409, "The provider's escrow is CONSTRAINED while a dispute is open."),
+  escrow_constrained: entry(409, "The provider's escrow is CONSTRAINED by open disputes."),
   market_not_authorized: entry(409, "The provider has no market for this buyer, currency and network."),
   settlement_verification_failed: entry(409, "The settlement on-chain cannot be verified against the intent."),
   payment_not_found: entry(409, "The transaction is not confirmed on this network yet."),

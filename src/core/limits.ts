@@ -152,6 +152,8 @@ export const AUTHORITY_NOTICE_MS = 24 * HOUR_MS;
 
 /** The threshold of an unrated provider, in whole units of the market's currency (MKT-16). */
 export const ESCROW_BASE_THRESHOLD = "15.00";
+/** Open disputes of together less than this constrain no escrow, in whole units of the market's currency (MKT-17). */
+export const CONSTRAINING_DISPUTES = "5.00";
 /** Base units are counted to 2^53-1, which is 90 whole units of such a token. */
 export const TOKEN_DECIMALS_MAX = 14;
 

@@ -191,6 +191,7 @@ export const ALERT_KINDS = [
   "reconciliation",
   "settlement_reversed",
   "escrow_release",
+  "arbitration_waiting",
   "arbitration",
   "award",
 ] as const;

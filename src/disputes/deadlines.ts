@@ -6,7 +6,7 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
-import { readBatch, type Statement } from "../db/batch.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -84,10 +84,19 @@ export function escalated(
     view,
     statements: [
       ...moveDispute(deps.db, before, move(disputeMachine, before.status, trigger), set),
+      alertOperator(deps.db, before),
       ...recordEventForParties(deps.db, before, now, { type: "dispute.updated", object: view }),
     ],
   };
 }
+
+/** One alert for each dispute of production. Those of one platform's sandbox share an alert, because a sandbox may have any number of them. */
+const alertOperator = (db: Database, { disputeId, environment, consumerPlatformId }: DisputeRow): Statement =>
+  raiseAlert(db, {
+    kind: "arbitration_waiting",
+    subject: environment === "production" ? `${disputeId} in production` : `the sandbox of ${consumerPlatformId}`,
+    message: `A dispute waits for its arbiter: POST /v1/operator/disputes/${disputeId}/resolve decides it.`,
+  });
 
 /** The dispute waits for its arbiter as before. */
 async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
@@ -217,6 +226,7 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
   };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
+    alertOperator(db, before),
     ...applyEffect(deps, before, foundIn(facts), effect, now).statements,
     ...told(deps, row, now),
   ]);

@@ -18,10 +18,11 @@ import { autoConfirmed } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
 import { applyEffect, foundOf } from "./effects.ts";
+import { noticeOfFiling } from "./notices.ts";
 import { type Caller, CLOCK, noteAct, type PartyCall, readAs, sidesOf } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
-import { findDisputable, findLatest, insertDispute, whileSettled } from "./store.ts";
+import { findDisputable, findLatest, findSellersAccount, insertDispute, whileSettled } from "./store.ts";
 import { bountyOf, reasonOf } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
@@ -34,6 +35,7 @@ const filingReads = ({ db }: PartyCall, id: string) => ({
   found: findDisputable(db, id),
   latest: findLatest(db, id),
   seller: findSellerIn(db, id),
+  sellersAccount: findSellersAccount(db, id),
 });
 type Filing = ReadResults<ReturnType<typeof filingReads>>;
 
@@ -71,6 +73,7 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
       ...applyEffect(deps, dispute, foundOf(facts.seller, clockOffsetMs), effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
       ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
+      ...noticeOfFiling(deps, facts.sellersAccount, dispute),
     ],
     view,
   );

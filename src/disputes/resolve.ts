@@ -16,11 +16,12 @@ import { signAward } from "../protocol/award.ts";
 import { escalated, isTakenAway } from "./deadlines.ts";
 import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
 import { listAllDisputes } from "./list-store.ts";
+import { noticesOfDecision } from "./notices.ts";
 import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeFile, DisputeView } from "./schema.ts";
 import { disputeMachine, effectiveDispute } from "./states.ts";
-import { findDispute, findEvidence, findMessages, putAward } from "./store.ts";
+import { accountsOf, findDispute, findEvidence, findMessages, putAward } from "./store.ts";
 import { pageOfDisputes, toDisputeFile } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
@@ -45,8 +46,9 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
       ...endingReads(db, disputeId),
       messages: findMessages(db, disputeId),
       evidence: findEvidence(db, disputeId),
+      ...accountsOf(db, disputeId),
     };
-    const { caller, messages, evidence, ...facts } = await call.read(reads);
+    const { caller, messages, evidence, sellersAccount, buyersAccount, ...facts } = await call.read(reads);
     const before = facts.found?.dispute;
     if (!before) throw new ServiceError("not_found");
     touches([before.providerDid, before.consumerDid]);
@@ -74,6 +76,7 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
       [
         ...ended.statements,
         putAward(db, disputeId, award),
+        ...noticesOfDecision(deps, { sellersAccount, buyersAccount }, ended.row),
         recordOperatorEntry(db, caller.actor, deps.clock.now(), {
           action: "dispute.resolved",
           subject: { type: "dispute", id: disputeId },

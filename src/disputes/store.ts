@@ -29,6 +29,7 @@ import {
   disputes,
 } from "../db/tables/disputes.ts";
 import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
+import { type Account, findAddressee } from "../journal/notice-store.ts";
 
 const row = columnsOf(disputes, "d");
 
@@ -75,6 +76,20 @@ export const findRefundedDispute = (db: Database, disputeId: string): Read<(Foun
 /** Its task, as an expression for reads in the trip that finds it. */
 export const taskOf = (disputeId: string): SQL<string> =>
   sql<string>`(select task_id from disputes where dispute_id = ${disputeId})`;
+
+/** The accounts of both sides, for the notices of a decision. */
+export const accountsOf = (db: Database, disputeId: string) => {
+  const account = (column: SQL) =>
+    findAddressee(db, sql<string>`(select ${column} from disputes where dispute_id = ${disputeId})`);
+  return { sellersAccount: account(sql`provider_platform_id`), buyersAccount: account(sql`consumer_platform_id`) };
+};
+
+/** The account of the provider of a settlement. */
+export const findSellersAccount = (db: Database, transactionId: string): Read<Account | null> =>
+  findAddressee(
+    db,
+    sql<string>`(select provider_platform_id from transactions where transaction_id = ${transactionId})`,
+  );
 
 export const findMessages = (db: Database, disputeId: string): Read<DisputeMessageRow[]> =>
   readAll(

@@ -1,15 +1,27 @@
 // The states of an escrow (MKT-17, MKT-18). Pure.
+import { CONSTRAINING_DISPUTES, ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
+import { floorAmount } from "../core/money.ts";
 import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
-type Held = { readonly balance: number; readonly threshold: number; readonly disputed: number };
+type Held = {
+  readonly balance: number;
+  readonly baseThreshold: number;
+  readonly threshold: number;
+  readonly disputed: number;
+};
+
+/** Both limits in hundredths. A row holds the second in base units of its token, so their ratio gives the first in base units too. */
+export const CONSTRAINING_HUNDREDTHS = floorAmount(CONSTRAINING_DISPUTES, 2);
+export const BASE_HUNDREDTHS = floorAmount(ESCROW_BASE_THRESHOLD, 2);
 
 /**
- * CONSTRAINED while more is disputed than counts in the vault, else FUNDING or ACTIVE by the balance (MKT-17). A provider that has left has no
- * threshold, and funds nothing.
+ * CONSTRAINED while at least 5.00 is disputed and more than counts in the vault, else FUNDING or ACTIVE by the balance (MKT-17). A
+ * provider that has left has no threshold, and funds nothing.
  */
-export function escrowStateAt({ balance, threshold, disputed }: Held): EscrowState {
-  if (disputed > Math.max(0, balance)) return "CONSTRAINED";
+export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: Held): EscrowState {
+  const constraining = (baseThreshold * CONSTRAINING_HUNDREDTHS) / BASE_HUNDREDTHS;
+  if (disputed >= constraining && disputed > Math.max(0, balance)) return "CONSTRAINED";
   return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 

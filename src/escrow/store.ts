@@ -6,7 +6,7 @@ import { type Database, guard, mustChange, type Read, read, readAll, readOne, ty
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
-import { statesOf } from "./states.ts";
+import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, statesOf } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
@@ -100,12 +100,13 @@ export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, cla
       ),
   );
 
-type Held = { readonly balance?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
+type Held = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
 
 /** Whether the row gets the state that was foreseen, as `escrowStateAt` says it. */
 const stateIs = (state: EscrowRow["state"], after: Held): SQL => {
   const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
-  return sql`case when ${disputed} > max(0, ${balance}) then 'CONSTRAINED'
+  const constraining = sql`${after.base ?? escrows.baseThreshold} * ${CONSTRAINING_HUNDREDTHS} / ${BASE_HUNDREDTHS}`;
+  return sql`case when ${disputed} >= ${constraining} and ${disputed} > max(0, ${balance}) then 'CONSTRAINED'
     when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
 };
 
@@ -193,7 +194,7 @@ export const restoreThreshold = (db: Database, before: EscrowRow, after: EscrowR
           keyed(before),
           eq(escrows.state, before.state),
           eq(escrows.baseThreshold, 0),
-          stateIs(after.state, { threshold: sql`${after.threshold}` }),
+          stateIs(after.state, { base: sql`${after.baseThreshold}`, threshold: sql`${after.threshold}` }),
         ),
       ),
   );

@@ -96,6 +96,7 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
           issued_at: toIso(principal.attestationIssuedAt),
           expires_at: toIso(principal.attestationExpiresAt),
           ...(principal.attestationTier !== null && { tier: principal.attestationTier }),
+          signed: principal.attestationSigned,
         },
       },
       endpoint_url: agent.endpointUrl,

@@ -95,6 +95,7 @@ export async function issueAt(
         attestation_id: principal.attestationId,
         verifier_id: principal.attestationVerifierId,
         model: principal.attestationModel,
+        signed: principal.attestationSigned,
       },
     },
   };

@@ -65,6 +65,7 @@ const identityPillar = z.looseObject({
       issued_at: instant,
       expires_at: instant,
       tier: tier.optional(),
+      signed: z.boolean().optional(),
     }),
   }),
   endpoint_url: registeredUrl,

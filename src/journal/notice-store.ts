@@ -1,12 +1,27 @@
 // Store of notices that wait for their mail.
-import { sql } from "drizzle-orm";
-import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { eq, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
 import { inParts } from "../db/parts.ts";
-import { type NoticeRow, notices } from "../db/tables/accounts.ts";
+import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
+
+/** What a notice is addressed by, where the account's row is not read anyway. */
+export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
+export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<Account | null> =>
+  readOne(
+    db
+      .select({
+        platformId: platforms.platformId,
+        email: platforms.email,
+        adminContactEmail: platforms.adminContactEmail,
+        legalName: platforms.legalName,
+      })
+      .from(platforms)
+      .where(eq(platforms.platformId, platformId)),
+  );
 
 type Addressee = Pick<NoticeRow, "noticeId" | "platformId" | "recipient">;
 type Shared = Pick<NoticeRow, "kind" | "data"> & { readonly now: number };

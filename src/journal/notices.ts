@@ -3,8 +3,8 @@ import { newId } from "../core/ids.ts";
 import { foldName, sameText } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import type { MailData, MailKind } from "../mail/catalogue.ts";
-import { insertNotices } from "./notice-store.ts";
+import type { MailData, MailKind } from "../mail/kinds.ts";
+import { type Account, insertNotices } from "./notice-store.ts";
 
 export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
@@ -41,6 +41,13 @@ const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.email_changed",
   "customer.contact_changed",
 ]);
+/** The notice to an account that the same trip has looked up; none where there is no such account. */
+export const noticeTo = <K extends NoticeKind>(
+  db: Database,
+  account: Account | null | undefined,
+  now: number,
+  notice: Notice<K>,
+): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
 
 /** `data` is what the mail says beside the account and the instant, and nothing secret. */
 export const recordNotice = <K extends NoticeKind>(

@@ -1,78 +1,7 @@
-// Every mail of the service as data: what each kind is told, and its subject, paragraphs and button (MAIL-1). No kind is told a secret but
-// the token of its link (MAIL-4).
+// Every mail of the service as data: the subject, the paragraphs and the button of each kind (MAIL-1).
 import { toIso } from "../core/clock.ts";
-import type { AlertKind, Environment, Tier } from "../core/vocabulary.ts";
+import type { About, LinkData, MailData, MailKind, News } from "./kinds.ts";
 import { type Content, type Sender, toOneLine } from "./layout.ts";
-
-/** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
-type LinkData = { readonly token: string; readonly validHours: number };
-/** `account`: its legal name, or its address while it has none. */
-type About = { readonly account: string };
-type Reasoned = About & { readonly reason: string };
-/** Epoch milliseconds. */
-type Changed = About & { readonly at: number };
-/** The end of a principal's attestation. */
-type End = {
-  readonly principalId: string;
-  readonly principalName: string;
-  readonly expiresAt: number;
-  readonly days: 30 | 7 | 1;
-};
-type News = { readonly subject: string; readonly text: string };
-
-export type MailData = {
-  verify_email: LinkData;
-  verify_new_email: LinkData;
-  verify_contact: LinkData;
-  reset_password: LinkData;
-  "customer.key_issued": Changed & { readonly environment: Environment; readonly keyPrefix: string };
-  /** `previousEndsAt`: null where the previous key ended at once. */
-  "customer.key_rotated": Changed & {
-    readonly environment: Environment;
-    readonly keyPrefix: string;
-    readonly previousEndsAt: number | null;
-  };
-  "customer.verification_decided": About &
-    (
-      | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
-      | { readonly decision: "reject"; readonly reason: string }
-    );
-  /** Of a proposal of another name, country or registration number. */
-  "customer.profile_decided": About &
-    (
-      | { readonly decision: "approve"; readonly reason: string | null }
-      | { readonly decision: "reject"; readonly reason: string }
-    );
-  "customer.password_changed": Changed;
-  "customer.password_reset": Changed;
-  "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
-  "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
-  "customer.account_suspended": Reasoned;
-  "customer.account_reinstated": Reasoned;
-  "customer.account_closed": Changed & { readonly retentionYears: number };
-  "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
-  /** `host` alone of the endpoint's URL: its path may hold a secret. `gone`: it answered 410. */
-  "customer.webhook_disabled": About & {
-    readonly environment: Environment;
-    readonly webhookId: string;
-    readonly host: string;
-    readonly cause: "gone" | "failing";
-  };
-  /** What was held back in an hour: the subjects of mails, and how many more there were. */
-  "customer.digest": About & {
-    readonly held: readonly { readonly subject: string; readonly at: number }[];
-    readonly more: number;
-  };
-  "customer.announcement": News;
-  "customer.maintenance": News;
-  "customer.deprecation": News;
-  "customer.security": News;
-  "operator.alerts": {
-    readonly kind: AlertKind;
-    readonly alerts: readonly { readonly raisedAt: number; readonly subject: string; readonly message: string }[];
-  };
-};
-export type MailKind = keyof MailData;
 
 /** A sentence; a value stays within its line. */
 const say = (words: TemplateStringsArray, ...values: (string | number)[]): string =>
@@ -272,6 +201,59 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       data.held.map(({ subject, at }) => say`${instant(at)}: ${subject}`).join("\n"),
       ...(data.more > 0 ? [say`And ${data.more} more.`] : []),
       "The activity log has all of them: GET /v1/platform/activity.",
+    ),
+  "customer.webhook_created": (data, sender) =>
+    notice(
+      data,
+      "A webhook endpoint was created",
+      say`The ${data.environment} endpoint ${data.webhookId} at ${data.host} was created at ${instant(data.at)}. Events of ${data.account} go there from now on.`,
+      unexpected(sender),
+    ),
+  "customer.webhook_url_changed": (data, sender) =>
+    notice(
+      data,
+      "A webhook endpoint has another address",
+      say`The address of the ${data.environment} endpoint ${data.webhookId} was changed at ${instant(data.at)}. It was at ${data.previousHost}, and is at ${data.host} now.`,
+      unexpected(sender),
+    ),
+  "customer.wallet_changed": (data, sender) => {
+    const { did, network, environment, wallet, previous, effectiveAt } = data;
+    const earlier = say`The one before is ${previous}.`;
+    if (!data.asked)
+      return notice(
+        data,
+        "An operational wallet was changed on-chain",
+        say`The contract on ${network} pays ${wallet} for the ${environment} agent ${did}, which nobody asked the service for. ${earlier}`,
+        "The agent's markets on the network wait, until the contract has their wallet again or you ask for this one.",
+        unexpected(sender),
+      );
+    return effectiveAt === null
+      ? notice(
+          data,
+          "An operational wallet was changed",
+          say`The ${environment} agent ${did} is paid at ${wallet} on ${network}, since ${instant(data.at)}. ${earlier}`,
+          unexpected(sender),
+        )
+      : notice(
+          data,
+          "Another operational wallet is scheduled",
+          say`The ${environment} agent ${did} is to be paid at ${wallet} on ${network} from ${instant(effectiveAt)} on. ${earlier} It is paid until then.`,
+          unexpected(sender),
+        );
+  },
+  "customer.dispute_filed": (data) =>
+    notice(
+      data,
+      "A dispute was filed against your agent",
+      say`The consumer ${data.consumerDid} disputes ${data.amount} ${data.currency} of a ${data.environment} purchase from your agent ${data.providerDid}. The reason is ${data.reason.replaceAll("_", " ")}.`,
+      say`Answer, make an offer or concede until ${instant(data.answersUntil)}: GET /v1/disputes/${data.disputeId} shows it. After that an arbiter decides.`,
+    ),
+  "customer.dispute_decided": (data) =>
+    notice(
+      data,
+      say`A dispute was decided: ${data.resolution.replaceAll("_", " ")}`,
+      say`The arbiter has decided the ${data.environment} dispute ${data.disputeId} between the consumer ${data.consumerDid} and the provider ${data.providerDid}: ${data.resolution.replaceAll("_", " ")}. The consumer is awarded ${data.refund} ${data.currency}.`,
+      say`GET /v1/disputes/${data.disputeId} shows the decision, its reasons and what is paid of it.`,
     ),
   "customer.announcement": news("An announcement"),
   "customer.maintenance": news("A maintenance notice"),

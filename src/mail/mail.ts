@@ -1,5 +1,6 @@
 // Composes a mail of the catalogue, and hands it to the mail binding (MAIL-1, MAIL-5).
-import { CATALOGUE, type MailData, type MailKind } from "./catalogue.ts";
+import { CATALOGUE } from "./catalogue.ts";
+import type { MailData, MailKind } from "./kinds.ts";
 import { layOut, type Mail, type Sender, toOneLine } from "./layout.ts";
 
 export function composeMail<K extends MailKind>(kind: K, data: MailData[K], sender: Sender): Mail {

@@ -50,7 +50,8 @@ export function escrowAfter(
   const { vault } = onChain;
   const threshold = firstThreshold(base, job.environment, found.agent);
   if (known?.vault === vault) {
-    const back = { baseThreshold: base, threshold, state: escrowStateAt({ ...known, threshold }) };
+    const thresholds = { baseThreshold: base, threshold };
+    const back = { ...thresholds, state: escrowStateAt({ ...known, ...thresholds }) };
     return { ...known, contract, operationalWallet: wallet, chainThreshold, ...(known.baseThreshold === 0 && back) };
   }
   // What the follower has booked of it: deposits that it sees later are added to the row.
@@ -74,7 +75,7 @@ export function escrowAfter(
     behindSince: Date.now(),
     disputed: known?.disputed ?? 0,
     owed: known?.owed ?? 0,
-    state: escrowStateAt({ balance, threshold, disputed: known?.disputed ?? 0 }),
+    state: escrowStateAt({ balance, baseThreshold: base, threshold, disputed: known?.disputed ?? 0 }),
     windowsCloseAt: known?.windowsCloseAt ?? 0,
     updatedAt: now,
   };

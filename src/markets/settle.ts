@@ -19,7 +19,8 @@ import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
 import { escrowAfter, escrowStatements, presentEdition } from "./settle-escrow.ts";
-import { noteRegistration, refusePromoted, updateMarket } from "./store.ts";
+import { findOwner, noteRegistration, refusePromoted, updateMarket } from "./store.ts";
+import { type WalletFacts, walletNotices } from "./wallet-notices.ts";
 import {
   askedWallet,
   holdsOtherWallet,
@@ -73,6 +74,7 @@ const settleReads = ({ db, config }: Deps, { did, environment, network }: Provis
   otherMarkets: findMarkets(db, did, OTHER_ENVIRONMENT[environment]),
   otherEscrows: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
   newestLine: findNewestLine(db, { did, network, contract: presentEdition({ config }, network) }),
+  account: findOwner(db, did),
 });
 type Facts = ReadResults<ReturnType<typeof settleReads>>;
 type MarketMove = { readonly before: MarketRow; readonly after: MarketRow };
@@ -107,11 +109,21 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
     recordSplit(db, network, did, { ...result.split, wallet: heldBy(result) }, result.driven, Date.now()),
     ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, cancelledChange(job))] : []),
     ...(await settlement(deps, job, facts, settling, moves, now)),
+    ...("failed" in said
+      ? []
+      : walletNotices(deps, job, ofBoth(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
   ]);
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
   return movedRows(markets, moves);
 }
+
+/** What the notices of a wallet compare: the contract has one for both environments, and the job's own is looked at first. */
+const ofBoth = ({ account, markets, otherMarkets, escrows, otherEscrows }: Facts): WalletFacts => ({
+  account,
+  markets: [...markets, ...otherMarkets],
+  escrows: [...escrows, ...otherEscrows],
+});
 
 /** The change that is scheduled, where the contract still has a wallet that was never the provider's (MKT-31). */
 function waitingChange({ driven }: Provisioned, network: string, escrows: readonly EscrowRow[]): WalletChange | null {
@@ -147,6 +159,7 @@ async function keepWaiting(
     recordSplit(db, job.network, job.did, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
     ...(await documented(deps, job, facts, moves, null, now)),
+    ...walletNotices(deps, job, ofBoth(facts), { wallet: null, scheduled: waits }),
   ]);
   return movedRows(markets, moves);
 }

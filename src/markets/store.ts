@@ -5,6 +5,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import { environmentOf } from "../identity/store.ts";
+import { type Account, findAddressee } from "../journal/notice-store.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
 import { OTHER_WALLET } from "./wallets.ts";
 
@@ -16,6 +17,10 @@ const keyed = ({ did, environment, market, network }: MarketKey) =>
     eq(agentMarkets.market, market),
     eq(agentMarkets.network, network),
   );
+
+/** The account of an agent, for its notices. */
+export const findOwner = (db: Database, did: string): Read<Account | null> =>
+  findAddressee(db, sql<string>`(select platform_id from agents where did = ${did})`);
 
 /** A page of markets; the codes of market and network are the keyset. */
 export const listMarketRows = (

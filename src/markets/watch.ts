@@ -24,7 +24,8 @@ import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 import { documentChange } from "./document.ts";
-import { updateMarket } from "./store.ts";
+import { findOwner, updateMarket } from "./store.ts";
+import { strangeWalletNotice } from "./wallet-notices.ts";
 import { askedWallet, isStrange, OTHER_WALLET, wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
@@ -72,6 +73,7 @@ const reads = ({ db }: Deps, network: string, did: string) => ({
   production: findMarkets(db, did, "production"),
   sandboxEscrows: findEscrows(db, did, "sandbox"),
   productionEscrows: findEscrows(db, did, "production"),
+  account: findOwner(db, did),
 });
 type Facts = ReadResults<ReturnType<typeof reads>>;
 
@@ -98,6 +100,7 @@ async function compare(deps: Deps, network: string, did: string): Promise<boolea
     const strange = isStrange(held, network, [...facts.sandboxEscrows, ...facts.productionEscrows]);
     const reorganised = !strange && (held === null || operation.status === "done");
     await takeBack(deps, facts, operation, {
+      held,
       lost,
       wish,
       reason: strange ? OTHER_WALLET : reorganised ? REORGANISED : null,
@@ -124,6 +127,8 @@ async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promis
 }
 
 type Lost = {
+  /** The wallet that the contract has. */
+  readonly held: string | null;
   readonly lost: readonly MarketRow[];
   readonly wish: string;
   /** Null: the contract has a wallet that was wanted once. */
@@ -135,10 +140,11 @@ async function takeBack(
   deps: Deps,
   facts: Facts,
   operation: OperationRow,
-  { lost, wish, reason }: Lost,
+  { held, lost, wish, reason }: Lost,
 ): Promise<void> {
   const { db } = deps;
-  const { found, newest, sandbox, production, sandboxEscrows, productionEscrows } = facts;
+  const { found, newest, sandbox, production, sandboxEscrows, productionEscrows, account } = facts;
+  const { network, subject: did } = operation;
   if (!found) throw new Error("an operation without its agent");
   const now = deps.clock.now();
   const { environment } = found.agent;
@@ -160,6 +166,14 @@ async function takeBack(
     ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
     ...(promised ? await documentChange(deps, source, now) : []),
     ...(reason === REORGANISED ? [raiseAlert(db, undone(deps, operation))] : []),
+    ...(reason === OTHER_WALLET && held !== null
+      ? strangeWalletNotice(
+          deps,
+          { did, network, environment },
+          { account, escrows: [...productionEscrows, ...sandboxEscrows] },
+          held,
+        )
+      : []),
   ]);
   await provisionAgain(deps, lost);
 }

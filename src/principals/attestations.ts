@@ -4,7 +4,7 @@ import { type FieldError, fieldError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import type { AttestationRow, PrincipalRow } from "../db/tables/principals.ts";
+import type { AttestationRow, PrincipalRow, VerifierRow } from "../db/tables/principals.ts";
 import type { AttestationInput, ProposedAttestation } from "./schema.ts";
 
 /** The columns of a principal that hold its present attestation. */
@@ -14,18 +14,28 @@ export type AttestationColumns = Pick<
   | "attestationVerifierId"
   | "attestationModel"
   | "attestationTier"
+  | "attestationSigned"
   | "attestationIssuedAt"
   | "attestationExpiresAt"
 >;
 
-/** In the sandbox a placeholder expands to a full record (PRN-8). */
-export function expandAttestation(input: AttestationInput, environment: Environment, now: number): AttestationColumns {
+/**
+ * In the sandbox a placeholder expands to a full record (PRN-8). `verifier`: the registered one that it names, with whose keys a proof was
+ * verified before.
+ */
+export function expandAttestation(
+  input: AttestationInput,
+  environment: Environment,
+  now: number,
+  verifier: VerifierRow | null = null,
+): AttestationColumns {
   if ("placeholder" in input) {
     return {
       attestationId: newId("att", now),
       attestationVerifierId: `${environment}-placeholder`,
       attestationModel: "kyb",
       attestationTier: input.tier ?? "TIER_3",
+      attestationSigned: false,
       attestationIssuedAt: now,
       attestationExpiresAt: addMonths(now, ATTESTATION_MAX_AGE_MONTHS),
     };
@@ -35,6 +45,7 @@ export function expandAttestation(input: AttestationInput, environment: Environm
     attestationVerifierId: input.verifier_id,
     attestationModel: input.model,
     attestationTier: input.tier ?? null,
+    attestationSigned: verifier !== null && input.proof !== undefined,
     attestationIssuedAt: input.issued_at,
     attestationExpiresAt: input.expires_at,
   };
@@ -75,6 +86,7 @@ export const currentAttestation = (
   model: row.attestationModel,
   tier: row.attestationTier,
   proof,
+  signed: row.attestationSigned,
   issuedAt: row.attestationIssuedAt,
   expiresAt: row.attestationExpiresAt,
   recordedAt,

@@ -29,7 +29,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     }),
     ...judgingReads(call, input),
   });
-  const attestation = expandAttestation(input.verification_attestation, environment, now);
+  const attestation = expandAttestation(input.verification_attestation, environment, now, found.verifier);
   const faults = await principalFaults(call, input, found);
   if (faults.length > 0) throw validationError(faults);
   refuseSuspended(found.customer);

@@ -105,6 +105,7 @@ export const attestationView = z
     issued_at: instant,
     expires_at: instant,
     tier: tier.optional(),
+    signed: z.boolean(),
   })
   .register(z.globalRegistry, { id: "Attestation" });
 

@@ -224,10 +224,14 @@ export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attes
     attestationVerifierId,
     attestationModel,
     attestationTier,
+    attestationSigned,
   } = after;
   const { attestationIssuedAt, attestationExpiresAt, expiryNoticeAt, updatedAt } = after;
   const noticed = expiryNoticeAt === before.expiryNoticeAt ? {} : { expiryNoticeAt };
-  const attestation = { attestationId, attestationVerifierId, attestationModel, attestationTier, attestationIssuedAt };
+  const attestation = {
+    ...{ attestationId, attestationVerifierId, attestationModel, attestationTier },
+    ...{ attestationSigned, attestationIssuedAt },
+  };
   return mustChange(
     db,
     db

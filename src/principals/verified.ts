@@ -1,4 +1,5 @@
 // Whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
+import type { Config } from "../context.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, present } from "../db/batch.ts";
@@ -34,15 +35,34 @@ export function identityOf(attestation: ProposedAttestation | undefined): Attest
 
 export type Judging = { readonly verifier?: VerifierRow | null | undefined; readonly revoked?: boolean | undefined };
 
+/** The call of an attestation. */
+type JudgedIn = { readonly environment: Environment; readonly now: number; readonly deps: { readonly config: Config } };
+
 /** `at`: where the attestation stands in the body, with a dot behind it. */
 export async function verifierFaults(
   attestation: ProposedAttestation | undefined,
   person: Person,
-  { verifier, revoked = false }: Judging,
-  { environment, now }: { readonly environment: Environment; readonly now: number },
+  judging: Judging,
+  call: JudgedIn,
   at = "verification_attestation.",
 ): Promise<FieldError[]> {
-  if (attestation === undefined || "placeholder" in attestation || attestation.verifier_id === undefined) return [];
+  if (attestation === undefined || "placeholder" in attestation) return [];
+  const isRequired = call.environment === "production" && call.deps.config.attestationProof === "required";
+  const lacking =
+    isRequired && attestation.proof === undefined
+      ? [fieldError(`${at}proof`, "required", "In production an attestation needs its Verifier's proof.")]
+      : [];
+  return [...lacking, ...(await namedFaults(attestation, person, judging, call, at))];
+}
+
+async function namedFaults(
+  attestation: Exclude<ProposedAttestation, { placeholder: true }>,
+  person: Person,
+  { verifier, revoked = false }: Judging,
+  { environment, now }: JudgedIn,
+  at: string,
+): Promise<FieldError[]> {
+  if (attestation.verifier_id === undefined) return [];
   const takenBack = revoked ? [fieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")] : [];
   if (!verifier) {
     // In the sandbox a Verifier is any text, and its proof is kept as it is.

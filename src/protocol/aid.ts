@@ -36,6 +36,8 @@ export type IdentityPillar = {
       readonly issued_at: string;
       readonly expires_at: string;
       readonly tier?: CertTier;
+      /** Whether the service verified a proof by the Verifier. Absent from documents of earlier versions, which do not say it. */
+      readonly signed?: boolean;
     };
   };
   readonly endpoint_url: string | null;

@@ -48,7 +48,13 @@ export type AgentClaims = {
   readonly scope: SignedScope;
   /** Absent for an agent that acts under its own scope. */
   readonly delegation?: Delegation;
-  readonly attestation: { readonly attestation_id: string; readonly verifier_id: string; readonly model: string };
+  readonly attestation: {
+    readonly attestation_id: string;
+    readonly verifier_id: string;
+    readonly model: string;
+    /** Whether the service verified a proof by the Verifier. Absent from certificates of earlier versions, which do not say it. */
+    readonly signed?: boolean;
+  };
 };
 
 /** All claims of a certificate. Instants are epoch seconds. */
@@ -202,6 +208,7 @@ const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
   ["aeap.attestation.attestation_id", text],
   ["aeap.attestation.verifier_id", text],
   ["aeap.attestation.model", text],
+  ["aeap.attestation.signed", optional((value) => typeof value === "boolean")],
 ];
 
 function malformedClaim(claims: JsonObject): string | undefined {

@@ -26,7 +26,7 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
     deps,
     { ...found, principal: before },
     {
-      attestation: expandAttestation(input, environment, now),
+      attestation: expandAttestation(input, environment, now, verifier),
       proof: proofOf(input),
       actor: caller.actor,
       entry: true,

@@ -6,6 +6,8 @@ import { WEBHOOKS_MAX } from "../core/limits.ts";
 import { hostIsAsWritten } from "../core/text.ts";
 import { present } from "../db/batch.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { findAddressee } from "../journal/notice-store.ts";
+import { noticeTo } from "../journal/notices.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
 import { judgeAddress } from "./address.ts";
 import { realTime } from "./read.ts";
@@ -44,7 +46,14 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
   const { db, deps, tenant, environment } = call;
   const now = realTime(call);
   // The insert counts, and refuses one too many: then the call is decided again, and says why.
-  const { caller, count = 0 } = await call.read(present({ count: call.contended ? countEndpoints(db, tenant) : null }));
+  const {
+    caller,
+    account,
+    count = 0,
+  } = await call.read({
+    account: findAddressee(db, tenant.platformId),
+    ...present({ count: call.contended ? countEndpoints(db, tenant) : null }),
+  });
   const faults = [...addressFaults(call, input.url), ...limitFaults(count)];
   if (faults.length > 0) throw validationError(faults);
   const webhookId = newId("whe", now);
@@ -72,6 +81,14 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
     actor: caller.actor,
     subject: { type: "webhook_endpoint", id: webhookId },
   } as const;
-  await call.commit([...insertEndpoint(db, row), recordActivity(db, row, call.now, created)], view);
+  const data = { environment, webhookId, host: new URL(row.url).host };
+  await call.commit(
+    [
+      ...insertEndpoint(db, row),
+      recordActivity(db, row, call.now, created),
+      ...noticeTo(db, account, now, { kind: "customer.webhook_created", data }),
+    ],
+    view,
+  );
   return view;
 }

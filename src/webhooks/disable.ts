@@ -6,8 +6,9 @@ import type { DisabledCause } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { findAddressee } from "../journal/notice-store.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { findAddressee, updateEndpoint } from "./store.ts";
+import { updateEndpoint } from "./store.ts";
 
 /** False where its owner has changed it meanwhile: the next failure decides again. */
 export async function disableFailing(

@@ -3,8 +3,11 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
+import { present } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
+import { findAddressee } from "../journal/notice-store.ts";
+import { noticeTo } from "../journal/notices.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { addressFaults, selectionOf } from "./create.ts";
 import { wake } from "./nudge.ts";
@@ -23,7 +26,10 @@ export const precheckPatch = (call: ManagementCall, webhookId: string, { url }: 
 export async function patchWebhook(call: ManagementCall, webhookId: string, patch: WebhookPatch): Promise<WebhookView> {
   const { db, deps } = call;
   const now = realTime(call);
-  const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
+  const { caller, endpoint, account } = await call.read({
+    ...ownEndpoint(call, webhookId),
+    ...present({ account: patch.url === undefined ? null : findAddressee(db, call.tenant.platformId) }),
+  });
   const before = known(endpoint);
   const faults = addressFaults(call, patch.url);
   if (faults.length > 0) throw validationError(faults);
@@ -39,12 +45,18 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
       ...entries.map(({ action, changes }) =>
         recordActivity(db, before, call.now, { action, actor: caller.actor, subject, changes }),
       ),
+      ...(after.url === before.url ? [] : noticeTo(db, account, now, addressNotice(before, after))),
     ],
     view,
   );
   if (after.status === "enabled") call.background(wake(deps.env, webhookId, true));
   return view;
 }
+
+const addressNotice = ({ environment, webhookId, url }: EndpointRow, after: EndpointRow) => ({
+  kind: "customer.webhook_url_changed" as const,
+  data: { environment, webhookId, host: new URL(after.url).host, previousHost: new URL(url).host },
+});
 
 /** The columns that it writes: since when the endpoint fails is written by its deliveries too, and left alone unless it begins afresh. */
 function changesOf(before: EndpointRow, patch: WebhookPatch, now: number): Partial<EndpointRow> {

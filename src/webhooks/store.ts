@@ -3,7 +3,6 @@ import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type PlatformRow, platforms } from "../db/tables/accounts.ts";
 import { events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
 import { type Tenant, within } from "../db/tenant.ts";
@@ -98,21 +97,6 @@ export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, as
 /** As a condition of a write. */
 export const isEnabled = (webhookId: string): SQL =>
   sql`exists (select 1 from ${endpoints} where webhook_id = ${webhookId} and status = 'enabled')`;
-
-/** Whom a notice about an account's endpoint is sent to. */
-export const findAddressee = (db: Database, platformId: string): Read<Addressee | null> =>
-  readOne(
-    db
-      .select({
-        platformId: platforms.platformId,
-        email: platforms.email,
-        adminContactEmail: platforms.adminContactEmail,
-        legalName: platforms.legalName,
-      })
-      .from(platforms)
-      .where(eq(platforms.platformId, platformId)),
-  );
-type Addressee = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
 
 // ---- Sealing -------------------------------------------------------------------------------------------------------------
 

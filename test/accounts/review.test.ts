@@ -48,6 +48,27 @@ describe("the submission", () => {
     ]);
   });
 
+  it("raises an alert, one for each submission, that an operator acknowledges as any other", async () => {
+    const person = await inReview(world);
+    const waiting = async (): Promise<Json[]> =>
+      expectStatus(await operate(world, "GET", "/v1/operator/alerts?limit=100"), 200).data.filter(
+        ({ kind, subject }: Json) => kind === "review_waiting" && subject.startsWith(person.platformId),
+      );
+    const [first, ...none] = await waiting();
+    expect(none).toEqual([]);
+    expect(first).toMatchObject({
+      seen: 1,
+      message: `An account waits for its review: GET /v1/operator/platforms/${person.platformId}.`,
+    });
+    // The first stays where nobody acknowledges it, and does not swallow the second.
+    expectStatus(await decide(world, person, REJECTION), 200);
+    expectStatus(await ask(world, person, "POST", VERIFICATION), 200);
+    expect((await waiting()).map(({ seen }) => seen)).toEqual([1, 1]);
+    const path = `/v1/operator/alerts/${first?.alert_id}/acknowledge`;
+    expectStatus(await operate(world, "POST", path), 200);
+    expect(await waiting()).toHaveLength(1);
+  });
+
   it("names every document that is missing", async () => {
     const person = await complete(world);
     await submit(world, person, "director_identification");
@@ -120,9 +141,8 @@ describe("an approval", () => {
     const issuedAt = Date.parse(attestation.issued_at);
     expect(issuedAt).toBeGreaterThanOrEqual(before);
     expect(Date.parse(attestation.expires_at)).toBe(addMonths(issuedAt, 12));
-    const attested = ((await dumpDatabase())["attestations"] ?? []).filter((row) =>
-      row.includes(principal.principal_id),
-    );
+    const { attestations = [] } = await dumpDatabase();
+    const attested = attestations.filter((row) => row.includes(principal.principal_id));
     // The placeholder stays in the history.
     expect(attested).toHaveLength(2);
     // The account has a key in the sandbox alone.
@@ -133,11 +153,8 @@ describe("an approval", () => {
       ({ kind }) => kind === "customer.verification_decided",
     );
     expect(notices).toMatchObject([{ recipient: person.email }]);
-    expect(JSON.parse(notices[0].data)).toMatchObject({
-      decision: "approve",
-      accreditationTier: "TIER_2",
-      reason: null,
-    });
+    const said = { decision: "approve", accreditationTier: "TIER_2", reason: null };
+    expect(JSON.parse(notices[0].data)).toMatchObject(said);
     const entries = await rowsOf("activity_entries", person.platformId);
     expect(entries.filter(({ action }) => action === "account.verification_decided")).toMatchObject([
       { actor_type: "operator" },

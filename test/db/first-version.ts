@@ -173,6 +173,29 @@ export async function insertDispute(db: D1Database): Promise<void> {
   );
 }
 
+/** One attestation that its Verifier signed, one that was recorded without a proof, and one with a proof that nobody has checked. */
+export async function insertAttested(db: D1Database): Promise<void> {
+  const insert = (table: string, ...values: Record<string, unknown>[]) => insertInto(db, table, values);
+  await insert("verifiers", {
+    ...{ verifier_id: "ver_1", name: "Acme", jwks: "{}", status: "enabled", created_at: 1, updated_at: 1 },
+  });
+  const given = [
+    { principal_id: "prn_signed", verifier_id: "ver_1", proof: "e30.e30.e30" },
+    { principal_id: "prn_unsigned", verifier_id: "ver_1", proof: null },
+    { principal_id: "prn_unchecked", verifier_id: "anybody", proof: "a text" },
+  ];
+  for (const { principal_id, verifier_id, proof } of given) {
+    const attestation = { attestation_id: "att_1", issued_at: 1, expires_at: 9 };
+    await insert("attestations", { ...attestation, principal_id, verifier_id, model: "kyb", proof, recorded_at: 1 });
+    await insert("principals", {
+      ...{ principal_id, platform_id: "plt_2", environment: "sandbox", status: "ACTIVE", legal_name: principal_id },
+      ...{ name_folded: principal_id, country: "DE", entity_type: "company", external_ref: principal_id },
+      ...{ attestation_id: "att_1", attestation_verifier_id: verifier_id, attestation_model: "kyb" },
+      ...{ attestation_issued_at: 1, attestation_expires_at: 9, created_at: 1, updated_at: 1 },
+    });
+  }
+}
+
 const agent = (did: string, delegatedBy: string | null = null) => ({
   did,
   delegated_by: delegatedBy,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
 import { readMigrations } from "../../scripts/migration-files.ts";
-import { COUNTERPARTIES, certify, insertDispute, insertFirstVersion } from "./first-version.ts";
+import { COUNTERPARTIES, certify, insertAttested, insertDispute, insertFirstVersion } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
@@ -58,6 +58,7 @@ describe("a database of the first version", () => {
     for (const file of files.slice(1)) {
       const text = readFileSync(join(folder, file), "utf8");
       if (text.includes("ADD `consumer_evidence`")) await insertDispute(db());
+      if (text.includes("ADD `attestation_signed`")) await insertAttested(db());
       if (text.includes("INTO directory_entries")) await certify(db());
       await apply(file);
     }
@@ -193,6 +194,17 @@ describe("a database of the first version", () => {
     const before = await recorded();
     await db().batch(again.map((statement) => db().prepare(statement)));
     expect([await entries(), await recorded()]).toEqual([brought, before]);
+  });
+
+  it("tells of each attestation whether its Verifier had signed it", async () => {
+    const signed = [
+      { principal_id: "prn_signed", signed: 1 },
+      { principal_id: "prn_unchecked", signed: 0 },
+      { principal_id: "prn_unsigned", signed: 0 },
+    ];
+    const ofPlatform = "from principals where platform_id = 'plt_2' order by principal_id";
+    expect(await rows(`select principal_id, attestation_signed as signed ${ofPlatform}`)).toEqual(signed);
+    expect(await rows("select principal_id, signed from attestations order by principal_id")).toEqual(signed);
   });
 
   it("has of each purchase who answers for its sides, and of a dispute what either handed in", async () => {

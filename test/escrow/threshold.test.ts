@@ -1,7 +1,8 @@
 // The threshold and the state of an escrow (MKT-16, MKT-17).
 import { describe, expect, it } from "vitest";
+import { TOKEN_DECIMALS_MAX } from "../../src/core/limits.ts";
 import { escrowStateAt } from "../../src/escrow/states.ts";
-import { escrowThreshold } from "../../src/escrow/threshold.ts";
+import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
 
 describe("the threshold", () => {
   it.each([
@@ -17,10 +18,11 @@ describe("the threshold", () => {
 });
 
 describe("the state", () => {
-  const at = (balance: number, disputed = 0, threshold = 15) => escrowStateAt({ balance, threshold, disputed });
+  const at = (balance: number, disputed = 0, threshold = 15, baseThreshold = 15) =>
+    escrowStateAt({ balance, baseThreshold, threshold, disputed });
   it("is ACTIVE from the threshold on, FUNDING below it, and CONSTRAINED while more is disputed than counts", () => {
     expect([at(15), at(14), at(14, 0, 0)]).toEqual(["ACTIVE", "FUNDING", "FUNDING"]);
-    expect([at(99, 100), at(99, 99), at(14, 14), at(14, 15), at(-1, 1), at(-1)]).toEqual([
+    expect([at(99, 100), at(99, 99), at(14, 14), at(14, 15), at(-1, 5), at(-1)]).toEqual([
       "CONSTRAINED",
       "ACTIVE",
       "FUNDING",
@@ -29,4 +31,14 @@ describe("the state", () => {
       "FUNDING",
     ]);
   });
+
+  it.each([0, 1, 6, TOKEN_DECIMALS_MAX])(
+    "is not CONSTRAINED by less than 5.00 in a token of %i decimals, whatever its own threshold",
+    (decimals) => {
+      const base = baseThreshold({ decimals });
+      const five = 5 * 10 ** decimals;
+      for (const threshold of [base, base / 2])
+        expect([at(0, five - 1, threshold, base), at(0, five, threshold, base)]).toEqual(["FUNDING", "CONSTRAINED"]);
+    },
+  );
 });

@@ -17,6 +17,7 @@ import { rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, networksWith, payOnChain, send } from "../support/chain.ts";
 import { expectedOf, observe } from "../support/consequences.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
+import { noticesOf } from "../support/notices.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { escrowOf, follow, moveWallet as moveOn } from "./support.ts";
@@ -212,6 +213,20 @@ describe("a wallet that nobody asked for", () => {
     expect(await shown(did)).not.toHaveProperty("reason");
     expect([await documented(did), (await escrowOf(did)).operational_wallet]).toEqual([[X], X]);
     expectStatus(await asProvider(world, { provider: shop, consumer, intent, tx }), 200);
+  });
+
+  it("is told to the platform once, and again when the platform asks for it", async () => {
+    const told = async () => (await noticesOf(world)).map(({ data }) => data).filter((data) => data.did === did);
+    const did = await moved();
+    await minute(did);
+    await minute(did);
+    const change = { network: LAB, environment: "sandbox", wallet: X, previous: A, effectiveAt: null };
+    expect(await told()).toMatchObject([{ ...change, asked: false }]);
+    await ask(did, X);
+    expect(await told()).toMatchObject([
+      { ...change, asked: false },
+      { ...change, asked: true },
+    ]);
   });
 
   it("is looked at again where a reorganisation takes it away: the market is open as before", async () => {

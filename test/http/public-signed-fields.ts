@@ -35,7 +35,7 @@ export const CERTIFICATE_CLAIMS: Shape = {
     capabilities: true,
     scope: SCOPE,
     delegation: DELEGATION,
-    attestation: { attestation_id: true, verifier_id: true, model: true },
+    attestation: { attestation_id: true, verifier_id: true, model: true, signed: true },
   },
 };
 export const CERTIFICATE = signed(CERTIFICATE_CLAIMS);
@@ -62,6 +62,7 @@ export const AID_CONTENT = {
         issued_at: true,
         expires_at: true,
         tier: true,
+        signed: true,
       },
     },
     endpoint_url: true,

@@ -1,11 +1,13 @@
 // The catalogue of mails (MAIL-1 to MAIL-5): every kind in both forms, with what people wrote as text in them.
 import { describe, expect, it } from "vitest";
-import { CATALOGUE, type MailData, type MailKind } from "../../src/mail/catalogue.ts";
+import { CATALOGUE } from "../../src/mail/catalogue.ts";
+import type { MailData, MailKind } from "../../src/mail/kinds.ts";
 import type { Mail } from "../../src/mail/layout.ts";
 import { composeMail, sendMail } from "../../src/mail/mail.ts";
 import { watchMails } from "../support/mails.ts";
 import { env } from "../support/world.ts";
 
+const [PROVIDER, CONSUMER] = ["did:aeap:provider", "did:aeap:consumer"];
 const ISSUER = "https://service.test";
 const SENDER = { operatorName: "Trust & Co", issuer: ISSUER };
 const NAME = `<script src="https://evil.test/x.js">alert('1')</script> & Sons`;
@@ -19,6 +21,14 @@ const news = { subject: "Fees change", text: `First <b>part</b>,\nsecond line.\n
 const reason = "The certificate is older than three months.\nSend a new one.";
 const keys = { ...changed, environment: "production", keyPrefix: "service_live_aB3x" } as const;
 const endpoint = { ...about, environment: "sandbox", webhookId: "whe_1", host: "hooks.customer.test" } as const;
+const wallet = {
+  ...{ ...changed, environment: "production" as const, did: PROVIDER, network: "base", effectiveAt: null, asked: true },
+  ...{ wallet: `0x${"b".repeat(40)}`, previous: `0x${"a".repeat(40)}` },
+} as const;
+const dispute = {
+  ...{ ...changed, environment: "production" as const, disputeId: "dsp_1", currency: "USDC" },
+  ...{ providerDid: PROVIDER, consumerDid: CONSUMER },
+} as const;
 const principal = { principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expiresAt: AT } as const;
 
 /** Every kind, in every variant that its text has. */
@@ -76,6 +86,11 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
       more: 12,
     },
   ],
+  "customer.webhook_created": [{ ...endpoint, at: AT }],
+  "customer.webhook_url_changed": [{ ...endpoint, at: AT, previousHost: "old.customer.test" }],
+  "customer.wallet_changed": [wallet, { ...wallet, effectiveAt: AT + 3_600_000 }, { ...wallet, asked: false }],
+  "customer.dispute_filed": [{ ...dispute, reason: "not_delivered", amount: "8.00", answersUntil: AT }],
+  "customer.dispute_decided": [{ ...dispute, resolution: "partially_upheld", refund: "4.50" }],
   "customer.announcement": [news],
   "customer.maintenance": [news],
   "customer.deprecation": [news],
@@ -247,6 +262,42 @@ describe("facts", () => {
     expect(approved).not.toContain("Reason");
     for (const text of [withNote, refused]) expect(text).toContain(`Reason: ${reason}`);
     expect(refused).not.toContain("promote");
+  });
+
+  it("of an endpoint name it by its id and host", () => {
+    expect(textOf("customer.webhook_created")[0]).toMatch(
+      /sandbox endpoint whe_1 at hooks\.customer\.test was created/,
+    );
+    const [moved] = textOf("customer.webhook_url_changed");
+    expect(moved).toContain("whe_1 was changed at 2026-11-22 09:30:15 UTC.");
+    expect(moved).toContain("It was at old.customer.test, and is at hooks.customer.test now.");
+  });
+
+  it("of a wallet tell what is paid, what was before, and since or from when", () => {
+    const [now, later, strange] = textOf("customer.wallet_changed");
+    for (const text of [now, later, strange])
+      for (const fact of [PROVIDER, "base", wallet.wallet, wallet.previous]) expect(text).toContain(fact);
+    expect(now).toContain("since 2026-11-22 09:30:15 UTC.");
+    expect(later).toContain("from 2026-11-22 10:30:15 UTC on.");
+    expect(strange).toContain("which nobody asked the service for");
+    const subjects = mailsOf("customer.wallet_changed").map(({ subject }) => subject);
+    expect(new Set(subjects).size).toBe(3);
+  });
+
+  it("of a dispute tell the parties, the amount and where it is answered", () => {
+    const [filed] = textOf("customer.dispute_filed");
+    for (const fact of [
+      PROVIDER,
+      CONSUMER,
+      "8.00 USDC",
+      "not delivered",
+      "2026-11-22 09:30:15 UTC",
+      "/v1/disputes/dsp_1",
+    ])
+      expect(filed).toContain(fact);
+    const [decided] = textOf("customer.dispute_decided");
+    for (const fact of [PROVIDER, CONSUMER, "partially upheld", "awarded 4.50 USDC", "/v1/disputes/dsp_1"])
+      expect(decided).toContain(fact);
   });
 
   it("of an attestation and of an endpoint tell how long and why", () => {

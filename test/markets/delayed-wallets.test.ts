@@ -18,6 +18,7 @@ import { asProvider } from "../facilitation/support.ts";
 import { account, chainOf, networksWith, payOnChain, rpc, send } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { REGISTRAR, restoreLab } from "../support/lab.ts";
+import { noticesOf } from "../support/notices.ts";
 import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
@@ -263,6 +264,27 @@ describe("another wallet", () => {
     const { pending_wallet } = await shown(did);
     expect(Date.parse(pending_wallet.effective_at)).toBeGreaterThan(Date.parse(first));
     expect(await walletOnChain(did)).toBe(A);
+  });
+});
+
+describe("the mails", () => {
+  it("tell of a change when it is scheduled, and again when it is made", async () => {
+    const own = await createWorld({ NETWORKS: networksWith(LAB) });
+    const { did } = await own.provider({}, "GLOBAL-USDC", LAB);
+    const entry = market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: B });
+    const asked = async (): Promise<Json> => expectStatus(await openMarkets(own, did, [entry]), 200).markets[0];
+    const { pending_wallet } = await asked();
+    const change = { did, network: LAB, wallet: B, previous: A, asked: true };
+    const scheduled = { ...change, effectiveAt: Date.parse(pending_wallet.effective_at) };
+    const told = async () => (await noticesOf(own)).map(({ data }) => data);
+    expect(await told()).toMatchObject([scheduled]);
+    // Asked again, and found still waiting, it is no other change.
+    await asked();
+    await provisionMarkets(own.deps, { did, environment: "sandbox", network: LAB }, later());
+    expect(await told()).toHaveLength(1);
+    await pass(DELAYS.wallet + 60);
+    await provisionMarkets(own.deps, { did, environment: "sandbox", network: LAB }, later());
+    expect(await told()).toMatchObject([scheduled, { ...change, effectiveAt: null }]);
   });
 });
 

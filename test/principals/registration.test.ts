@@ -55,7 +55,7 @@ describe("a principal", () => {
       status_reason: null,
       status_note: null,
       metadata: {},
-      verification_attestation: attestation({ tier: "TIER_2" }),
+      verification_attestation: { ...attestation({ tier: "TIER_2" }), signed: false },
       attested_tier: "TIER_2",
       required_tier: "TIER_1",
       created_at: toIso(NOW),

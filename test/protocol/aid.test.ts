@@ -32,6 +32,18 @@ const reasonFor = async (aid: unknown) => {
 };
 
 describe("a signed document", () => {
+  it("states whether the attestation was signed, or is of an earlier version and does not", async () => {
+    const { identity } = aidContent();
+    const { principal } = identity;
+    for (const stated of [{}, { signed: true }, { signed: false }]) {
+      const verification = { ...principal.verification, ...stated };
+      const content = { ...aidContent(), identity: { ...identity, principal: { ...principal, verification } } };
+      const { proof } = await signAid(content, await caKey());
+      const result = await verify({ ...content, proof, live });
+      expect(result.ok && result.content.identity.principal.verification).toEqual(verification);
+    }
+  });
+
   it("carries a detached JWS over its RFC 8785 text", async () => {
     expect(signed.proof).toMatch(/^[A-Za-z0-9_-]+\.\.[A-Za-z0-9_-]{86}$/);
     expect(JSON.parse(atob(signed.proof.split(".")[0] ?? ""))).toEqual({

@@ -57,6 +57,18 @@ describe("a good certificate", () => {
     }
   });
 
+  it("states whether the attestation was signed, or is of an earlier version and does not", async () => {
+    const { attestation } = certificateClaims().aeap;
+    for (const stated of [{}, { signed: true }, { signed: false }]) {
+      const result = await verify(await withAgent({ attestation: { ...attestation, ...stated } }));
+      expect(result.ok && result.claims.aeap.attestation).toEqual({ ...attestation, ...stated });
+    }
+    expect(await verify(await withAgent({ attestation: { ...attestation, signed: "true" } }))).toMatchObject({
+      reason: "claims_malformed",
+      claim: "aeap.attestation.signed",
+    });
+  });
+
   it("hands out the agent's key, which verifies the agent's proofs", async () => {
     const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
     if (!("privateKey" in pair)) throw new Error("no pair");

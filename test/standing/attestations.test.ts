@@ -63,6 +63,7 @@ describe("recording an attestation", () => {
     const answer = expectStatus(await record(principalId, next), 201);
     const shown = {
       ...next,
+      signed: false,
       principal_id: principalId,
       status: "current",
       proof: null,
@@ -70,7 +71,7 @@ describe("recording an attestation", () => {
       revocation_reason: null,
     };
     expect(answer).toEqual({ ...shown, recorded_at: answer.recorded_at, principal_status: "ACTIVE" });
-    expect((await read(principalId)).verification_attestation).toEqual(next);
+    expect((await read(principalId)).verification_attestation).toEqual({ ...next, signed: false });
     const { data } = await list(principalId);
     expect(data[0]).toEqual({ ...shown, recorded_at: answer.recorded_at });
     expect(data.map(({ status }: Json) => status)).toEqual(["current", "replaced"]);

@@ -77,6 +77,8 @@ export const principals = sqliteTable(
     attestationVerifierId: text().notNull(),
     attestationModel: text().$type<AttestationModel>().notNull(),
     attestationTier: text().$type<Tier>(),
+    /** Whether a proof by its registered Verifier was verified when it was recorded (PRN-27). */
+    attestationSigned: integer({ mode: "boolean" }).notNull().default(false),
     attestationIssuedAt: integer().notNull(),
     attestationExpiresAt: integer().notNull(),
     /** When the next notice of the attestation's end is due (PRN-26), at the latest; null when none is. */
@@ -150,6 +152,8 @@ export const attestations = sqliteTable(
     model: text().$type<AttestationModel>().notNull(),
     tier: text().$type<Tier>(),
     proof: text(),
+    /** Whether the proof verified by a key of its Verifier. In the sandbox one of an unregistered Verifier is kept unverified (PRN-27). */
+    signed: integer({ mode: "boolean" }).notNull().default(false),
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
     recordedAt: integer().notNull(),

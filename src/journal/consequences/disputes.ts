@@ -10,6 +10,7 @@ const TO_BOTH = (...types: ("dispute.filed" | "dispute.updated" | "dispute.resol
   provider: types,
   consumer: types,
 });
+const TO_BOTH_ACCOUNTS = ["customer.dispute_decided", "customer.dispute_decided"] as const;
 const QUIET = { directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
 const UPDATED = (activity: ActivityAction) =>
   ({ activity: [activity], events: TO_BOTH("dispute.updated"), ...QUIET }) as const;
@@ -54,7 +55,8 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { provider: ["updated"] },
       document: NEW_REVISIONS,
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.dispute_filed"],
     },
     {
       when: "the task is open, and the vault holds enough",
@@ -65,7 +67,8 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: NONE,
       document: NEW_REVISIONS,
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.dispute_filed"],
     },
     {
       when: "the task is closed",
@@ -76,7 +79,8 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: NONE,
       document: NEW_REVISIONS,
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.dispute_filed"],
     },
   ],
   respondToDispute: [
@@ -88,9 +92,10 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
   escalateDispute: [
     {
       when: "the provider has answered",
-      states: ["dispute pre_arbitration → arbitration"],
+      states: ["alert none → open", "dispute pre_arbitration → arbitration"],
       tables: ["disputes"],
       ...UPDATED("dispute.escalated"),
+      alerts: ["arbitration_waiting"],
     },
   ],
   acceptOffer: [
@@ -169,6 +174,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: AWARDED,
       activity: OPERATORS,
       ...ENDED,
+      mails: TO_BOTH_ACCOUNTS,
     },
     {
       when: "upheld, and it held the task and constrained the escrow",
@@ -181,6 +187,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: AWARDED,
       activity: OPERATORS,
       ...RELEASED,
+      mails: TO_BOTH_ACCOUNTS,
     },
     {
       when: "rejected, and the task was closed",
@@ -191,7 +198,8 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { consumer: ["updated"] },
       document: NEW_REVISIONS,
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: TO_BOTH_ACCOUNTS,
     },
   ],
 };
@@ -200,11 +208,12 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
   end_dispute_days: [
     {
       when: "the parties' days are over",
-      states: ["dispute pre_arbitration → arbitration"],
+      states: ["alert none → open", "dispute pre_arbitration → arbitration"],
       tables: ["disputes"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
       ...QUIET,
+      alerts: ["arbitration_waiting"],
     },
     {
       when: "the arbiter is overdue in production",
@@ -236,7 +245,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
     },
     {
       when: "a refund did not come",
-      states: ["dispute resolved → arbitration"],
+      states: ["alert none → open", "dispute resolved → arbitration"],
       tables: ["agents", "chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
@@ -244,6 +253,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       document: NEW_REVISIONS,
       certificate: NONE,
       ...NO_NOTICE,
+      alerts: ["arbitration_waiting"],
     },
   ],
   keep_reserves: [{ when: "handed to the queue: set_reserve", ...NOTHING }],

@@ -94,7 +94,8 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["updated", "updated"] },
       document: { agent: ["new version", "new version"] },
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.wallet_changed"],
     },
     {
       when: "another wallet, the chain does not answer in time",
@@ -293,7 +294,8 @@ export const MARKET_MESSAGES: Readonly<
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.wallet_changed"],
     },
     {
       when: "a wallet that nobody asked for stays until the delay is over",
@@ -311,7 +313,8 @@ export const MARKET_MESSAGES: Readonly<
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
       certificate: NONE,
-      ...NO_NOTICE,
+      alerts: [],
+      mails: ["customer.wallet_changed"],
     },
     {
       when: "the change was cancelled on-chain",

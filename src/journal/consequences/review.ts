@@ -40,9 +40,10 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       ...UNSEEN,
       when: "always",
-      states: ["account KYB_PENDING → IN_REVIEW"],
+      states: ["account KYB_PENDING → IN_REVIEW", "alert none → open"],
       tables: ["platforms"],
       activity: ["account.verification_submitted"],
+      alerts: ["review_waiting"],
     },
   ],
 

@@ -10,6 +10,7 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["webhook_endpoints"],
       activity: ["webhook.created"],
       ...UNSEEN,
+      mails: ["customer.webhook_created"],
     },
   ],
 
@@ -20,6 +21,7 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["webhook_endpoints"],
       activity: ["webhook.url_changed", "webhook.events_changed", "webhook.description_changed", "webhook.disabled"],
       ...UNSEEN,
+      mails: ["customer.webhook_url_changed"],
     },
     {
       when: "it is enabled again",

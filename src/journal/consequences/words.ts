@@ -15,7 +15,7 @@ import type {
   TaskStatus,
   WebhookStatus,
 } from "../../core/vocabulary.ts";
-import type { MailKind } from "../../mail/catalogue.ts";
+import type { MailKind } from "../../mail/kinds.ts";
 
 import type { EventType } from "../events.ts";
 

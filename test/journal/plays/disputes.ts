@@ -142,6 +142,8 @@ const overdueLive: Play = async ({ world, other }) => {
     return partiesOf(one);
   };
 };
+/** Disputes of one sandbox share an alert: it is open already where an earlier play has left it. */
+const noneWaits = () => rows("delete from alerts where kind = 'arbitration_waiting'");
 const nothing = async () => undefined;
 const handing =
   (job: typeof keepReserves, kind: "reserve" | "payout"): Play =>
@@ -168,7 +170,7 @@ export const DISPUTE_PLAYS: Plays = {
   addDisputeEvidence: {
     always: byProvider((of) => act(of, "evidence", { description: "The note." }, 201)),
   },
-  escalateDispute: { "the provider has answered": playing(escalate, [respond]) },
+  escalateDispute: { "the provider has answered": playing(escalate, [respond, noneWaits]) },
   acceptOffer: {
     "it held the task": playing(accept, [respond], covered),
     "it held the task and constrained the escrow": playing(accept, [respond]),
@@ -190,7 +192,7 @@ export const DISPUTE_PLAYS: Plays = {
     }),
   },
   end_dispute_days: {
-    "the parties' days are over": playing(runDays, [due]),
+    "the parties' days are over": playing(runDays, [due, noneWaits]),
     "the arbiter is overdue in production": overdueLive,
     "the arbiter is overdue in a sandbox": playing(runDays, [arbitrate, due]),
     "a refund has come": playing(
@@ -205,6 +207,7 @@ export const DISPUTE_PLAYS: Plays = {
         ({ id }) =>
           rows("update disputes set resolved_at = resolved_at - ?, due_at = 1 where dispute_id = ?", 8 * DAY, id),
         () => rows("update chain_operations set status = 'failed' where kind = 'refund' and status = 'waiting'"),
+        noneWaits,
       ],
       covered,
     ),

@@ -1,0 +1,44 @@
+// The mails about disputes (DSP-18): to the provider's account when one is filed, to both when the arbiter decides. They hold no words of the
+// parties or the arbiter.
+import { amountOn, networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import type { Statement } from "../db/batch.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import type { Account } from "../journal/notice-store.ts";
+import { noticeTo } from "../journal/notices.ts";
+
+const aboutOf = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
+  ...{ environment, disputeId, providerDid, consumerDid, currency },
+});
+
+const amountIn = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
+  amountOn(networkNamed(config.networks, network), units);
+
+export const noticeOfFiling = (deps: Deps, account: Account | null, dispute: DisputeRow): Statement[] =>
+  // Mails go by real time, whichever clock rules the dispute.
+  noticeTo(deps.db, account, deps.clock.now(), {
+    kind: "customer.dispute_filed",
+    data: {
+      ...aboutOf(dispute),
+      reason: dispute.reason,
+      amount: amountIn(deps, dispute, dispute.disputed),
+      answersUntil: dispute.answersUntil,
+    },
+  });
+
+/** An account on both sides gets one. */
+export function noticesOfDecision(
+  deps: Deps,
+  accounts: { readonly sellersAccount: Account | null; readonly buyersAccount: Account | null },
+  dispute: DisputeRow,
+): Statement[] {
+  const { sellersAccount, buyersAccount } = accounts;
+  const { resolution } = dispute;
+  if (resolution === null) throw new Error("unreachable: it is decided");
+  const data = { ...aboutOf(dispute), resolution, refund: amountIn(deps, dispute, dispute.refund) };
+  const isOne = sellersAccount?.platformId === buyersAccount?.platformId;
+  const sides = isOne ? [sellersAccount] : [sellersAccount, buyersAccount];
+  return sides.flatMap((account) =>
+    noticeTo(deps.db, account, deps.clock.now(), { kind: "customer.dispute_decided", data }),
+  );
+}

@@ -1,0 +1,101 @@
+// What every mail of the service is told, by its kind (MAIL-1). No kind is told a secret but the token of its link (MAIL-4).
+import type { AlertKind, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
+
+/** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
+export type LinkData = { readonly token: string; readonly validHours: number };
+/** `account`: its legal name, or its address while it has none. */
+export type About = { readonly account: string };
+type Reasoned = About & { readonly reason: string };
+/** Epoch milliseconds. */
+type Changed = About & { readonly at: number };
+/** The end of a principal's attestation. */
+type End = {
+  readonly principalId: string;
+  readonly principalName: string;
+  readonly expiresAt: number;
+  readonly days: 30 | 7 | 1;
+};
+/** `host` alone of the URL: its path may hold a secret. */
+type Endpoint = Changed & { readonly environment: Environment; readonly webhookId: string; readonly host: string };
+/** Amounts are decimal strings in whole units of `currency`. */
+type Disputed = {
+  readonly environment: Environment;
+  readonly disputeId: string;
+  readonly providerDid: string;
+  readonly consumerDid: string;
+  readonly currency: string;
+};
+export type News = { readonly subject: string; readonly text: string };
+
+export type MailData = {
+  verify_email: LinkData;
+  verify_new_email: LinkData;
+  verify_contact: LinkData;
+  reset_password: LinkData;
+  "customer.key_issued": Changed & { readonly environment: Environment; readonly keyPrefix: string };
+  /** `previousEndsAt`: null where the previous key ended at once. */
+  "customer.key_rotated": Changed & {
+    readonly environment: Environment;
+    readonly keyPrefix: string;
+    readonly previousEndsAt: number | null;
+  };
+  "customer.verification_decided": About &
+    (
+      | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
+      | { readonly decision: "reject"; readonly reason: string }
+    );
+  /** Of a proposal of another name, country or registration number. */
+  "customer.profile_decided": About &
+    (
+      | { readonly decision: "approve"; readonly reason: string | null }
+      | { readonly decision: "reject"; readonly reason: string }
+    );
+  "customer.password_changed": Changed;
+  "customer.password_reset": Changed;
+  "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
+  "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
+  "customer.account_suspended": Reasoned;
+  "customer.account_reinstated": Reasoned;
+  "customer.account_closed": Changed & { readonly retentionYears: number };
+  "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
+  /** `host` alone of the endpoint's URL: its path may hold a secret. `gone`: it answered 410. */
+  "customer.webhook_disabled": About & {
+    readonly environment: Environment;
+    readonly webhookId: string;
+    readonly host: string;
+    readonly cause: "gone" | "failing";
+  };
+  /** What was held back in an hour: the subjects of mails, and how many more there were. */
+  "customer.digest": About & {
+    readonly held: readonly { readonly subject: string; readonly at: number }[];
+    readonly more: number;
+  };
+  "customer.webhook_created": Endpoint;
+  "customer.webhook_url_changed": Endpoint & { readonly previousHost: string };
+  /**
+   * `effectiveAt`: null where the contract has it already. `asked`: false where nobody asked the service for it. The wallets are addresses.
+   */
+  "customer.wallet_changed": Changed & {
+    readonly environment: Environment;
+    readonly did: string;
+    readonly network: string;
+    readonly wallet: string;
+    readonly previous: string;
+    readonly effectiveAt: number | null;
+    readonly asked: boolean;
+  };
+  /** Goes to the provider's account. `reason` is a word of the vocabulary, and no words of the consumer's. */
+  "customer.dispute_filed": Changed &
+    Disputed & { readonly reason: DisputeReason; readonly amount: string; readonly answersUntil: number };
+  /** Goes to both accounts. `refund`: what the arbiter awards to the consumer. */
+  "customer.dispute_decided": Changed & Disputed & { readonly resolution: Resolution; readonly refund: string };
+  "customer.announcement": News;
+  "customer.maintenance": News;
+  "customer.deprecation": News;
+  "customer.security": News;
+  "operator.alerts": {
+    readonly kind: AlertKind;
+    readonly alerts: readonly { readonly raisedAt: number; readonly subject: string; readonly message: string }[];
+  };
+};
+export type MailKind = keyof MailData;

@@ -1,0 +1,71 @@
+// The mails about operational wallets (MKT-32): what the contract pays a provider, and what is scheduled there.
+import type { WalletChange } from "../chain/gateway.ts";
+import type { Deps } from "../context.ts";
+import type { Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import type { Account } from "../journal/notice-store.ts";
+import { noticeTo } from "../journal/notices.ts";
+
+type Place = Pick<MarketRow, "did" | "environment" | "network">;
+
+/** The markets and escrows of both environments, as they were before the contract's answer is written. */
+export type WalletFacts = {
+  readonly account: Account | null;
+  readonly markets: readonly MarketRow[];
+  readonly escrows: readonly EscrowRow[];
+};
+
+/** `wallet`: what the contract has now; null where that is not taken over. */
+export type WalletNews = { readonly wallet: string | null; readonly scheduled: WalletChange | null };
+
+/** None of a first wallet, of the one that the escrow has, and of a change that was scheduled before. */
+export function walletNotices(deps: Deps, place: Place, facts: WalletFacts, { wallet, scheduled }: WalletNews) {
+  const previous = previousWallet(place, facts);
+  if (previous === null) return [];
+  const isKnown = (change: WalletChange): boolean =>
+    facts.markets.some(
+      (row) =>
+        row.network === place.network && row.pendingWallet === change.wallet && row.pendingNonce === change.nonce,
+    );
+  const asked = { previous, asked: true } as const;
+  return [
+    ...(wallet === null || wallet === previous
+      ? []
+      : noticeOf(deps, place, facts, { ...asked, wallet, effectiveAt: null })),
+    ...(scheduled === null || scheduled.wallet === previous || isKnown(scheduled)
+      ? []
+      : noticeOf(deps, place, facts, { ...asked, wallet: scheduled.wallet, effectiveAt: scheduled.effectiveAt })),
+  ];
+}
+
+/** The contract got a wallet that no market asks for (MKT-31). */
+export function strangeWalletNotice(
+  deps: Deps,
+  place: Place,
+  facts: Omit<WalletFacts, "markets">,
+  wallet: string,
+): Statement[] {
+  const previous = previousWallet(place, facts);
+  return previous === null ? [] : noticeOf(deps, place, facts, { wallet, previous, effectiveAt: null, asked: false });
+}
+
+const previousWallet = ({ network }: Place, { escrows }: Pick<WalletFacts, "escrows">): string | null =>
+  escrows.find((row) => row.network === network)?.operationalWallet || null;
+
+type Change = {
+  readonly wallet: string;
+  readonly previous: string;
+  readonly effectiveAt: number | null;
+  readonly asked: boolean;
+};
+const noticeOf = (
+  { db, clock }: Deps,
+  { did, environment, network }: Place,
+  { account }: Pick<WalletFacts, "account">,
+  change: Change,
+): Statement[] =>
+  noticeTo(db, account, clock.now(), {
+    kind: "customer.wallet_changed",
+    data: { did, environment, network, ...change },
+  });
