@@ -1,6 +1,7 @@
 // Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
 import { hashPassword } from "../src/accounts/passwords.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
+import { newId } from "../src/core/ids.ts";
 import type { Play } from "./play.ts";
 import type { Stage } from "./stage.ts";
 import type { Ask } from "./wire.ts";
@@ -39,8 +40,10 @@ export async function openAccount({ stage, next }: Play, status = "PROFILE_PENDI
 export async function openSession({ sql }: Sql, platformId: string, life = HOUR_MS): Promise<string> {
   const token = `ses_${random()}`;
   const now = Date.now();
-  const text = "insert into sessions (token_hash, platform_id, created_at, used_at, expires_at) values (?, ?, ?, ?, ?)";
-  await sql([{ sql: text, params: [await sha256Hex(token), platformId, now, now, now + life] }]);
+  const text = `insert into sessions
+    (token_hash, session_id, platform_id, created_at, confirmed_at, used_at, expires_at) values (?, ?, ?, ?, ?, ?, ?)`;
+  const params = [await sha256Hex(token), newId("ses", now), platformId, now, now, now, now + life];
+  await sql([{ sql: text, params }]);
   return token;
 }
 

@@ -4,7 +4,7 @@ import { type ManagementCall, type ManagementCaller, type Precheck, precheck } f
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
-import { type Database, present, type ReadResults, type Statement } from "../db/batch.ts";
+import { type Database, present, type Read, type ReadResults, type Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
@@ -13,6 +13,7 @@ import { countryFaults } from "../principals/countries.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
 import { restateAgents, restateReads } from "../standing/restate-agents.ts";
+import { requireConfirmed } from "./confirmation.ts";
 import { refuseInGrace } from "./keys.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
@@ -29,6 +30,7 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId } = before;
   refuseKey(caller, patch);
+  refuseUnconfirmed(caller, before, patch);
   const faults = profileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
   const set = profileOf(patch);
@@ -127,10 +129,21 @@ const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch,
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatch>): Precheck =>
-  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
-    refuseKey(caller, valid);
-    return profileFaults(call, valid);
-  });
+  precheck<{ platform: Read<PlatformRow | null> }, ManagementCaller>(
+    { platform: findPlatform(call.db, call.tenant.platformId) },
+    ({ caller, platform }) => {
+      refuseKey(caller, valid);
+      if (platform) refuseUnconfirmed(caller, platform, valid);
+      return profileFaults(call, valid);
+    },
+  );
+
+/** Who promotes, and where notices go, is changed by a person who has just proved himself (CRED-30). */
+function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch: Partial<ProfilePatch>): void {
+  const { promotion_by = before.promotionBy, admin_contact_email = before.adminContactEmail } = patch;
+  const isSame = promotion_by === before.promotionBy && admin_contact_email === before.adminContactEmail;
+  if (!isSame) requireConfirmed(caller);
+}
 
 /** What only a person changes: whoever has stolen a key must not open production with it (ACC-16). */
 function refuseKey(caller: ManagementCaller, { promotion_by }: Partial<ProfilePatch>): void {

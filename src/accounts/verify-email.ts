@@ -11,11 +11,13 @@ import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { moveAddress } from "./change-email.ts";
-import { requireCurrentPassword } from "./current-password.ts";
+import { requirePasswordOf } from "./current-password.ts";
+import { placeOf } from "./device-name.ts";
 import { issueKey } from "./keys.ts";
 import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
 import { ASKED, mailLink, recentMailsTo } from "./links.ts";
 import { findPassword, keepsPassword } from "./password-store.ts";
+import { noteDevice } from "./session-store.ts";
 import type { TokenInput, VerificationInput } from "./sign-up-schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -32,7 +34,7 @@ export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwne
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (password === undefined) throw validationError([fieldError("password", "required")]);
-  const { before } = await requireCurrentPassword(call, stored, platform.email, password, { field: "password" });
+  const { before } = await requirePasswordOf(call, platform.email, stored, password);
   const ofPassword = keepsPassword(call.db, platform.platformId, before);
   return link.kind === "verify_email"
     ? beginAccount(call, link, platform, ofPassword)
@@ -92,6 +94,8 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
       ...useLink(db, link.tokenHash, now),
       endLinks(db, platformId, "verify_email", now),
       ...updatePlatform(db, before, {}, now, moved),
+      // The password was proved: the first log-in from here is no news.
+      noteDevice(db, platformId, placeOf(call), now),
       recordActivity(db, owner, now, {
         action: "account.email_verified",
         actor,

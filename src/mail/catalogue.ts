@@ -11,6 +11,7 @@ type About = { readonly account: string };
 type Reasoned = About & { readonly reason: string };
 /** Epoch milliseconds. */
 type Changed = About & { readonly at: number };
+type ByOperator = Changed & { readonly byOperator: boolean };
 /** The end of a principal's attestation. */
 type End = {
   readonly principalId: string;
@@ -39,6 +40,11 @@ export type MailData = {
     );
   "customer.password_changed": Changed;
   "customer.password_reset": Changed;
+  "customer.totp_enabled": ByOperator;
+  "customer.totp_disabled": ByOperator;
+  /** A log-in from a device or network that the account was not seen with. */
+  "customer.session_opened": Changed & { readonly device: string; readonly network: string };
+  "customer.log_ins_limited": Changed;
   /** Goes to both addresses. */
   "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
   /** Goes to the account's own address. */
@@ -166,7 +172,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     notice(
       data,
       "Your password was changed",
-      say`The password of the account of ${data.account} was changed at ${instant(data.at)}. All sessions have ended.`,
+      say`The password of the account of ${data.account} was changed at ${instant(data.at)}. All other sessions have ended.`,
       unexpected(sender),
     ),
   "customer.password_reset": (data, sender) =>
@@ -175,6 +181,39 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       "Your password was reset",
       say`The password of the account of ${data.account} was reset by a mailed link at ${instant(data.at)}. All sessions have ended.`,
       unexpected(sender),
+    ),
+  "customer.totp_enabled": (data, sender) =>
+    notice(
+      data,
+      "TOTP was set up",
+      say`Since ${instant(data.at)} a log-in to the account of ${data.account} needs a code of an authenticator app. All other sessions have ended.`,
+      "A reset of the password does not take it away: keep the recovery codes.",
+      unexpected(sender),
+    ),
+  "customer.totp_disabled": (data, sender) =>
+    notice(
+      data,
+      "TOTP was taken away",
+      data.byOperator
+        ? say`${sender.operatorName} took TOTP away from the account of ${data.account} at ${instant(data.at)}, because someone asked for it. All sessions have ended.`
+        : say`TOTP was taken away from the account of ${data.account} at ${instant(data.at)}: a log-in needs no code any more. All other sessions have ended.`,
+      unexpected(sender),
+    ),
+  "customer.session_opened": (data, sender) =>
+    notice(
+      data,
+      "A log-in from a new device",
+      say`Someone logged in to the account of ${data.account} at ${instant(data.at)} with ${data.device}, from the network ${data.network}. The account was not seen with them in the last 90 days.`,
+      "GET /v1/platform/sessions lists the sessions, and DELETE ends one.",
+      unexpected(sender),
+    ),
+  "customer.log_ins_limited": (data, sender) =>
+    notice(
+      data,
+      "Log-ins to your account are limited",
+      say`By ${instant(data.at)} a hundred log-ins to the account of ${data.account} had failed within 24 hours. For the rest of them only networks count from which it was logged in to within the last 90 days.`,
+      "If you log in from elsewhere, reset the password: that lifts the limit.",
+      say`If none of you tried to log in, someone guesses the password: set TOTP up, and tell ${sender.operatorName}.`,
     ),
   "customer.email_changed": (data, sender) =>
     notice(
