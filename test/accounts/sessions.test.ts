@@ -9,19 +9,23 @@ import { type Account, bearer, from, PASSWORD, post, rowsOf, signUp } from "./su
 const PATH = "/v1/platform/sessions";
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
-let world: World;
+/** Its clock stands still but for each log-in, so that sessions have an order. */
+let world: Stopped;
 let account: Account;
 beforeAll(async () => {
-  world = await createWorld();
+  world = stopped(await createWorld());
 });
+
+type Stopped = ReturnType<typeof stopped>;
 
 type Session = { readonly token: string; readonly id: string };
 
 async function begin(email = account.email, headers: Record<string, string> = {}, at = world): Promise<Session> {
+  at.advance(1);
   const { session_token, session_id } = expectStatus(await post(at, PATH, { email, password: PASSWORD }, headers), 201);
   return { token: session_token, id: session_id };
 }
-const as = ({ token }: Session, method: string, path = PATH, at = world): Promise<Reply> =>
+const as = ({ token }: Session, method: string, path = PATH, at: World = world): Promise<Reply> =>
   at.call(method, path, { key: null, headers: bearer(token) });
 const listed = async (session: Session, query = ""): Promise<Json> =>
   expectStatus(await as(session, "GET", `${PATH}${query}`), 200);
@@ -53,21 +57,16 @@ describe("the list of sessions", () => {
   });
 
   it("comes in pages, without those that have ended and those of other accounts", async () => {
-    const later = stopped(world);
     account = await signUp(world);
-    const ended = await begin(account.email, {}, later);
-    await begin((await signUp(world)).email, {}, later);
-    later.advance(SESSION_IDLE_HOURS * HOUR_MS);
-    const kept: Session[] = [];
-    for (let n = 0; n < 3; n++) {
-      later.advance(1);
-      kept.push(await begin(account.email, {}, later));
-    }
+    const ended = await begin();
+    world.advance(SESSION_IDLE_HOURS * HOUR_MS);
+    await begin((await signUp(world)).email);
+    const kept = [await begin(), await begin(), await begin()];
     const [one] = kept;
     if (!one) throw new Error("there is none");
     const pages: string[][] = [];
     for (let query = "?limit=2"; query !== ""; ) {
-      const { body } = await as(one, "GET", `${PATH}${query}`, later);
+      const { body } = await as(one, "GET", `${PATH}${query}`);
       pages.push(idsOf(body));
       query = body.has_more ? `?limit=2&cursor=${body.next_cursor}` : "";
     }
@@ -121,7 +120,7 @@ describe("the end of a session", () => {
   });
 
   it("happens once of two calls at once", async () => {
-    const own = await createWorld();
+    const own = stopped(await createWorld());
     account = await signUp(own);
     const [one, two] = [await begin(account.email, {}, own), await begin(account.email, {}, own)];
     own.meter.beforeBatch(2, async () => {
