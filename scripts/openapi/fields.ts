@@ -1058,6 +1058,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   Confirmation: "How long a session counts as confirmed.",
   TotpInput: "Six digits of an authenticator app, or a recovery code; spaces and hyphens do not count.",
   TotpSetUpInput: "Sets TOTP up.",
+  OtpauthUri: "The key URI that authenticator apps read.",
   TotpSetUp: "What an authenticator app needs, shown once.",
   TotpConfirmationInput: "A first code of the app.",
   TotpConfirmation: "TOTP that is in force.",

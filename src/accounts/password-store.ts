@@ -84,10 +84,11 @@ export const findSealedOtherwise = (db: Database, newest: string, after: string,
       where totp_seal_key is not null and totp_seal_key ${other} and platform_id > ${after} limit ${limit})`;
   return read(
     db
-      .select({ id: sql<string>`platform_id`.as("id") })
-      .from(sql`(${range(sql`< ${newest}`)} union all ${range(sql`> ${newest}`)})`)
-      .orderBy(sql`platform_id`)
+      .select({ platformId: passwords.platformId })
+      .from(passwords)
+      .where(sql`platform_id in (${range(sql`< ${newest}`)} union all ${range(sql`> ${newest}`)})`)
+      .orderBy(passwords.platformId)
       .limit(limit),
-    (rows) => rows.map(({ id }) => id),
+    (rows) => rows.map(({ platformId }) => platformId),
   );
 };

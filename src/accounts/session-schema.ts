@@ -34,7 +34,10 @@ export const sessionList = listOf(listedSession).register(z.globalRegistry, { id
 
 export const confirmationInput = z
   .strictObject({ current_password: presentedPassword.optional(), totp: totpInput.optional() })
-  .register(z.globalRegistry, { id: "ConfirmationInput" });
+  .register(z.globalRegistry, {
+    id: "ConfirmationInput",
+    oneOf: ["current_password", "totp"].map((name) => ({ required: [name] })),
+  });
 export type ConfirmationInput = z.infer<typeof confirmationInput>;
 
 /** One of the two. */

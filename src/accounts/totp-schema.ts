@@ -11,8 +11,12 @@ export const totpSetUp = z
   .register(z.globalRegistry, { id: "TotpSetUpInput" });
 export type TotpSetUp = z.infer<typeof totpSetUp>;
 
+const otpauthUri = z
+  .string()
+  .register(z.globalRegistry, { id: "OtpauthUri", format: "uri", pattern: "^otpauth://totp/" });
+
 export const totpSetUpView = z
-  .object({ secret: z.string(), otpauth_uri: z.string(), recovery_codes: z.array(z.string()) })
+  .object({ secret: z.string(), otpauth_uri: otpauthUri, recovery_codes: z.array(z.string()) })
   .register(z.globalRegistry, { id: "TotpSetUp" });
 
 export const totpConfirmation = z

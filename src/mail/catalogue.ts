@@ -211,8 +211,8 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     notice(
       data,
       "Log-ins to your account are limited",
-      say`By ${instant(data.at)} a hundred log-ins to the account of ${data.account} had failed within 24 hours. For the rest of them only networks count from which it was logged in to within the last 90 days.`,
-      "If you log in from elsewhere, reset the password: that lifts the limit.",
+      say`At ${instant(data.at)} the hundredth log-in within 24 hours to the account of ${data.account} failed. Until those hours are over, log-ins are accepted only from networks from which someone logged in to it in the last 90 days.`,
+      "To log in from elsewhere, reset the password: that lifts the limit.",
       say`If none of you tried to log in, someone guesses the password: set TOTP up, and tell ${sender.operatorName}.`,
     ),
   "customer.email_changed": (data, sender) =>
