@@ -9,6 +9,7 @@ import { advance, type Budget, KIB, mutation, pageAhead, pure, read } from "./bu
 import { DIRECTORY_BUDGETS } from "./directory-budgets.ts";
 import { JOB_BUDGETS } from "./job-budgets.ts";
 import { JOURNAL_BUDGETS } from "./journal-budgets.ts";
+import { SESSION_BUDGETS } from "./session-budgets.ts";
 import { WEBHOOK_BUDGETS } from "./webhook-budgets.ts";
 
 export const BUDGETS: Readonly<Record<string, Budget>> = {
@@ -175,8 +176,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/documents/{document_id}": read(5, KIB),
   "POST /v1/platform/verification": mutation(8, 8, 2 * KIB),
   // A slice at most: for each agent about eight rows read and eleven written, the first slice's alone, whatever the account has.
-  "POST /v1/platform/close": mutation(85, 42, KIB, { objects: 2 }),
-  "POST /v1/platform/close (eleven agents)": mutation(177, 172, KIB, { objects: 2 }),
+  "POST /v1/platform/close": mutation(85, 42, KIB, { objects: 4 }),
+  "POST /v1/platform/close (eleven agents)": mutation(177, 172, KIB, { objects: 4 }),
   "POST /v1/operator/platforms/{platform_id}/suspend": mutation(33, 28, KIB),
   "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(125, 168, KIB),
   "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(24, 26, KIB),
@@ -255,14 +256,13 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(60, 39, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(60, 37, 4 * KIB, { queues: 2 }),
 
-  // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
+  // The password and the address. Objects: an attempt is counted by its client and by its account, before its password is derived, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB),
-  "POST /v1/platform/verify-email": mutation(12, 17, KIB, { objects: 2 }),
+  "POST /v1/platform/verify-email": mutation(12, 18, KIB, { objects: 4 }),
   // Each table of the account is found by the account.
   "POST /v1/platform/verify-email/refuse": mutation(27, 20, 0, { queues: 0 }),
   // One more trip after the answer, for an address that waits.
   "POST /v1/platform/verify-email/resend": mutation(5, 3, 300, { queues: 0 }),
-  "DELETE /v1/platform/sessions/current": mutation(5, 5, 0),
   "POST /v1/platform/promote": mutation(9, 14, KIB),
   "GET /v1/platform/keys": read(5, KIB),
   "GET /v1/sandbox/clock": read(8, KIB),
@@ -271,13 +271,12 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/sandbox/clock/advance (100 tasks and 100 intents)": advance(1_300, 15),
   "POST /v1/sandbox/clock/advance (100 tasks, 100 intents and 10 disputes)": advance(1_380, 16),
   "POST /v1/platform/keys/rotate": mutation(12, 16, KIB),
-  "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
-  "POST /v1/platform/password": mutation(10, 8, 200, { objects: 2 }),
+  "POST /v1/platform/password": mutation(10, 8, 200, { objects: 4 }),
   "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
-  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 1 }),
-  "POST /v1/platform/email": mutation(12, 3, 100, { objects: 2, queues: 0 }),
+  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 2 }),
+  "POST /v1/platform/email": mutation(12, 3, 100, { objects: 4, queues: 0 }),
   // The password is read, and guarded.
-  "POST /v1/platform/verify-email (a new address)": mutation(8, 11, 300, { objects: 2 }),
+  "POST /v1/platform/verify-email (a new address)": mutation(8, 11, 300, { objects: 4 }),
   "GET /v1/platform/verify-email": pure(2 * KIB),
   "GET /v1/platform/password/reset": pure(2 * KIB),
   // Nothing is known of an operator in the database: one trip, the act's own.
@@ -316,6 +315,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...DIRECTORY_BUDGETS,
   ...JOB_BUDGETS,
   ...JOURNAL_BUDGETS,
+  ...SESSION_BUDGETS,
   ...WEBHOOK_BUDGETS,
 };
 

@@ -17,6 +17,7 @@ import { PROMOTION } from "./cases/promotion.ts";
 import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
 import { SANDBOX_CASES, SANDBOX_SWEEP } from "./cases/sandbox.ts";
+import { SESSIONS } from "./cases/sessions.ts";
 import { STANDING } from "./cases/standing.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 import { VERIFIERS } from "./cases/verifiers.ts";
@@ -29,6 +30,7 @@ export const CASES: readonly Case[] = [
   ...PROFILE,
   ...REVIEW,
   ...PASSWORDS,
+  ...SESSIONS,
   ...STANDING,
   ...CUSTOMERS,
   ...LISTS,

@@ -1,6 +1,7 @@
 // Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
 import { hashPassword } from "../src/accounts/passwords.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
+import { newId } from "../src/core/ids.ts";
 import type { Play } from "./play.ts";
 import type { Stage } from "./stage.ts";
 import type { Ask } from "./wire.ts";
@@ -36,12 +37,23 @@ export async function openAccount({ stage, next }: Play, status = "PROFILE_PENDI
   return account;
 }
 
-export async function openSession({ sql }: Sql, platformId: string, life = HOUR_MS): Promise<string> {
+/** `confirmed`: so long ago. */
+export async function openSession({ sql }: Sql, platformId: string, life = HOUR_MS, confirmed = 0): Promise<string> {
   const token = `ses_${random()}`;
   const now = Date.now();
-  const text = "insert into sessions (token_hash, platform_id, created_at, used_at, expires_at) values (?, ?, ?, ?, ?)";
-  await sql([{ sql: text, params: [await sha256Hex(token), platformId, now, now, now + life] }]);
+  const text = `insert into sessions
+    (token_hash, session_id, platform_id, created_at, confirmed_at, used_at, expires_at) values (?, ?, ?, ?, ?, ?, ?)`;
+  const params = [await sha256Hex(token), newId("ses", now), platformId, now, now - confirmed, now, now + life];
+  await sql([{ sql: text, params }]);
   return token;
+}
+
+/** Two sessions of an account: the token of the first, and the id of the second. */
+export async function openTwoSessions(stage: Sql, platformId: string): Promise<{ token: string; other: string }> {
+  const token = await openSession(stage, platformId);
+  const hash = await sha256Hex(await openSession(stage, platformId));
+  const [rows] = await stage.sql([{ sql: "select session_id from sessions where token_hash = ?", params: [hash] }]);
+  return { token, other: String(rows?.[0]?.["session_id"]) };
 }
 
 export async function mailLink({ sql }: Sql, { platformId }: Account, kind: string, email: string): Promise<string> {

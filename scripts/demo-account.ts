@@ -18,6 +18,7 @@ export type Player = { readonly service: ServiceDescription; readonly request: R
 export type DemoAccount = {
   readonly key: string;
   readonly session: Record<string, string>;
+  readonly password: string;
   readonly legalName: string;
 };
 
@@ -50,12 +51,13 @@ export async function signUp({ service, request, step }: Player): Promise<DemoAc
   return {
     key: pick(verified, "api_key.raw_key"),
     session: { Authorization: `Bearer ${pick<string>(session, "session_token")}` },
+    password,
     legalName,
   };
 }
 
 /** Takes the account to production: profile, documents, review, promotion. */
-export async function goToProduction(player: Player, { session, legalName }: DemoAccount): Promise<void> {
+export async function goToProduction(player: Player, { session, password, legalName }: DemoAccount): Promise<void> {
   const { service, request, step } = player;
   const address = { line1: "Hauptstraße 1", city: "Berlin", postal_code: "10115", country: "DE" };
   const body = { legal_name: legalName, registration_number: "HRB 4711", country: "DE", registered_address: address };
@@ -76,6 +78,13 @@ export async function goToProduction(player: Player, { session, legalName }: Dem
     }),
   );
   must(decided["platform_status"] === "ACCREDITED", "the account is ACCREDITED");
+  await step("POST …/sessions/current/confirm   the person proves himself again", () =>
+    request("/v1/platform/sessions/current/confirm", {
+      method: "POST",
+      headers: session,
+      body: { current_password: password },
+    }),
+  );
   const promoted = await step("POST /v1/platform/promote         the production key, once", () =>
     request("/v1/platform/promote", {
       method: "POST",

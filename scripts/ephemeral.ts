@@ -99,4 +99,5 @@ export const drawSecrets = async (operatorKey: string) => ({
   CHAIN_REGISTRAR_KEY: roleAccounts().registrar.privateKey,
   CHAIN_ARBITER_KEY: roleAccounts().arbiter.privateKey,
   WEBHOOK_SEAL_KEYS: newSealKey(),
+  ACCOUNT_SEAL_KEYS: newSealKey(),
 });

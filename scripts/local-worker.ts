@@ -276,6 +276,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     CHAIN_REGISTRAR_KEY: secrets.chain.registrar.private_key,
     CHAIN_ARBITER_KEY: secrets.chain.arbiter.private_key,
     WEBHOOK_SEAL_KEYS: secrets.webhook_seal_keys,
+    ACCOUNT_SEAL_KEYS: secrets.account_seal_keys,
   };
   return Object.entries(variables)
     .map(([name, value]) => `${name}='${value}'\n`)

@@ -19,6 +19,7 @@ const secretsSchema = z.object({
   service_did: z.string().regex(DID_PATTERN),
   nonce_key: z.string(),
   webhook_seal_keys: z.string(),
+  account_seal_keys: z.string(),
   operator_key: z.string(),
   chain: z.object({
     admin: account,
@@ -41,11 +42,13 @@ export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
   return secrets;
 }
 
-/** What an earlier edition did not draw. */
+/** Draws what an earlier edition did not know. */
 function addMissing(file: string): void {
   const stored = parse(readFileSync(file, "utf8"));
-  if (typeof stored !== "object" || stored === null || "webhook_seal_keys" in stored) return;
-  writePrivately(file, { ...stored, webhook_seal_keys: newSealKey() });
+  if (typeof stored !== "object" || stored === null) return;
+  const missing = ["webhook_seal_keys", "account_seal_keys"].filter((name) => !(name in stored));
+  if (missing.length === 0) return;
+  writePrivately(file, { ...stored, ...Object.fromEntries(missing.map((name) => [name, newSealKey()])) });
 }
 
 export function loadSecrets(file: string): Secrets {
@@ -74,6 +77,7 @@ async function createSecrets(): Promise<Secrets> {
     service_did: generateDid(),
     nonce_key: randomText(32),
     webhook_seal_keys: newSealKey(),
+    account_seal_keys: newSealKey(),
     operator_key: randomText(32),
     chain: {
       admin: newAccount(),
@@ -99,7 +103,7 @@ export function newSigningJwk(): Record<string, string> {
   return { kty, crv, x, y, d };
 }
 
-/** One that seals the secrets of webhook endpoints. */
+/** One that seals secrets at rest. */
 export const newSealKey = (): string => randomBytes(32).toString("base64");
 
 function newAccount(): z.infer<typeof account> {

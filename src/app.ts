@@ -12,6 +12,8 @@ import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
 import { standingRoutes } from "./accounts/standing-routes.ts";
+import { checkAccountSealKeys } from "./accounts/totp.ts";
+import { totpRoutes } from "./accounts/totp-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
@@ -72,6 +74,7 @@ export const ROUTES: readonly Route[] = [
   ...signUpRoutes,
   ...sessionRoutes,
   ...passwordRoutes,
+  ...totpRoutes,
   ...pageRoutes,
   ...keyRoutes,
   ...documentRoutes,
@@ -128,6 +131,7 @@ export const checkConfiguration = memoizeBy((env: Env): true => {
     replicaConfiguration,
     retentionMs,
     checkSealKeys,
+    checkAccountSealKeys,
     checkResolver,
   ])
     parse(env);

@@ -55,7 +55,12 @@ export type ManagementCaller = InProduction & {
   readonly accreditationTier: Tier;
   /** The key is one that a rotation has replaced, and that works until its grace ends (ACC-17). */
   readonly inGrace: boolean;
+  /** False for a session whose person has proved himself too long ago for what guards the account (CRED-30). */
+  readonly isConfirmed: boolean;
 };
+
+/** The caller of a session. `network`: from which it was logged in to. */
+export type PersonCaller = ManagementCaller & { readonly sessionId: string; readonly network: string };
 
 export type ManagementCall = Base<"management", ManagementCaller> & {
   readonly environment: Environment;
@@ -64,7 +69,7 @@ export type ManagementCall = Base<"management", ManagementCaller> & {
 };
 
 /** A person's call on the account itself, in both environments. */
-export type SessionCall = Base<"session", ManagementCaller> & {
+export type SessionCall = Base<"session", PersonCaller> & {
   readonly environment: Environment;
   readonly tenant: Tenant;
   readonly session: { readonly tokenHash: string };
@@ -105,7 +110,7 @@ export type VerifierCall = Base<"verifier", VerifierCaller> & {
   /** The Verifier that the credential names: proven with the first trip. */
   readonly verifierId: string;
 };
-export type PublicCall = Base<"public", null> & { readonly clientAddress: string };
+export type PublicCall = Base<"public", null> & { readonly clientAddress: string; readonly userAgent: string };
 
 type Calls = {
   management: ManagementCall;

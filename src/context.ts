@@ -69,6 +69,7 @@ export type Env = {
   CHAIN_REGISTRAR_KEY: string;
   CHAIN_ARBITER_KEY: string;
   WEBHOOK_SEAL_KEYS: string;
+  ACCOUNT_SEAL_KEYS: string;
 };
 
 /** Chain work that continues after the answer. */

@@ -6,6 +6,7 @@ import { notifyExpiring } from "./accounts/notify-expiring.ts";
 import { pruneCredentials } from "./accounts/prune-credentials.ts";
 import { removeUnverified } from "./accounts/remove-unverified.ts";
 import { sweepDocuments } from "./accounts/sweep-documents.ts";
+import { resealTotpSecrets } from "./accounts/totp.ts";
 import { publishRatings } from "./agents/publish-ratings.ts";
 import { type Env, workingDeps } from "./context.ts";
 import { signDirectoryHeads } from "./directory/heads.ts";
@@ -90,7 +91,7 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
-const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets];
+const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
 
 export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
 

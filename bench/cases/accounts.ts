@@ -59,11 +59,6 @@ export const ACCOUNTS: readonly Case[] = [
       post("/v1/platform/verify-email/resend", { email: (await openAccount(play, "EMAIL_PENDING")).email }),
   },
   {
-    route: "DELETE /v1/platform/sessions/current",
-    status: 204,
-    ask: async (play) => asPerson(play.stage, await openAccount(play), "DELETE", "/v1/platform/sessions/current"),
-  },
-  {
     route: "POST /v1/platform/promote",
     status: 200,
     ask: async (play) => asPerson(play.stage, await openAccount(play, "ACCREDITED"), "POST", "/v1/platform/promote"),

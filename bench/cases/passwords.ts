@@ -13,14 +13,6 @@ const NEW_PASSWORD = "a longer walk by the sea";
 
 export const PASSWORDS: readonly Case[] = [
   {
-    route: "POST /v1/platform/sessions",
-    status: 201,
-    ask: async (play) => {
-      const { email } = await openAccount(play);
-      return post("/v1/platform/sessions", { email, password: PASSWORD });
-    },
-  },
-  {
     route: "POST /v1/platform/password",
     status: 200,
     ask: async (play) => {

@@ -11,6 +11,7 @@ import { change, drain, runOf } from "./drain.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
 import { leaveRestatement } from "./profile.ts";
+import { leaveSealedTotp } from "./sessions.ts";
 import { WEBHOOK_SWEEPS } from "./webhooks.ts";
 
 const SECOND_MS = 1_000;
@@ -261,6 +262,7 @@ const SWEEPS: readonly Sweep[] = [
   ...WEBHOOK_SWEEPS,
   { job: "remove_unverified_accounts", arrange: leaveUnverified },
   { job: "prune_account_credentials", arrange: endSession },
+  { job: "reseal_totp_secrets", arrange: leaveSealedTotp },
   { job: "announce", arrange: leaveUnreached },
   { job: "mail_notices", arrange: leaveNotice },
   { job: "mail_alerts", arrange: raiseUnmailed },

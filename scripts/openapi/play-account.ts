@@ -1,5 +1,6 @@
 // Plays the account in a story of its own, from sign-up over the review and production to its closing.
 import { exportJWK, generateKeyPair } from "jose";
+import { codeAt } from "../authenticator.ts";
 import { operatorHeaders, pick } from "../client.ts";
 import { mailedToken } from "../mail-links.ts";
 import type { Stage } from "./stage.ts";
@@ -35,7 +36,7 @@ export async function playAccount(stage: Stage): Promise<void> {
   await readLog(stage, account);
   await stand(stage, account);
   await changeCredentials(stage, account, session);
-  const last = await logIn(stage, account, PASSWORDS[2]);
+  const last = await playSessions(stage, account, await logIn(stage, account, PASSWORDS[2]));
   await stage.show("closePlatform", {
     headers: last,
     body: { confirmation: LEGAL_NAME, current_password: PASSWORDS[2] },
@@ -151,6 +152,30 @@ async function playVerifiers(stage: Stage): Promise<void> {
   await stage.show("listVerifiers", { query: { limit: "2" } });
   await stage.show("getVerifier", { params });
   await stage.show("patchVerifier", { params, body: { status: "disabled" } });
+}
+
+/** TOTP from its set-up to its end, and the sessions of a person. */
+async function playSessions(stage: Stage, account: Account, headers: Record<string, string>) {
+  const [password] = PASSWORDS.slice(2);
+  const other = await stage.show("logIn", { body: { email: account.email, password } });
+  await stage.show("listSessions", { headers });
+  await stage.show("endSession", { headers, params: { session_id: pick<string>(other, "session_id") } });
+  await stage.show("endOtherSessions", { headers, query: { others: "true" } });
+  await stage.show("confirmSession", { headers, body: { current_password: password } });
+  const [code] = await setUpTotp(stage, headers, password);
+  await stage.show("removeTotp", { headers, body: { current_password: password, code } });
+  await setUpTotp(stage, headers, password);
+  await stage.show("removePlatformTotp", {
+    params: { platform_id: account.platformId },
+    body: { reason: "The person has lost the phone and the recovery codes, and proved who he is by video." },
+  });
+  return logIn(stage, account, PASSWORDS[2]);
+}
+
+async function setUpTotp(stage: Stage, headers: Record<string, string>, current_password: string | undefined) {
+  const made = await stage.show("setUpTotp", { headers, body: { current_password } });
+  await stage.show("confirmTotp", { headers, body: { code: codeAt(pick(made, "secret"), Date.now()) } });
+  return pick<readonly string[]>(made, "recovery_codes");
 }
 
 async function changeCredentials(stage: Stage, account: Account, session: Record<string, string>): Promise<void> {

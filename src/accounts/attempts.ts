@@ -1,10 +1,13 @@
-// Attempts to prove a password (CRED-21), counted exactly: by client address, and by account within it, so that a stranger's failures lock
-// only the stranger out. An attempt counts as a failure until it is given back.
+// Attempts to prove a password or a code (CRED-21, CRED-31), counted exactly: by client address, and by account within it, so that a stranger's
+// failures lock only the stranger out; and of an account from all addresses together, after which its known networks alone are let in. An attempt
+// counts as a failure until it is given back.
 import type { Deps } from "../context.ts";
 import { clientNetwork } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import {
+  DAY_MS,
+  LOG_IN_FAILURES_A_DAY,
   LOG_IN_FAILURES_PER_ACCOUNT,
   LOG_IN_FAILURES_PER_ADDRESS,
   LOG_IN_WINDOW_MINUTES,
@@ -12,48 +15,99 @@ import {
   SECOND_MS,
 } from "../core/limits.ts";
 import { foldName } from "../core/text.ts";
-import { type Checked, checkPassword, type Next } from "./passwords.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import { recordNotice } from "../journal/notices.ts";
+import { findPlatformByEmail } from "./store.ts";
 
-const LIMITS = {
+const BY_CLIENT = {
   windowMs: LOG_IN_WINDOW_MINUTES * MINUTE_MS,
   perAccount: LOG_IN_FAILURES_PER_ACCOUNT,
   perAddress: LOG_IN_FAILURES_PER_ADDRESS,
 };
+const A_DAY = { windowMs: DAY_MS, perAddress: Number.POSITIVE_INFINITY };
+/** What the object of an account counts from all addresses: failures, and the mail about them. */
+const FAILED = "failed";
+const TOLD = "told";
 
-export type Attempt = { readonly giveBack: () => Promise<void> };
+export type Attempt = {
+  /** How long clients of unknown networks have to wait, in milliseconds; 0 while everybody may try. */
+  readonly strangersWaitMs: number;
+  /** It was good, or nothing was judged. */
+  readonly giveBack: () => Promise<void>;
+  /** It stays counted. The owner is told of the failure that shuts strangers out. */
+  readonly fail: () => Promise<void>;
+};
 
-const guardOf = ({ env: { ATTEMPTS } }: Deps, client: string) =>
-  ATTEMPTS.get(ATTEMPTS.idFromName(clientNetwork(client)));
+const guardOf = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTEMPTS.idFromName(name));
+const clientGuard = (deps: Deps, client: string) => guardOf(deps, clientNetwork(client));
+const accountGuard = (deps: Deps, account: string) => guardOf(deps, `account ${account}`);
 
 const accountKey = (email: string): Promise<string> => sha256Hex(foldName(email));
 
 /** @throws ServiceError `rate_limited` when too many attempts of this client have failed */
 export async function beginAttempt(deps: Deps, client: string, email: string): Promise<Attempt> {
-  const guard = guardOf(deps, client);
-  const attempt = await guard.begin(await accountKey(email), Date.now(), LIMITS);
-  if (attempt.ok) return { giveBack: async () => guard.giveBack(attempt.id) };
-  const message = "Too many attempts have failed; wait before the next.";
-  const seconds = Math.max(1, Math.ceil(attempt.retryAfterMs / SECOND_MS));
-  throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
+  const account = await accountKey(email);
+  const [ofClient, ofAccount] = [clientGuard(deps, client), accountGuard(deps, account)];
+  const now = Date.now();
+  const here = await ofClient.begin(account, now, BY_CLIENT);
+  if (!here.ok) throw tooMany(here.retryAfterMs);
+  // One after the other: what the client's own limit refuses must not count against the account.
+  const anywhere = await ofAccount.begin(FAILED, now, { ...A_DAY, perAccount: LOG_IN_FAILURES_A_DAY });
+  return {
+    strangersWaitMs: anywhere.ok ? 0 : anywhere.retryAfterMs,
+    giveBack: async () => {
+      await Promise.all([ofClient.giveBack(here.id), anywhere.ok && ofAccount.giveBack(anywhere.id)]);
+    },
+    fail: async () => {
+      if (!anywhere.ok || anywhere.left > 0) return;
+      const told = await ofAccount.begin(TOLD, now, { ...A_DAY, perAccount: 1 });
+      if (told.ok) await tellOwner(deps, email);
+    },
+  };
 }
 
-/** As `checkPassword`. An attempt whose password was not judged, because the isolate is busy, was none. */
-export async function judgeAttempt(
-  deps: Deps,
+function tooMany(waitMs: number): ServiceError {
+  const message = "Too many attempts have failed; wait before the next.";
+  const seconds = Math.max(1, Math.ceil(waitMs / SECOND_MS));
+  return new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
+}
+
+/** @throws ServiceError `rate_limited` for a client of an unknown network while the account takes known ones alone */
+export function refuseStranger({ strangersWaitMs }: Attempt, isKnown: boolean): void {
+  if (strangersWaitMs > 0 && !isKnown) throw tooMany(strangersWaitMs);
+}
+
+/** Once in a window. After the answer, so that its time does not tell whether the address has an account. */
+async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
+  const { platform } = await readBatch(db, { platform: findPlatformByEmail(db, email) });
+  // Nobody has shown yet that the address of a new account is his.
+  if (!platform || platform.status === "EMAIL_PENDING") return;
+  await commit(db, [recordNotice(db, platform, clock.now(), { kind: "customer.log_ins_limited", data: {} })]);
+}
+
+/**
+ * Judges what an attempt presents. The attempt stays counted where the judge throws what `wrong` has marked; it is given back when the judge
+ * returns, and when it throws anything else, such as the refusal of a busy isolate.
+ */
+export async function judge<T>(
   attempt: Attempt,
-  password: string,
-  stored: string | null,
-  next?: Next,
-): Promise<Checked> {
+  background: (work: Promise<unknown>) => void,
+  judgement: (wrong: (refusal: ServiceError) => ServiceError) => Promise<T>,
+): Promise<T> {
+  let failed = false;
+  const wrong = (refusal: ServiceError) => {
+    failed = true;
+    return refusal;
+  };
   try {
-    return await checkPassword(password, stored, deps.passwordCost, next);
-  } catch (thrown) {
-    await attempt.giveBack().catch(() => undefined);
-    throw thrown;
+    return await judgement(wrong);
+  } finally {
+    background(failed ? attempt.fail() : attempt.giveBack());
   }
 }
 
-/** The account's failures from this client are forgotten: its owner has just proven the address. */
+/** The account's failures from this client and from everywhere are forgotten: its owner has just proven the address. */
 export async function forgiveAttempts(deps: Deps, client: string, email: string): Promise<void> {
-  await guardOf(deps, client).forgive(await accountKey(email));
+  const account = await accountKey(email);
+  await Promise.all([clientGuard(deps, client).forgive(account), accountGuard(deps, account).forgiveAll()]);
 }

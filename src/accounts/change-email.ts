@@ -19,7 +19,7 @@ import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 export async function requestEmailChange(call: SessionCall, { new_email, current_password }: EmailChangeInput) {
   const { db, deps, tenant } = call;
   const now = deps.clock.now();
-  const { platform, stored, taken, mailed } = await call.read({
+  const { caller, platform, stored, taken, mailed } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     taken: findPlatformByEmail(db, new_email),
@@ -27,7 +27,7 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   });
   if (!platform) throw new ServiceError("invalid_credentials");
   if (foldName(new_email) === platform.emailFolded) throw new ServiceError("no_changes_requested");
-  const { before } = await requireCurrentPassword(call, stored, platform.email, current_password);
+  const { before } = await requireCurrentPassword(call, caller, stored, current_password);
   if (taken) throw new ServiceError("email_already_in_use");
   refuseTooOften(mailed, now);
   const { platformId } = platform;

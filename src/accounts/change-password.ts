@@ -1,5 +1,5 @@
-// Change of the password by a person who knows it (CRED-23). Everybody is signed out, the caller included, and no link that was mailed before
-// works on: whoever had got in is out.
+// Change of the password by a person who knows it (CRED-23). Every other session ends, and no link that was mailed before works on: whoever had
+// got in is out.
 import { type Precheck, precheck, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -24,15 +24,15 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   if (!platform) throw new ServiceError("invalid_credentials");
   const faults = newPasswordFaults(input, platform.email);
   if (faults.length > 0) throw validationError(faults);
-  const { email, platformId } = platform;
+  const { platformId } = platform;
   const next = input.new_password;
-  const { before, hash } = await requireCurrentPassword(call, stored, email, input.current_password, { next });
+  const { before, hash } = await requireCurrentPassword(call, caller, stored, input.current_password, next);
   if (hash === null) throw new Error("unreachable: the next password");
   const view = { platform_id: platformId, changed_at: toIso(now) };
   await call.commit(
     [
       ...replacePassword(db, { platformId, before, hash }, now),
-      ...signOut(db, platformId, now),
+      ...signOut(db, platformId, now, call.session.tokenHash),
       recordActivity(db, { platformId, environment: call.environment }, now, {
         action: "account.password_changed",
         actor: caller.actor,
@@ -45,9 +45,11 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   return view;
 }
 
-/** Ends every session, and every link by which somebody could come back: to a new password, or to another address. */
-export const signOut = (db: Database, platformId: string, now: number): Statement[] => [
-  deleteSessions(db, platformId),
+/**
+ * Ends every session but the one that is to stay, and every link by which somebody could come back: to a new password, or to another address.
+ */
+export const signOut = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
+  deleteSessions(db, platformId, staying),
   endLinks(db, platformId, "reset_password", now),
   endLinks(db, platformId, "change_email", now),
 ];

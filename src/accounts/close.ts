@@ -19,7 +19,7 @@ import { retentionYears } from "./erase.ts";
 import { deleteKeys } from "./key-store.ts";
 import { deleteLinks } from "./link-store.ts";
 import { deletePassword, findPassword, keepsPassword } from "./password-store.ts";
-import { deleteSessions } from "./session-store.ts";
+import { deleteDevices, deleteSessions } from "./session-store.ts";
 import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
 import { type Blocking, findBlocking, findPlatform, updatePlatform } from "./store.ts";
@@ -45,7 +45,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
   refuseUnconfirmed(before, confirmation);
-  const { before: password } = await requireCurrentPassword(call, stored, before.email, current_password);
+  const { before: password } = await requireCurrentPassword(call, caller, stored, current_password);
   refuseBlocked(blocking);
   const found = { ...read, ahead: before.clockOffsetMs };
   const moved = move(platformMachine, before.status, "close");
@@ -60,6 +60,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       keepsPassword(db, platformId, password),
       deleteKeys(db, platformId),
       deleteSessions(db, platformId),
+      deleteDevices(db, platformId),
       deleteLinks(db, platformId),
       deletePassword(db, platformId),
       deleteEndpointsOf(db, platformId),

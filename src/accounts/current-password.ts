@@ -1,29 +1,69 @@
 // The one judge of the current password, where a call of a session asks for it again (CRED-25), or a mailed link is opened (ACC-10): neither is
 // enough alone to take an account over. Its failures count as those of log-ins.
-import type { PublicCall, SessionCall } from "../call.ts";
+import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
+import { clientSubnet } from "../core/client-network.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
-import { beginAttempt, judgeAttempt } from "./attempts.ts";
+import { beginAttempt, judge, refuseStranger } from "./attempts.ts";
+import { checkPassword } from "./passwords.ts";
 
 /** `before`: the stored hash, for the commit, which guards on it (`keepsPassword`). `hash`: of the next password, where there is one. */
 type Proven = { readonly before: string; readonly hash: string | null };
 
+type Asked = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
+type Wrong = (refusal: ServiceError) => ServiceError;
+
 /**
- * `stored`: the hash as it was read, null for an account without a password. `field`: what the body calls the password.
+ * Judges the proof of a session's person as one attempt.
+ * @throws ServiceError what the judge throws, or `rate_limited` after too many failures
+ */
+export async function judgePerson<T>(
+  call: SessionCall,
+  { actor, network }: PersonCaller,
+  judgement: (wrong: Wrong) => Promise<T>,
+): Promise<T> {
+  const { deps, clientAddress, background } = call;
+  const attempt = await beginAttempt(deps, clientAddress, actor.id);
+  return judge(attempt, background, async (wrong) => {
+    refuseStranger(attempt, network === clientSubnet(clientAddress));
+    return judgement(wrong);
+  });
+}
+
+/**
+ * `stored`: the hash as it was read, null for an account without a password.
  * @throws ServiceError `current_password_invalid`, or `rate_limited` after too many failures
  */
-export async function requireCurrentPassword(
-  { deps, clientAddress, background }: Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">,
+export const requireCurrentPassword = (
+  call: SessionCall,
+  caller: PersonCaller,
   stored: string | null,
-  email: string,
   password: string,
-  { field = "current_password", next }: { readonly field?: string; readonly next?: string } = {},
+  next?: string,
+): Promise<Proven> =>
+  judgePerson(call, caller, (wrong) => judgePassword(call, wrong, stored, password, "current_password", next));
+
+/** As `requireCurrentPassword`, for who opens a link that was mailed to the address: he is no stranger, wherever he is. */
+export async function requirePasswordOf(
+  call: PublicCall,
+  email: string,
+  stored: string | null,
+  password: string,
 ): Promise<Proven> {
-  const attempt = await beginAttempt(deps, clientAddress, email);
-  const { matches, hash } = await judgeAttempt(deps, attempt, password, stored, () => next ?? null);
-  if (!matches || stored === null) {
-    const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
-    throw new ServiceError("current_password_invalid", { field_errors: [fault] });
-  }
-  background(attempt.giveBack());
-  return { before: stored, hash };
+  const attempt = await beginAttempt(call.deps, call.clientAddress, email);
+  return judge(attempt, call.background, (wrong) => judgePassword(call, wrong, stored, password, "password"));
+}
+
+/** `field`: what the body calls the password. */
+export async function judgePassword(
+  { deps }: Pick<Asked, "deps">,
+  wrong: Wrong,
+  stored: string | null,
+  password: string,
+  field: string,
+  next?: string,
+): Promise<Proven> {
+  const { matches, hash } = await checkPassword(password, stored, deps.passwordCost, () => next ?? null);
+  if (matches && stored !== null) return { before: stored, hash };
+  const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
+  throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));
 }

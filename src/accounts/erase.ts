@@ -13,7 +13,7 @@ import { deleteFiles, listFiles } from "./document-file.ts";
 import { eraseFileNames } from "./document-store.ts";
 import { deleteLinks } from "./link-store.ts";
 import { deletePassword } from "./password-store.ts";
-import { deleteSessions } from "./session-store.ts";
+import { deleteDevices, deleteSessions } from "./session-store.ts";
 import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
 
 /** R2 deletes at most 1,000 files at once. */
@@ -67,6 +67,7 @@ async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
     deleteEvents(db, events),
     deletePassword(db, platformId),
     deleteSessions(db, platformId),
+    deleteDevices(db, platformId),
     deleteLinks(db, platformId),
   ]);
   return true;

@@ -3,7 +3,7 @@ import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { keyList, promotionView, rotationInput, rotationView } from "./key-schema.ts";
 import { getKeys, precheckRotation, rotateKey } from "./keys.ts";
-import { promotePlatform } from "./promote.ts";
+import { precheckPromotion, promotePlatform } from "./promote.ts";
 
 export const keyRoutes = [
   route({
@@ -22,6 +22,7 @@ export const keyRoutes = [
     errors: ["not_accredited", "already_promoted", "forbidden"],
     idempotency: "secret",
     handle: (call) => promotePlatform(call),
+    precheck: () => precheckPromotion(),
   }),
   route({
     method: "get",

@@ -13,6 +13,7 @@ import type { Owner } from "../db/tenant.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
+import { requireConfirmed } from "./confirmation.ts";
 import type { RotationInput } from "./key-schema.ts";
 import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";
@@ -83,16 +84,17 @@ export function refuseInGrace({ inGrace }: ManagementCaller): void {
   throw new ServiceError("forbidden", { message });
 }
 
-/** The current key rotates its own environment. */
+/** The current key rotates its own environment, and a confirmed session either. */
 function refuseOther(call: ManagementCall, caller: ManagementCaller, environment: Environment): void {
   refuseInGrace(caller);
+  requireConfirmed(caller);
   const { actor } = caller;
   if (actor.type !== "management_api" || environment === call.environment) return;
   const message = "A management key rotates the key of its own environment; a session rotates either.";
   throw new ServiceError("forbidden", { message });
 }
 
-/** Before the faults of a body: whether the key may rotate what the body names. */
+/** Before the faults of a body: whether the caller may rotate what the body names. */
 export const precheckRotation = (call: ManagementCall, { environment }: Partial<RotationInput>): Precheck =>
   precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
     refuseOther(call, caller, environment ?? call.environment);

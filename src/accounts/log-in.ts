@@ -1,49 +1,67 @@
-// Log-in and log-out (CRED-13, CRED-21). Whoever does not know the password learns nothing: an unknown address costs the same derivation and
-// gets the same answer.
-import type { PublicCall, SessionCall } from "../call.ts";
+// Log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31). Whoever does not know the password learns nothing: an unknown address costs the same
+// derivation and gets the same answer.
+import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
+import { newId } from "../core/ids.ts";
 import { DAY_MS, SESSION_DAYS } from "../core/limits.ts";
+import type { PersonRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { beginAttempt, judgeAttempt } from "./attempts.ts";
-import { findLogIn, keepsPassword, replacePassword } from "./password-store.ts";
+import { recordNotice } from "../journal/notices.ts";
+import { beginAttempt, judge, refuseStranger } from "./attempts.ts";
+import { placeOf } from "./device-name.ts";
+import { findLogIn, type LogInAccount, updatePerson } from "./password-store.ts";
+import { checkPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
-import { deleteSession, insertSession } from "./session-store.ts";
-import { whileOpen } from "./store.ts";
+import { findFamiliar, insertSession, noteDevice } from "./session-store.ts";
+import { ownerOfEmail, whileOpen } from "./store.ts";
 import { newSessionToken, SESSION_CHALLENGE } from "./tokens.ts";
+import { hasTotp, useCode } from "./totp.ts";
 
-export async function logIn(call: PublicCall, { email, password }: LogInInput) {
+export async function logIn(call: PublicCall, { email, password, totp }: LogInInput) {
   const { db, deps, now } = call;
+  const place = placeOf(call);
   const attempting = beginAttempt(deps, call.clientAddress, email);
   // Awaited after the trip, which runs at the same time.
   attempting.catch(() => undefined);
-  const { account } = await call.read({ account: findLogIn(db, email) });
+  const { account, familiar } = await call.read({
+    account: findLogIn(db, email),
+    familiar: findFamiliar(db, ownerOfEmail(email), place, now),
+  });
   const attempt = await attempting;
-  const renewed = (outdated: boolean) => (outdated ? password : null);
-  const { matches, hash } = await judgeAttempt(deps, attempt, password, account?.hash ?? null, renewed);
-  if (!account || !matches) {
-    const headers = { "WWW-Authenticate": SESSION_CHALLENGE };
-    throw new ServiceError("invalid_credentials", { message: "The address or the password is wrong.", headers });
-  }
-  call.background(attempt.giveBack());
-  if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
-  if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
-  const { platformId, hash: before } = account;
+  const { person, set } = await judge(attempt, call.background, async (wrong) => {
+    refuseStranger(attempt, familiar.network);
+    const renewed = (outdated: boolean) => (outdated ? password : null);
+    const { matches, hash } = await checkPassword(password, account?.hash ?? null, deps.passwordCost, renewed);
+    if (!account || !matches) throw wrong(refused("The address or the password is wrong."));
+    if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
+    if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
+    const rehashed = hash === null ? {} : { hash, changedAt: now };
+    return { person: account, set: { ...rehashed, ...(await judgeCode(call, account, totp, wrong)) } };
+  });
+  const { platformId } = person;
   const { token, tokenHash } = await newSessionToken();
-  const view = { session_token: token, expires_at: toIso(now + SESSION_DAYS * DAY_MS), platform_id: platformId };
+  const sessionId = newId("ses", now);
+  const view = {
+    session_token: token,
+    session_id: sessionId,
+    expires_at: toIso(now + SESSION_DAYS * DAY_MS),
+    platform_id: platformId,
+  };
   await call.commit(
     [
       whileOpen(db, platformId),
-      // The password may have been changed while this one was derived: then everybody is signed out, and nobody begins with the old one.
-      ...(hash === null
-        ? [keepsPassword(db, platformId, before)]
-        : replacePassword(db, { platformId, before, hash }, now)),
-      insertSession(db, { tokenHash, platformId }, now),
+      // The password or TOTP may have been changed while they were judged: nobody begins with what was true before.
+      ...updatePerson(db, person, set),
+      insertSession(db, { tokenHash, sessionId, platformId, ...place }, now),
+      noteDevice(db, platformId, place, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "session.created",
-        actor: { type: "dashboard_admin", id: account.email },
-        subject: { type: "platform", id: platformId },
+        actor: { type: "dashboard_admin", id: person.email },
+        subject: { type: "session", id: sessionId },
+        changes: { device: { from: null, to: place.device }, network: { from: null, to: place.network } },
       }),
+      ...(familiar.device ? [] : [recordNotice(db, person, now, { kind: "customer.session_opened", data: place })]),
     ],
     view,
     platformId,
@@ -51,19 +69,23 @@ export async function logIn(call: PublicCall, { email, password }: LogInInput) {
   return view;
 }
 
-export async function logOut(call: SessionCall): Promise<null> {
-  const { db, session, environment } = call;
-  const { caller } = await call.read({});
-  await call.commit(
-    [
-      deleteSession(db, session.tokenHash),
-      recordActivity(db, { platformId: caller.platformId, environment }, call.deps.clock.now(), {
-        action: "session.ended",
-        actor: caller.actor,
-        subject: { type: "platform", id: caller.platformId },
-      }),
-    ],
-    null,
+/** Judges the second factor where there is one, after the right password alone. What it answers uses the code up. */
+async function judgeCode(
+  { deps, now }: PublicCall,
+  person: LogInAccount,
+  totp: string | undefined,
+  wrong: (refusal: ServiceError) => ServiceError,
+): Promise<Partial<PersonRow>> {
+  if (!hasTotp(person)) return {};
+  if (totp === undefined) throw refused("A code is needed too: send totp.", "totp_required");
+  return useCode(deps.env, person, totp, now, () =>
+    wrong(refused("The code is wrong, or was used before.", "totp_invalid")),
   );
-  return null;
 }
+
+const refused = (message: string, type?: string): ServiceError =>
+  new ServiceError("invalid_credentials", {
+    message,
+    headers: { "WWW-Authenticate": SESSION_CHALLENGE },
+    ...(type !== undefined && { type }),
+  });

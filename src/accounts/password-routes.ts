@@ -1,12 +1,10 @@
 // Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
-import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { requestEmailChange } from "./change-email.ts";
 import { changePassword, precheckPasswordChange } from "./change-password.ts";
 import { emailChangeInput, passwordChangeInput, passwordResetInput, passwordView } from "./password-schema.ts";
 import { forgotPassword, precheckPasswordReset, resetPassword } from "./reset-password.ts";
-import { NO_COOKIE } from "./session-cookie.ts";
 import { addressInput, askedView } from "./sign-up-schema.ts";
 
 export const passwordRoutes = [
@@ -16,16 +14,13 @@ export const passwordRoutes = [
     operationId: "changePassword",
     tag: "Platform",
     summary: "Change the password",
-    description: "Ends every session, the calling one too, and every link that was mailed before. Log in again.",
+    description: "Ends every other session, and every link that was mailed before.",
     surfaces: ["session"],
     body: passwordChangeInput,
     status: 200,
-    response: { schema: passwordView, description: "The password is changed, and every session has ended." },
+    response: { schema: passwordView, description: "The password is changed, and the other sessions have ended." },
     errors: ["current_password_invalid"],
-    handle: async (call, { body }) => {
-      const changed = await changePassword(call, body);
-      return answer(200, { "Content-Type": "application/json", "Set-Cookie": NO_COOKIE }, JSON.stringify(changed));
-    },
+    handle: (call, { body }) => changePassword(call, body),
     precheck: (call, { body }) => precheckPasswordChange(call, validFields(passwordChangeInput, body)),
   }),
   route({

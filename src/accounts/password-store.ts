@@ -1,31 +1,30 @@
-// Store of passwords, apart from all other readings of an account.
-import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { PlatformStatus } from "../core/vocabulary.ts";
+// Store of the person behind an account: the password, and TOTP where it was set up (CRED-28). It stands apart from all other readings of an
+// account.
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { passwords, platforms } from "../db/tables/accounts.ts";
+import { type PersonRow, type PlatformRow, passwords, platforms } from "../db/tables/accounts.ts";
 import { byEmail } from "./store.ts";
 
 /** What a log-in is judged by. */
-export type LogInAccount = {
-  readonly platformId: string;
-  readonly status: PlatformStatus;
-  readonly email: string;
-  readonly hash: string;
-};
+export type LogInAccount = PersonRow & Pick<PlatformRow, "status" | "email" | "adminContactEmail" | "legalName">;
 
 export const findLogIn = (db: Database, email: string): Read<LogInAccount | null> =>
   readOne(
     db
       .select({
-        platformId: platforms.platformId,
+        ...getTableColumns(passwords),
         status: platforms.status,
         email: platforms.email,
-        hash: passwords.hash,
+        adminContactEmail: platforms.adminContactEmail,
+        legalName: platforms.legalName,
       })
       .from(platforms)
       .innerJoin(passwords, eq(passwords.platformId, platforms.platformId))
       .where(byEmail(email)),
   );
+
+export const findPerson = (db: Database, platformId: string | SQL<string>): Read<PersonRow | null> =>
+  readOne(db.select().from(passwords).where(eq(passwords.platformId, platformId)));
 
 /** Of a closed account. */
 export const deletePassword = (db: Database, platformId: string): Statement =>
@@ -59,3 +58,37 @@ export const keepsPassword = (db: Database, platformId: string, hash: string): S
 
 export const deletePasswords = (db: Database, platformIds: SQL): Statement =>
   db.delete(passwords).where(sql`${passwords.platformId} in ${platformIds}`);
+
+// ---- The whole row -------------------------------------------------------------------------------------------------------
+
+type PersonChange = Partial<Omit<PersonRow, "platformId">>;
+
+/**
+ * Changes a person, if anything of it changes. Fails the batch (Conflict) unless the password, the second factor and what of it was used are
+ * as they were read.
+ */
+export const updatePerson = (db: Database, before: PersonRow, set: PersonChange): Statement[] =>
+  Object.keys(set).length === 0
+    ? [guard(db, sql`exists (select 1 from passwords where ${isAs(before)})`)]
+    : mustChange(db, db.update(passwords).set(set).where(isAs(before)));
+
+const isAs = ({ platformId, hash, totpSecret, totpConfirmedAt, totpStep, recoveryCodes }: PersonRow): SQL =>
+  sql`platform_id = ${platformId} and hash = ${hash} and totp_secret is ${totpSecret}
+    and totp_confirmed_at is ${totpConfirmedAt} and totp_step = ${totpStep}
+    and recovery_codes is ${recoveryCodes === null ? null : JSON.stringify(recoveryCodes)}`;
+
+/** Those whose secret is sealed under another key than the newest, behind an id: two ranges of an index by keys. */
+export const findSealedOtherwise = (db: Database, newest: string, after: string, limit: number): Read<string[]> => {
+  const range = (other: SQL) =>
+    sql`select platform_id from (select platform_id from passwords
+      where totp_seal_key is not null and totp_seal_key ${other} and platform_id > ${after} limit ${limit})`;
+  return read(
+    db
+      .select({ platformId: passwords.platformId })
+      .from(passwords)
+      .where(sql`platform_id in (${range(sql`< ${newest}`)} union all ${range(sql`> ${newest}`)})`)
+      .orderBy(passwords.platformId)
+      .limit(limit),
+    (rows) => rows.map(({ platformId }) => platformId),
+  );
+};

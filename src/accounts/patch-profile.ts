@@ -9,6 +9,7 @@ import { present } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { countryFaults } from "../principals/countries.ts";
+import { requireConfirmed } from "./confirmation.ts";
 import { changeContact, contactReads } from "./contact.ts";
 import { followProfile, followReads } from "./follow-profile.ts";
 import { refuseInGrace } from "./keys.ts";
@@ -28,6 +29,7 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { caller, platform: before, mailed = [], ...found } = await call.read(profileReads(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
   refuseKey(caller, before, patch);
+  refuseUnconfirmed(caller, before, patch);
   const faults = profileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
 
@@ -138,9 +140,17 @@ export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatc
     ({ caller, platform }) => {
       if (!platform) throw new ServiceError("invalid_credentials");
       refuseKey(caller, platform, valid);
+      refuseUnconfirmed(caller, platform, valid);
       return profileFaults(call, valid);
     },
   );
+
+/** Who promotes, and where notices go, is changed by a person who has just proved himself (CRED-30). */
+function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch: Partial<ProfilePatch>): void {
+  const { promotion_by = before.promotionBy, admin_contact_email = before.adminContactEmail } = patch;
+  const isSame = promotion_by === before.promotionBy && admin_contact_email === before.adminContactEmail;
+  if (!isSame) requireConfirmed(caller);
+}
 
 const BY_A_PERSON = "is changed by a person: log in, and change it with the session.";
 

@@ -1,12 +1,20 @@
 // Promotion to production (ACC-16): once, after accreditation. It issues the production key; no agent moves, and no market is made.
-import type { ManagementCall } from "../call.ts";
+import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { requireProduction } from "../core/production.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
+import { requireConfirmed } from "./confirmation.ts";
 import { issueKey, refuseInGrace } from "./keys.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
+
+/** Before the faults of a request, which has no body. */
+export const precheckPromotion = (): Precheck =>
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
+    requireConfirmed(caller);
+    return [];
+  });
 
 export async function promotePlatform(call: ManagementCall) {
   const { db, deps, tenant } = call;
@@ -19,6 +27,7 @@ export async function promotePlatform(call: ManagementCall) {
     const message = "This account is promoted by a person: log in, and promote it with the session.";
     throw new ServiceError("forbidden", { message });
   }
+  requireConfirmed(caller);
   const { platformId } = platform;
   const owner = { platformId, environment: "production" } as const;
   const key = await issueKey(deps, owner, caller.actor, now);

@@ -1,12 +1,18 @@
-// Deletes sessions, mailed links, counts of mails and keys that have ended (CRED-24). None of them counts any more: only their room is taken back.
+// Deletes sessions, mailed links, counts of mails and keys that have ended, and devices that were last seen too long ago (CRED-24). None of them
+// counts any more: only their room is taken back.
 import { FIRST } from "../core/due.ts";
-import { ENDED_KEY_HOURS, HOUR_MS } from "../core/limits.ts";
+import { DAY_MS, ENDED_KEY_HOURS, HOUR_MS, KNOWN_DEVICE_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
 import { countEndedLinks, deleteEndedLinks } from "./link-store.ts";
 import { countEndedCounts, deleteEndedCounts } from "./mail-count-store.ts";
-import { countEndedSessions, deleteEndedSessions } from "./session-store.ts";
+import {
+  countEndedSessions,
+  countForgottenDevices,
+  deleteEndedSessions,
+  deleteForgottenDevices,
+} from "./session-store.ts";
 
 const SLICE = 200;
 /** How long each is kept after its end: a rotation is replayed by the key that it ended. */
@@ -15,6 +21,7 @@ const KINDS = [
   { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
   { count: countEndedCounts, remove: deleteEndedCounts, keptMs: 0 },
   { count: countEndedKeys, remove: deleteEndedKeys, keptMs: ENDED_KEY_HOURS * HOUR_MS },
+  { count: countForgottenDevices, remove: deleteForgottenDevices, keptMs: KNOWN_DEVICE_DAYS * DAY_MS },
 ];
 
 export const pruneCredentials: BulkJob = {

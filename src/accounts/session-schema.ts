@@ -1,13 +1,55 @@
-// Sessions on the wire (CRED-13).
+// Sessions on the wire (CRED-13, CRED-27, CRED-30).
 import * as z from "zod";
-import { instant } from "../http/schemas.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
+import { instant, listOf, pageQuery } from "../http/schemas.ts";
 import { emailInput, presentedPassword } from "./sign-up-schema.ts";
+import { totpInput } from "./totp-schema.ts";
 
 export const logInInput = z
-  .strictObject({ email: emailInput, password: presentedPassword })
+  .strictObject({ email: emailInput, password: presentedPassword, totp: totpInput.optional() })
   .register(z.globalRegistry, { id: "LogInInput" });
 export type LogInInput = z.infer<typeof logInInput>;
 
 export const sessionView = z
-  .object({ session_token: z.string(), expires_at: instant, platform_id: z.string() })
+  .object({ session_token: z.string(), session_id: z.string(), expires_at: instant, platform_id: z.string() })
   .register(z.globalRegistry, { id: "Session" });
+
+export const sessionParams = z.object({ session_id: z.string() });
+export const sessionsQuery = z.strictObject(pageQuery);
+export type SessionsQuery = z.infer<typeof sessionsQuery>;
+/** Sessions are never ended together by a call that does not say so. */
+export const othersQuery = z.strictObject({ others: z.literal("true") });
+
+const listedSession = z
+  .object({
+    session_id: z.string(),
+    created_at: instant,
+    last_used_at: instant,
+    device: z.string(),
+    network: z.string(),
+    current: z.boolean(),
+  })
+  .register(z.globalRegistry, { id: "ListedSession" });
+export const sessionList = listOf(listedSession).register(z.globalRegistry, { id: "SessionList" });
+
+export const confirmationInput = z
+  .strictObject({ current_password: presentedPassword.optional(), totp: totpInput.optional() })
+  .register(z.globalRegistry, {
+    id: "ConfirmationInput",
+    oneOf: ["current_password", "totp"].map((name) => ({ required: [name] })),
+  });
+export type ConfirmationInput = z.infer<typeof confirmationInput>;
+
+/** One of the two. */
+export function confirmationFaults(raw: unknown): FieldError[] {
+  if (typeof raw !== "object" || raw === null) return [];
+  const { current_password, totp } = raw as Record<string, unknown>;
+  if (current_password === undefined && totp === undefined)
+    return [fieldError("current_password", "required", "Send current_password or totp.")];
+  if (current_password === undefined || totp === undefined) return [];
+  return [fieldError("totp", "invalid_value", "Send current_password or totp, not both.")];
+}
+
+export const confirmationView = z
+  .object({ confirmed_until: instant })
+  .register(z.globalRegistry, { id: "Confirmation" });

@@ -1,18 +1,22 @@
-// Store of sessions.
-import { and, eq, lte, type SQL, sql } from "drizzle-orm";
-import { DAY_MS, HOUR_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
+// Store of sessions, and of the devices that were seen (CRED-13, CRED-27, CRED-29).
+import { and, desc, eq, gt, lt, lte, ne, type SQL, sql } from "drizzle-orm";
+import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
+import type { Position } from "../core/page.ts";
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
-import { type Database, guard, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
-import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
+import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
 export type SessionOwner = InProduction & {
   readonly tokenHash: string;
+  readonly sessionId: string;
   readonly platformId: string;
   readonly email: string;
+  readonly network: string;
   readonly usedAt: number;
+  readonly confirmedAt: number;
   readonly expiresAt: number;
   readonly accreditationTier: Tier;
   readonly clockOffsetMs: number;
@@ -24,8 +28,11 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
     db
       .select({
         tokenHash: sessions.tokenHash,
+        sessionId: sessions.sessionId,
         platformId: sessions.platformId,
+        network: sessions.network,
         usedAt: sessions.usedAt,
+        confirmedAt: sessions.confirmedAt,
         expiresAt: sessions.expiresAt,
         email: platforms.email,
         platformStatus: platforms.status,
@@ -52,9 +59,12 @@ export const whileSession = (db: Database, tokenHash: string, now: number): Stat
 
 export const insertSession = (
   db: Database,
-  row: Pick<SessionRow, "tokenHash" | "platformId">,
+  row: Pick<SessionRow, "tokenHash" | "sessionId" | "platformId" | "device" | "network">,
   now: number,
-): Statement => db.insert(sessions).values({ ...row, createdAt: now, usedAt: now, expiresAt: endAfterUse(now, now) });
+): Statement =>
+  db
+    .insert(sessions)
+    .values({ ...row, createdAt: now, confirmedAt: now, usedAt: now, expiresAt: endAfterUse(now, now) });
 
 /** When a session ends unless it is used again: 12 hours after its use, and not after its absolute end. */
 const endAfterUse = (createdAt: number | typeof sessions.createdAt, usedAt: number): SQL<number> =>
@@ -67,12 +77,78 @@ export const touchSession = (db: Database, tokenHash: string, now: number, usedB
     .set({ usedAt: now, expiresAt: endAfterUse(sessions.createdAt, now) })
     .where(and(eq(sessions.tokenHash, tokenHash), lte(sessions.usedAt, usedBefore)));
 
-export const deleteSession = (db: Database, tokenHash: string): Statement =>
-  db.delete(sessions).where(eq(sessions.tokenHash, tokenHash));
+export const confirmSession = (db: Database, tokenHash: string, now: number): Statement =>
+  db.update(sessions).set({ confirmedAt: now }).where(eq(sessions.tokenHash, tokenHash));
 
-/** Signs the account out everywhere. */
-export const deleteSessions = (db: Database, platformId: string): Statement =>
-  db.delete(sessions).where(eq(sessions.platformId, platformId));
+// ---- The sessions of an account -------------------------------------------------------------------------------------------
+
+type ListedSession = Omit<SessionRow, "platformId" | "confirmedAt" | "expiresAt">;
+
+/** The sessions that go on, the latest log-in first. */
+export const listSessions = (
+  db: Database,
+  platformId: string | SQL<string>,
+  now: number,
+  page: { limit: number; after: Position | null },
+): Read<ListedSession[]> =>
+  readAll(
+    db
+      .select({
+        tokenHash: sessions.tokenHash,
+        sessionId: sessions.sessionId,
+        device: sessions.device,
+        network: sessions.network,
+        createdAt: sessions.createdAt,
+        usedAt: sessions.usedAt,
+      })
+      .from(sessions)
+      .where(
+        and(
+          eq(sessions.platformId, platformId),
+          page.after === null ? undefined : lt(sessions.sessionId, page.after.id),
+          gt(sessions.expiresAt, now),
+        ),
+      )
+      .orderBy(desc(sessions.sessionId))
+      .limit(page.limit + 1),
+  );
+
+/** The hash of the token of a session of the account. */
+export const findSession = (
+  db: Database,
+  platformId: string | SQL<string>,
+  sessionId: string,
+  now: number,
+): Read<string | null> =>
+  read(
+    db
+      .select({ tokenHash: sessions.tokenHash })
+      .from(sessions)
+      .where(and(eq(sessions.platformId, platformId), eq(sessions.sessionId, sessionId), gt(sessions.expiresAt, now))),
+    ([row]) => row?.tokenHash ?? null,
+  );
+
+/** How many sessions of the account an end of the others would end, those that have ended by themselves too. */
+export const countOtherSessions = (db: Database, platformId: string | SQL<string>, staying: string): Read<number> =>
+  read(
+    db
+      .select({ others: sql<number>`count(*)`.as("others") })
+      .from(sessions)
+      .where(and(eq(sessions.platformId, platformId), ne(sessions.tokenHash, staying))),
+    ([row]) => row?.others ?? 0,
+  );
+
+/** Of two calls that end one session, the second fails (Conflict). */
+export const deleteSession = (db: Database, tokenHash: string): Statement[] =>
+  mustChange(db, db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)));
+
+/** Signs the account out everywhere, or everywhere but in the session that is to stay. */
+export const deleteSessions = (db: Database, platformId: string, staying?: string): Statement =>
+  db
+    .delete(sessions)
+    .where(
+      and(eq(sessions.platformId, platformId), staying === undefined ? undefined : ne(sessions.tokenHash, staying)),
+    );
 
 const ENDED: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
 
@@ -81,3 +157,52 @@ export const countEndedSessions = (db: Database, by: number, most: number): Read
 
 export const deleteEndedSessions = (db: Database, by: number, slice: number): Statement =>
   db.delete(sessions).where(isEnded(ENDED, by, slice));
+
+// ---- The devices that were seen ---------------------------------------------------------------------------------------------
+
+type Place = { readonly device: string; readonly network: string };
+export type Familiar = { readonly network: boolean; readonly device: boolean };
+
+/** Whether the account was logged in to from the network, and from the device there, within 90 days. */
+export const findFamiliar = (
+  db: Database,
+  platformId: string | SQL<string>,
+  { device, network }: Place,
+  now: number,
+): Read<Familiar> => {
+  const inNetwork = sql`select 1 from seen_devices
+    where platform_id = ${platformId} and network = ${network} and seen_at > ${now - KNOWN_DEVICE_DAYS * DAY_MS}`;
+  return read(
+    db
+      .select({
+        network: sql<number>`exists (${inNetwork})`.as("in_network"),
+        device: sql<number>`exists (${inNetwork} and device = ${device})`.as("on_device"),
+      })
+      .from(sql`(select 1)`),
+    ([row]) => ({ network: row?.network === 1, device: row?.device === 1 }),
+  );
+};
+
+export const noteDevice = (db: Database, platformId: string, { device, network }: Place, now: number): Statement =>
+  db
+    .insert(seenDevices)
+    .values({ platformId, device, network, seenAt: now })
+    .onConflictDoUpdate({
+      target: [seenDevices.platformId, seenDevices.network, seenDevices.device],
+      set: { seenAt: now },
+    });
+
+export const deleteDevices = (db: Database, platformId: string): Statement =>
+  db.delete(seenDevices).where(eq(seenDevices.platformId, platformId));
+
+const FORGOTTEN: Ending = {
+  table: seenDevices,
+  key: [seenDevices.platformId, seenDevices.network, seenDevices.device],
+  end: seenDevices.seenAt,
+};
+
+export const countForgottenDevices = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, FORGOTTEN, by, most);
+
+export const deleteForgottenDevices = (db: Database, by: number, slice: number): Statement =>
+  db.delete(seenDevices).where(isEnded(FORGOTTEN, by, slice));

@@ -12,11 +12,13 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { moveAddress } from "./change-email.ts";
 import { confirmContact } from "./contact.ts";
-import { requireCurrentPassword } from "./current-password.ts";
+import { requirePasswordOf } from "./current-password.ts";
+import { placeOf } from "./device-name.ts";
 import { issueKey } from "./keys.ts";
 import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
 import { ASKED, mailLink, recentMailsTo } from "./links.ts";
 import { findPassword, keepsPassword } from "./password-store.ts";
+import { noteDevice } from "./session-store.ts";
 import type { TokenInput, VerificationInput } from "./sign-up-schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -34,7 +36,7 @@ export async function verifyEmail(call: PublicCall, { token, password }: Verific
   const { link, platform, stored } = await readLink(call, token);
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
   if (password === undefined) throw validationError([fieldError("password", "required")]);
-  const { before } = await requireCurrentPassword(call, stored, platform.email, password, { field: "password" });
+  const { before } = await requirePasswordOf(call, platform.email, stored, password);
   const ofPassword = keepsPassword(call.db, platform.platformId, before);
   return link.kind === "verify_email"
     ? beginAccount(call, link, platform, ofPassword)
@@ -96,6 +98,8 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
       ...useLink(db, link.tokenHash, now),
       endLinks(db, platformId, "verify_email", now),
       ...updatePlatform(db, before, {}, now, moved),
+      // The password was proved: the first log-in from here is no news.
+      noteDevice(db, platformId, placeOf(call), now),
       recordActivity(db, owner, now, {
         action: "account.email_verified",
         actor,

@@ -97,6 +97,7 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     platformStatus,
     promotedAt,
     inGrace: expiresAt !== null,
+    isConfirmed: true,
   };
   return { caller, platformId, ended };
 }

@@ -11,6 +11,6 @@ export const publicEntrance: Entrance = {
     reads: () => ({}),
     offsetOf: () => null,
     admit: async () => ({ caller: null, platformId: null }),
-    parts: { clientAddress: clientAddress(context) },
+    parts: { clientAddress: clientAddress(context), userAgent: context.req.header("user-agent") ?? "" },
   }),
 };

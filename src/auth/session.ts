@@ -9,10 +9,10 @@ import {
   whileSession,
 } from "../accounts/session-store.ts";
 import { isSessionToken, namesSession, SESSION_CHALLENGE } from "../accounts/tokens.ts";
-import type { ManagementCaller } from "../call.ts";
+import type { PersonCaller } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
-import { HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
+import { CONFIRMATION_MINUTES, HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
 import { requireProduction } from "../core/production.ts";
 import { type Environment, isEnvironment } from "../core/vocabulary.ts";
 import { commit } from "../db/batch.ts";
@@ -80,7 +80,7 @@ function namedEnvironment({ context }: Incoming): Environment {
 }
 
 /** Sessions end in real time: a test clock does not move them. */
-function toCaller(owner: SessionOwner | null, environment: Environment, incoming: Incoming): ManagementCaller {
+function toCaller(owner: SessionOwner | null, environment: Environment, incoming: Incoming): PersonCaller {
   const { deps, route, background } = incoming;
   const now = deps.clock.now();
   if (!owner || owner.platformStatus === "CLOSED") {
@@ -91,7 +91,7 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
   }
   if (owner.platformStatus === "SUSPENDED") throw new ServiceError("account_suspended");
   const { platformId, email, accreditationTier, platformStatus, promotedAt } = owner;
-  const caller: ManagementCaller = {
+  const caller: PersonCaller = {
     platformId,
     environment,
     actor: { type: "dashboard_admin", id: email },
@@ -99,6 +99,9 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
     platformStatus,
     promotedAt,
     inGrace: false,
+    isConfirmed: now < owner.confirmedAt + CONFIRMATION_MINUTES * MINUTE_MS,
+    sessionId: owner.sessionId,
+    network: owner.network,
   };
   if (environment === "production" && !route.unpromoted) requireProduction("act", caller);
   const usedBefore = now - SESSION_USE_MINUTES * MINUTE_MS;

@@ -1,18 +1,36 @@
-// The network of a client's address, which limits are counted by (CRED-21). One subscriber of IPv6 has a whole /64: counted by the full
-// address, he would have 2^64 of every limit.
+// The network of a client's address: what limits are counted by (CRED-21), and what its owner is shown (CRED-27). One subscriber of IPv6 has a
+// whole /64: counted by the full address, he would have 2^64 of every limit.
 
 const GROUPS = 8;
 const PREFIX_GROUPS = 4;
+const SUBNET_GROUPS = 3;
+const IPV4 = /^(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/;
+const GROUP = /^[0-9a-f]{1,4}$/;
 
 /** The address itself, or the first 64 bits of an IPv6 address. An IPv4 address in IPv6 form counts as IPv4. */
 export function clientNetwork(address: string): string {
-  if (!address.includes(":")) return address;
-  const mapped = /^(?:::ffff:|0(?::0){4}:ffff:)(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
+  const plain = unmapped(address);
+  return plain.includes(":") ? `${groupsOf(plain).slice(0, PREFIX_GROUPS).join(":")}::/64` : plain;
+}
+
+/** The /24 of an IPv4 address, and the /48 of an IPv6 one. `local` for what is no address of the internet. */
+export function clientSubnet(address: string): string {
+  const plain = unmapped(address);
+  const [, ipv4] = IPV4.exec(plain) ?? [];
+  if (ipv4 !== undefined) return `${ipv4}.0/24`;
+  const groups = plain.includes(":") ? groupsOf(plain).slice(0, SUBNET_GROUPS) : [];
+  return groups.length > 0 && groups.every((group) => GROUP.test(group)) ? `${groups.join(":")}::/48` : "local";
+}
+
+const unmapped = (address: string): string =>
+  /^(?:::ffff:|0(?::0){4}:ffff:)(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1] ?? address;
+
+/** The eight groups of an IPv6 address, without leading zeros. */
+function groupsOf(address: string): string[] {
   const [before = "", after] = address.toLowerCase().split("%")[0]?.split("::") ?? [];
   const head = before === "" ? [] : before.split(":");
   const tail = after === undefined || after === "" ? [] : after.split(":");
-  const zeros = after === undefined ? [] : Array.from({ length: GROUPS - head.length - tail.length }, () => "0");
-  const groups = [...head, ...zeros, ...tail].map((group) => group.replace(/^0+(?=.)/, ""));
-  return `${groups.slice(0, PREFIX_GROUPS).join(":")}::/64`;
+  const missing = Math.max(0, GROUPS - head.length - tail.length);
+  const zeros = after === undefined ? [] : Array.from({ length: missing }, () => "0");
+  return [...head, ...zeros, ...tail].map((group) => group.replace(/^0+(?=.)/, ""));
 }

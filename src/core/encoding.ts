@@ -60,6 +60,23 @@ export function decodeBase64Any(text: string): Bytes | undefined {
   return decodeUnpadded(bare.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
+/** Five bits a character, without padding. `zeros`: as many zero bits stand before the bytes. */
+export function encodeBase32(bytes: Uint8Array, alphabet: string, zeros = 0): string {
+  let text = "";
+  let bits = zeros;
+  let rest = 0;
+  for (const byte of bytes) {
+    rest = (rest << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += alphabet.charAt(rest >> bits);
+      rest &= (1 << bits) - 1;
+    }
+  }
+  return text;
+}
+
 /** Lower-case hex. */
 export function encodeHex(bytes: Uint8Array): string {
   let hex = "";

@@ -1,7 +1,9 @@
 // Opaque, prefixed, time-ordered ids (HTTP-1).
+import { encodeBase32 } from "./encoding.ts";
 
 export const ID_PREFIXES = [
   "plt",
+  "ses",
   "cus",
   "prn",
   "att",
@@ -84,18 +86,4 @@ export function writeNumber(bytes: Uint8Array, number: number): void {
 }
 
 /** 128 bits as 26 characters of five bits each, with two zero bits before them. */
-function crockford(bytes: Uint8Array): string {
-  let text = "";
-  let bits = 2;
-  let rest = 0;
-  for (const byte of bytes) {
-    rest = (rest << 8) | byte;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += ALPHABET.charAt(rest >> bits);
-      rest &= (1 << bits) - 1;
-    }
-  }
-  return text;
-}
+const crockford = (bytes: Uint8Array): string => encodeBase32(bytes, ALPHABET, 2);

@@ -43,9 +43,18 @@ export const SESSION_DAYS = 30;
 /** How often the use of a session and of a key is written. */
 export const SESSION_USE_MINUTES = 10;
 export const KEY_USE_MINUTES = 1;
+/** For so long after its log-in or its confirmation a session rotates keys, promotes, and changes what else guards the account (CRED-30). */
+export const CONFIRMATION_MINUTES = 10;
+/** A device and a network count as known for so long after a log-in from there. */
+export const KNOWN_DEVICE_DAYS = 90;
 export const LOG_IN_WINDOW_MINUTES = 15;
 export const LOG_IN_FAILURES_PER_ACCOUNT = 10;
 export const LOG_IN_FAILURES_PER_ADDRESS = 30;
+/** From all clients together, within 24 hours: from then on known networks alone log in. */
+export const LOG_IN_FAILURES_A_DAY = 100;
+/** The steps of TOTP (RFC 6238), and the codes for who has lost the device. */
+export const TOTP_STEP_SECONDS = 30;
+export const RECOVERY_CODES = 10;
 /** How long an ended key is kept: a rotation under an Idempotency-Key is replayed by the key that it ended. */
 export const ENDED_KEY_HOURS = 25;
 export const ANNOUNCEMENT_SUBJECT_MAX_CHARS = 200;

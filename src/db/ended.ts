@@ -3,10 +3,10 @@ import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read } from "./batch.ts";
 
-/** The table's single key and its end, which an index orders. */
+/** The table's key, of one column or several, and its end, which an index orders. */
 export type Ending = {
   readonly table: SQLiteTable;
-  readonly key: SQLiteColumn;
+  readonly key: SQLiteColumn | readonly SQLiteColumn[];
   readonly end: SQLiteColumn;
   /** A partial index and its condition, as literal text. It is named, because SQLite would take another index that fits the condition. */
   readonly partial?: { readonly index: string; readonly only: SQL };
@@ -23,12 +23,13 @@ export const countEnded = (db: Database, ending: Ending, by: number, most: numbe
   );
 
 /** The keys of at most `slice` of them, the first ended first, as an expression. */
-export const endedKeys = (ending: Ending, by: number, slice: number): SQL =>
-  first(ending, sql`${ending.key}`, by, slice);
+export const endedKeys = (ending: Ending, by: number, slice: number): SQL => first(ending, keyOf(ending), by, slice);
 
 /** The condition of a write of those rows. */
 export const isEnded = (ending: Ending, by: number, slice: number): SQL =>
-  sql`${ending.key} in ${endedKeys(ending, by, slice)}`;
+  sql`(${keyOf(ending)}) in ${endedKeys(ending, by, slice)}`;
+
+const keyOf = ({ key }: Ending): SQL => sql.join([key].flat(), sql`, `);
 
 const first = ({ table, end, partial }: Ending, columns: SQL, by: number, most: number): SQL =>
   sql`(select ${columns} from ${sql.identifier(getTableName(table))}

@@ -38,6 +38,10 @@ const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.key_rotated",
   "customer.password_changed",
   "customer.password_reset",
+  "customer.totp_enabled",
+  "customer.totp_disabled",
+  "customer.session_opened",
+  "customer.log_ins_limited",
   "customer.email_changed",
   "customer.contact_changed",
 ]);

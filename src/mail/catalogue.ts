@@ -126,7 +126,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     notice(
       data,
       "Your password was changed",
-      say`The password of the account of ${data.account} was changed at ${instant(data.at)}. All sessions have ended.`,
+      say`The password of the account of ${data.account} was changed at ${instant(data.at)}. All other sessions have ended.`,
       unexpected(sender),
     ),
   "customer.password_reset": (data, sender) =>
@@ -135,6 +135,39 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       "Your password was reset",
       say`The password of the account of ${data.account} was reset by a mailed link at ${instant(data.at)}. All sessions have ended.`,
       unexpected(sender),
+    ),
+  "customer.totp_enabled": (data, sender) =>
+    notice(
+      data,
+      "TOTP was set up",
+      say`Since ${instant(data.at)} a log-in to the account of ${data.account} needs a code of an authenticator app. All other sessions have ended.`,
+      "A reset of the password does not take it away: keep the recovery codes.",
+      unexpected(sender),
+    ),
+  "customer.totp_disabled": (data, sender) =>
+    notice(
+      data,
+      "TOTP was taken away",
+      data.byOperator
+        ? say`${sender.operatorName} took TOTP away from the account of ${data.account} at ${instant(data.at)}, because someone asked for it. All sessions have ended.`
+        : say`TOTP was taken away from the account of ${data.account} at ${instant(data.at)}: a log-in needs no code any more. All other sessions have ended.`,
+      unexpected(sender),
+    ),
+  "customer.session_opened": (data, sender) =>
+    notice(
+      data,
+      "A log-in from a new device",
+      say`Someone logged in to the account of ${data.account} at ${instant(data.at)} with ${data.device}, from the network ${data.network}. The account was not seen with them in the last 90 days.`,
+      "GET /v1/platform/sessions lists the sessions, and DELETE ends one.",
+      unexpected(sender),
+    ),
+  "customer.log_ins_limited": (data, sender) =>
+    notice(
+      data,
+      "Log-ins to your account are limited",
+      say`At ${instant(data.at)} the hundredth log-in within 24 hours to the account of ${data.account} failed. Until those hours are over, log-ins are accepted only from networks from which someone logged in to it in the last 90 days.`,
+      "To log in from elsewhere, reset the password: that lifts the limit.",
+      say`If none of you tried to log in, someone guesses the password: set TOTP up, and tell ${sender.operatorName}.`,
     ),
   "customer.email_changed": (data, sender) =>
     notice(

@@ -8,6 +8,7 @@ export type About = { readonly account: string };
 type Reasoned = About & { readonly reason: string };
 /** Epoch milliseconds. */
 type Changed = About & { readonly at: number };
+type ByOperator = Changed & { readonly byOperator: boolean };
 /** The end of a principal's attestation. */
 type End = {
   readonly principalId: string;
@@ -52,6 +53,11 @@ export type MailData = {
     );
   "customer.password_changed": Changed;
   "customer.password_reset": Changed;
+  "customer.totp_enabled": ByOperator;
+  "customer.totp_disabled": ByOperator;
+  /** A log-in from a device or network that the account was not seen with. */
+  "customer.session_opened": Changed & { readonly device: string; readonly network: string };
+  "customer.log_ins_limited": Changed;
   "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
   "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
   "customer.account_suspended": Reasoned;

@@ -22,7 +22,7 @@ import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
 import { documentChange } from "./document.ts";
 import { marketFaults } from "./judge.ts";
-import { marketReads, ownAgent } from "./own.ts";
+import { marketReads, ownAgent, refuseUnconfirmedWallet } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { countTrials, trialsRead } from "./trials.ts";
@@ -41,8 +41,8 @@ export async function authorizeMarkets(
     production: findMarkets(db, did, "production"),
     ...present({ trials: trialsRead(call, input) }),
   });
-  const { found, markets, production } = facts;
-  const agent = marketable(found, environment, now);
+  const { caller, found, markets, production } = facts;
+  const agent = marketable(found, environment, caller, now);
   const faults = await marketFaults(call, did, input.markets, facts.escrows);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
@@ -182,14 +182,20 @@ export function precheckMarkets(call: ManagementCall, did: string, proposed: rea
     found: findOwnAgent(call.db, call.tenant, did),
     escrows: findEscrows(call.db, did, call.environment),
   };
-  return precheck(reads, ({ found, escrows }) => {
-    marketable(found, call.environment, call.now);
+  return precheck<typeof reads, ManagementCaller>(reads, ({ found, escrows, caller }) => {
+    marketable(found, call.environment, caller, call.now);
     return marketFaults(call, did, proposed, escrows);
   });
 }
 
-function marketable(found: AgentWithPrincipal | null, environment: Environment, now: number): AgentRow {
+function marketable(
+  found: AgentWithPrincipal | null,
+  environment: Environment,
+  caller: ManagementCaller,
+  now: number,
+): AgentRow {
   const agent = ownAgent(found, environment);
+  refuseUnconfirmedWallet(caller);
   if (!sells(agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (found) refuseFinal(found, now);
   return agent;

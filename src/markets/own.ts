@@ -1,11 +1,12 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
 
+import { requireConfirmed } from "../accounts/confirmation.ts";
 import { findOwnAgent } from "../agents/find-store.ts";
 import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { toMarketView } from "../agents/views.ts";
-import { askedPage, type ManagementCall } from "../call.ts";
+import { askedPage, type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
@@ -32,6 +33,21 @@ export function ownAgent(found: AgentWithPrincipal | null, environment: Environm
   const visible = found && (found.agent.environment === environment || environment === "production");
   if (!visible) throw new ServiceError("not_found");
   return found.agent;
+}
+
+/** In production the wallet is where the money goes (CRED-30). */
+export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
+  if (caller.environment === "production") requireConfirmed(caller);
+}
+
+/** Before the faults of a removal. */
+export function precheckRemoval(call: ManagementCall, did: string): Precheck {
+  const reads = { found: findOwnAgent(call.db, call.tenant, did) };
+  return precheck<typeof reads, ManagementCaller>(reads, ({ found, caller }) => {
+    ownAgent(found, call.environment);
+    refuseUnconfirmedWallet(caller);
+    return [];
+  });
 }
 
 export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
@@ -64,6 +80,7 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   const name = findNetwork(deps.config.networks, network)?.network;
   const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
   if (!row || !found) throw new ServiceError("not_found");
+  refuseUnconfirmedWallet(caller);
   refuseFinal(found, now);
   const left = markets.filter((candidate) => candidate !== row);
   const own = environment === agent.environment;

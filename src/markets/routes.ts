@@ -7,7 +7,7 @@ import { agentParams } from "../identity/schema.ts";
 import { marketInput, marketRules, marketsQuery, marketsView, ownMarketList, proposedMarkets } from "./agent-schema.ts";
 import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
 import { getMarkets } from "./list.ts";
-import { listMarkets, removeMarket } from "./own.ts";
+import { listMarkets, precheckRemoval, removeMarket } from "./own.ts";
 import { marketList, marketQuery } from "./schema.ts";
 
 export const marketRoutes = [
@@ -41,6 +41,7 @@ export const marketRoutes = [
     response: { schema: marketsView, description: "Every market of the agent in the key's environment." },
     errors: [
       "not_found",
+      "forbidden",
       "role_not_permitted",
       "agent_status_not_mutable",
       "market_not_authorized",
@@ -79,10 +80,10 @@ export const marketRoutes = [
     query: z.strictObject({ network: networkInput }),
     status: 204,
     response: { schema: z.null(), description: "Taken away." },
-    errors: ["not_found", "agent_status_not_mutable"],
+    errors: ["not_found", "forbidden", "agent_status_not_mutable"],
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, query }) => removeMarket(call, params.did, params.market, query.network),
-    precheck: (call, { params }) => precheckOwnAgent(call, params.did),
+    precheck: (call, { params }) => precheckRemoval(call, params.did),
   }),
 ];

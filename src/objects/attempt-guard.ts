@@ -1,5 +1,6 @@
-// One object per client address: the failed log-ins of the last minutes, counted exactly (CRED-21). An attempt is counted before its password
-// is derived and given back when it was good, so that attempts at the same time cannot pass the limit together.
+// One object per client address, and one per account: the failed log-ins of the last minutes or hours, counted exactly (CRED-21, CRED-31). An
+// attempt is counted before its password is derived and given back when it was good, so that attempts at the same time cannot pass the limit
+// together.
 import { DurableObject } from "cloudflare:workers";
 
 export type Limits = {
@@ -7,9 +8,12 @@ export type Limits = {
   readonly perAccount: number;
   readonly perAddress: number;
 };
-/** `retryAfterMs`: when the oldest of the counted failures leaves the window. */
+/**
+ * `left`: how many more of the same account are let in while this one is counted. `retryAfterMs`: when the oldest of the counted failures
+ * leaves the window.
+ */
 export type Attempt =
-  | { readonly ok: true; readonly id: number }
+  | { readonly ok: true; readonly id: number; readonly left: number }
   | { readonly ok: false; readonly retryAfterMs: number };
 
 export class AttemptGuard extends DurableObject {
@@ -24,7 +28,7 @@ export class AttemptGuard extends DurableObject {
     );
   }
 
-  /** `account`: a hash of the address that the log-in names. */
+  /** `account`: a hash of the address that the log-in names, or what else is counted apart. */
   async begin(account: string, now: number, { windowMs, perAccount, perAddress }: Limits): Promise<Attempt> {
     const { sql } = this.ctx.storage;
     sql.exec("delete from attempts where at <= ?", now - windowMs);
@@ -34,7 +38,7 @@ export class AttemptGuard extends DurableObject {
     if (wait > 0) return { ok: false, retryAfterMs: wait };
     const { id } = sql.exec("insert into attempts (account, at) values (?, ?) returning id", account, now).one();
     await this.ctx.storage.setAlarm(now + windowMs);
-    return { ok: true, id: Number(id) };
+    return { ok: true, id: Number(id), left: perAccount - own.length - 1 };
   }
 
   /** The attempt was good, or was no attempt. */
@@ -45,6 +49,11 @@ export class AttemptGuard extends DurableObject {
   /** Forgets the failures of one account. */
   forgive(account: string): void {
     this.ctx.storage.sql.exec("delete from attempts where account = ?", account);
+  }
+
+  /** Forgets everything. */
+  forgiveAll(): void {
+    this.ctx.storage.sql.exec("delete from attempts");
   }
 
   /** Nothing is kept of an address that has been quiet for a window. */

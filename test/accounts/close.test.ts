@@ -1,7 +1,14 @@
 // An owner closes the account: it ends at once and for good, with all that it stood for; its history stays (ACC-27).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { accountLinks, managementKeys, passwords, platforms, sessions } from "../../src/db/tables/accounts.ts";
+import {
+  accountLinks,
+  managementKeys,
+  passwords,
+  platforms,
+  seenDevices,
+  sessions,
+} from "../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
@@ -72,7 +79,7 @@ describe("closing an account", () => {
     expect(row).toMatchObject({ status: "CLOSED" });
     const closed_at = new Date(row?.closedAt ?? 0).toISOString();
     expect(answer).toEqual({ platform_id: world.platformId, platform_status: "CLOSED", closed_at });
-    for (const table of [managementKeys, sessions, accountLinks, passwords]) {
+    for (const table of [managementKeys, sessions, accountLinks, passwords, seenDevices]) {
       expect(ofAccount(await db.select().from(table))).toEqual([]);
     }
     for (const reply of [

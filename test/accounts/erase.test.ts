@@ -77,7 +77,7 @@ describe("the erasure", () => {
     const after = await atRest(person);
     for (const secret of [...SECRETS, person.email]) expect(after).not.toContain(secret);
     const tables = await dumpDatabase();
-    for (const table of ["passwords", "sessions", "account_links"]) {
+    for (const table of ["passwords", "sessions", "account_links", "seen_devices"]) {
       expect((tables[table] ?? []).filter((row) => row.includes(person.platformId))).toEqual([]);
     }
     expect(tables["activity_entries"]).toEqual(logBefore);

@@ -15,7 +15,7 @@ describe("an id", () => {
   });
 
   it("has each of these prefixes", () => {
-    const contract = "plt cus prn att agt mkt pin fac tsk dsp evt whe dlv act doc key ver".split(" ");
+    const contract = "plt ses cus prn att agt mkt pin fac tsk dsp evt whe dlv act doc key ver".split(" ");
     expect(ID_PREFIXES).toEqual(expect.arrayContaining(contract));
   });
 

@@ -220,3 +220,17 @@ const agent = (did: string, delegatedBy: string | null = null) => ({
 export async function certify(db: D1Database): Promise<void> {
   await db.prepare("update agents set certificate_jti = did where did in ('did:a', 'did:b')").run();
 }
+
+/** Two sessions of one account, as they stood before they had ids. */
+export const insertSessions = (db: D1Database): Promise<void> =>
+  insertInto(
+    db,
+    "sessions",
+    ["a", "b"].map((token_hash) => ({
+      token_hash,
+      platform_id: "plt_1",
+      created_at: 1,
+      used_at: 1,
+      expires_at: 2,
+    })),
+  );

@@ -6,7 +6,15 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
 import { readMigrations } from "../../scripts/migration-files.ts";
-import { COUNTERPARTIES, certify, insertAttested, insertDispute, insertFirstVersion } from "./first-version.ts";
+import { idPattern } from "../../src/core/ids.ts";
+import {
+  COUNTERPARTIES,
+  certify,
+  insertAttested,
+  insertDispute,
+  insertFirstVersion,
+  insertSessions,
+} from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
@@ -60,6 +68,7 @@ describe("a database of the first version", () => {
       if (text.includes("ADD `consumer_evidence`")) await insertDispute(db());
       if (text.includes("ADD `attestation_signed`")) await insertAttested(db());
       if (text.includes("INTO directory_entries")) await certify(db());
+      if (text.includes("ADD `session_id`")) await insertSessions(db());
       await apply(file);
     }
   });
@@ -75,6 +84,15 @@ describe("a database of the first version", () => {
       expect(made.map(({ name }) => name).sort()).toEqual(Object.keys(indexes).sort());
     }
     expect(await rows("select name from sqlite_master where name like 'old!_%' escape '!'")).toEqual([]);
+  });
+
+  it("keeps its sessions, each with an id of its own, and asks them for a confirmation (CRED-27)", async () => {
+    const sessions = await rows("select session_id, device, network, confirmed_at from sessions");
+    expect(sessions).toHaveLength(2);
+    for (const session of sessions) {
+      expect(session).toMatchObject({ session_id: expect.stringMatching(idPattern("ses")), confirmed_at: 0 });
+    }
+    expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(2);
   });
 
   it("keeps its agents, with the whole chain of their delegators", async () => {

@@ -12,7 +12,7 @@ const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
   path: [
     ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
     ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id", "event_id"],
-    ...["webhook_id", "delivery_id"],
+    ...["webhook_id", "delivery_id", "session_id"],
   ],
   query: [
     "customer_id",
@@ -60,6 +60,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     ]),
     seq: "a number of the directory's feed",
     token: "of a page that reads nothing",
+    others: "a word: all sessions but the calling one",
     platform_id: "the operator filters all accounts' entries",
   },
   body: {
@@ -128,6 +129,7 @@ export const DIRECTORY: readonly string[] = [
 /** Operations that need a credential and name no object of a tenant, as they were judged one by one. */
 export const NAMING_NOTHING: readonly string[] = [
   ...["getPlatform", "patchPlatform", "promotePlatform", "closePlatform", "listKeys", "rotateKey"],
+  ...["listSessions", "endOtherSessions", "confirmSession", "setUpTotp", "confirmTotp", "removeTotp"],
   ...["logOut", "changePassword", "changeEmail", "submitDocument", "listDocuments", "submitVerification"],
   ...["listActivityHeads", "createCustomer", "listPlatforms", "announceToAll", "registerVerifier", "listVerifiers"],
   ...["listJobs", "listAlerts", "listOperatorActivity", "listDifferences", "getAuthority", "listPaymentIntents"],

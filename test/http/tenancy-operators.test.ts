@@ -65,7 +65,11 @@ async function idsIn(route: Route, of: Side): Promise<Ids> {
 }
 
 /** What the state of the object refuses, though it is known. */
-const REFUSED: Readonly<Record<string, number>> = { decideVerification: 409, resolveDispute: 409 };
+const REFUSED: Readonly<Record<string, number>> = {
+  decideVerification: 409,
+  resolveDispute: 409,
+  removePlatformTotp: 409,
+};
 
 /** Where the path names an object only together with the body: with another body there is no object to look for. */
 const NAMED_BY_BODY: Readonly<Record<string, string>> = {

@@ -102,6 +102,13 @@ export async function newDocument(side: Side): Promise<string> {
   return (await must(201, submitted)).document_id;
 }
 
+/** Another session of the account, as its list names it. */
+async function newSession({ world }: Side): Promise<string> {
+  const headers = { Authorization: `Bearer ${await world.session()}` };
+  const { data } = await must(200, world.call("GET", "/v1/platform/sessions?limit=100", { key: null, headers }));
+  return data.find(({ current }: { current: boolean }) => current).session_id;
+}
+
 const suspended = async ({ world }: Side, path: string): Promise<void> => {
   await must(200, world.call("POST", `${path}/suspend`));
 };
@@ -132,6 +139,7 @@ const OBJECTS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   principal_id: (side) => newPrincipal(side),
   customer_id: newCustomer,
   document_id: newDocument,
+  session_id: newSession,
   dispute_id: newDispute,
   event_id: newEvent,
   webhook_id: newWebhook,
@@ -231,6 +239,7 @@ const PREFIXES = {
   from: "act",
   to: "act",
   document_id: "doc",
+  session_id: "ses",
   intent_id: "pin",
   task_id: "tsk",
   dispute_id: "dsp",

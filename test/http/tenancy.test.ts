@@ -77,6 +77,7 @@ describe("the walk", () => {
 /** Where a platform reaches its object from its other environment too: from which, and why. */
 const REACHED: Readonly<Record<string, readonly [from: readonly Environment[], why: string]>> = {
   getDocument: [ENVIRONMENTS, "documents are the account's, which is one for both environments (ACC-20)"],
+  endSession: [ENVIRONMENTS, "sessions are the account's, which is one for both environments (CRED-27)"],
   authorizeMarkets: [["production"], "a live key opens production markets of sandbox agents (MKT-11)"],
   listAuthorizedMarkets: [["production"], "a live key reads what it opened (MKT-11)"],
   removeAuthorizedMarket: [["production"], "a live key removes what it opened (MKT-11)"],

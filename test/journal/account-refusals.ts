@@ -58,6 +58,21 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
         },
       ],
     ],
+    endSession: [["an unknown session", "not_found", person("DELETE", "/v1/platform/sessions/ses_none")]],
+    endOtherSessions: [["without its word", "validation_failed", person("DELETE", "/v1/platform/sessions")]],
+    confirmSession: [
+      ["nothing that proves", "validation_failed", person("POST", "/v1/platform/sessions/current/confirm", {})],
+    ],
+    setUpTotp: [
+      [
+        "an account without a password",
+        "invalid_credentials",
+        person("POST", "/v1/platform/totp", { current_password: "x" }),
+      ],
+    ],
+    confirmTotp: [["no set-up", "invalid_credentials", person("POST", "/v1/platform/totp/confirm", { code: "x" })]],
+    removeTotp: [["no code", "validation_failed", person("DELETE", "/v1/platform/totp", { current_password: "x" })]],
+    removePlatformTotp: [["an account without TOTP", "invalid_status", operating("totp/remove", { reason: "x" })]],
     changePassword: [
       [
         "a wrong current password",

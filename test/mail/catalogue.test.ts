@@ -54,6 +54,13 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   ],
   "customer.password_changed": [changed],
   "customer.password_reset": [changed],
+  "customer.totp_enabled": [{ ...changed, byOperator: false }],
+  "customer.totp_disabled": [
+    { ...changed, byOperator: false },
+    { ...changed, byOperator: true },
+  ],
+  "customer.session_opened": [{ ...changed, device: "Firefox on Linux", network: "203.0.113.0/24" }],
+  "customer.log_ins_limited": [changed],
   "customer.email_changed": [{ ...changed, oldEmail: "old@customer.test", newEmail: "new@customer.test" }],
   "customer.contact_changed": [{ ...changed, oldContact: "old@customer.test", newContact: "new@customer.test" }],
   "customer.account_suspended": [{ ...about, reason }],

@@ -126,10 +126,10 @@ const outlives = (difference: Difference) => {
   return ({ before, after }: Change): boolean => after !== null || !ids.has(before.platform_id);
 };
 
-const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "document", "dispute", "webhook_endpoint"]);
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["api_key", "session", "document", "dispute", "webhook_endpoint"]);
 
 function actionsIn(changes: readonly Change[], parties: Parties): string[] {
-  // A key, a document, a dispute and an endpoint concern their account.
+  // A key, a session, a document, a dispute and an endpoint concern their account.
   const entries = added(changes).map(
     (row): Effect => [OF_ACCOUNT.has(row.subject_type) ? row.platform_id : row.subject_id, row.action],
   );

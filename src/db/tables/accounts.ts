@@ -1,7 +1,7 @@
 // Tables of platform accounts and of all that opens one: management keys, the password, sessions and mailed links (ACC-1, CRED-5); of its
 // documents (ACC-20), and of the notices that wait for their mail (ACC-11).
 import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
   AnnouncementKind,
   DocumentStatus,
@@ -127,28 +127,65 @@ export const managementKeys = sqliteTable(
 );
 export type KeyRow = typeof managementKeys.$inferSelect;
 
-/** Apart from the account, so that no reading of an account meets it. */
-export const passwords = sqliteTable("passwords", {
-  platformId: text().primaryKey(),
-  /** The derivation with its parameters (CRED-20). */
-  hash: text().notNull(),
-  changedAt: integer().notNull(),
-});
+/**
+ * The row of the person behind an account, of which there is one today: the password, and TOTP where it was set up (CRED-28). It stands apart from
+ * the account, so that no reading of an account meets it.
+ */
+export const passwords = sqliteTable(
+  "passwords",
+  {
+    platformId: text().primaryKey(),
+    /** The derivation with its parameters (CRED-20). */
+    hash: text().notNull(),
+    changedAt: integer().notNull(),
+    /** Sealed; null while TOTP is not set up. */
+    totpSecret: text(),
+    /** The name of the key under which the secret is sealed. */
+    totpSealKey: text(),
+    /** From when on a log-in needs a code; null until the set-up is confirmed. */
+    totpConfirmedAt: integer(),
+    /** The time step of the last code that was accepted: a code counts once. */
+    totpStep: integer().notNull().default(0),
+    /** The hashes of the recovery codes that are left. */
+    recoveryCodes: text({ mode: "json" }).$type<readonly string[]>(),
+  },
+  (t) => [index("passwords_by_seal_key").on(t.totpSealKey, t.platformId).where(sql`totp_seal_key is not null`)],
+);
+export type PersonRow = typeof passwords.$inferSelect;
 
 export const sessions = sqliteTable(
   "sessions",
   {
     tokenHash: text().primaryKey(),
+    /** Names the session to its owner, who never sees the token again. */
+    sessionId: text().notNull().default(""),
     platformId: text().notNull(),
+    /** From where the person logged in, in words. */
+    device: text().notNull().default(""),
+    network: text().notNull().default(""),
     createdAt: integer().notNull(),
+    /** When the person last proved the password or a code in this session. */
+    confirmedAt: integer().notNull().default(0),
     /** Written at most every ten minutes. */
     usedAt: integer().notNull(),
     /** The end unless it is used again: the idle or the absolute one, whichever comes first. */
     expiresAt: integer().notNull(),
   },
-  (t) => [index("sessions_by_platform").on(t.platformId), index("sessions_due").on(t.expiresAt)],
+  (t) => [index("sessions_by_platform").on(t.platformId, t.sessionId), index("sessions_due").on(t.expiresAt)],
 );
 export type SessionRow = typeof sessions.$inferSelect;
+
+/** From where an account was logged in to: a log-in from another device or network is told to its owner (CRED-29). */
+export const seenDevices = sqliteTable(
+  "seen_devices",
+  {
+    platformId: text().notNull(),
+    network: text().notNull(),
+    device: text().notNull(),
+    seenAt: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.platformId, t.network, t.device] }), index("seen_devices_due").on(t.seenAt)],
+);
 
 /** Single-use links that were mailed. */
 export const accountLinks = sqliteTable(

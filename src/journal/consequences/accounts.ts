@@ -20,7 +20,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "of a new account",
       states: ["account EMAIL_PENDING → PROFILE_PENDING"],
-      tables: ["account_links", "management_keys", "platforms"],
+      tables: ["account_links", "management_keys", "platforms", "seen_devices"],
       activity: ["account.email_verified", "api_key.issued"],
       mails: ["customer.key_issued"],
     },
@@ -79,37 +79,10 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  logIn: [
-    {
-      ...UNSEEN,
-      when: "always",
-      states: [],
-      tables: ["sessions"],
-      activity: ["session.created"],
-    },
-    {
-      ...UNSEEN,
-      when: "the password was derived with other parameters than today's",
-      states: [],
-      tables: ["passwords", "sessions"],
-      activity: ["session.created"],
-    },
-  ],
-
-  logOut: [
-    {
-      ...UNSEEN,
-      when: "always",
-      states: [],
-      tables: ["sessions"],
-      activity: ["session.ended"],
-    },
-  ],
-
   changePassword: [
     {
       ...UNSEEN,
-      when: "always",
+      when: "the account has other sessions",
       states: [],
       tables: ["passwords", "sessions"],
       activity: ["account.password_changed"],
@@ -119,7 +92,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "links to reset it and to change the address are open",
       states: [],
-      tables: ["account_links", "passwords", "sessions"],
+      tables: ["account_links", "passwords"],
       activity: ["account.password_changed"],
       mails: ["customer.password_changed"],
     },
@@ -299,9 +272,9 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
   prune_account_credentials: [
     {
       ...UNSEEN,
-      when: "a session, a link and a key have ended",
+      when: "a session, a link and a key have ended, and a device was last seen 90 days ago",
       states: [],
-      tables: ["account_links", "management_keys", "sessions"],
+      tables: ["account_links", "management_keys", "seen_devices", "sessions"],
       activity: BY_TIME,
     },
   ],

@@ -100,7 +100,7 @@ export const REVIEW_JOBS: Readonly<Record<string, Cases>> = {
       ...UNSEEN,
       when: "the retention is over",
       states: [],
-      tables: ["account_links", "documents", "passwords", "platforms", "sessions"],
+      tables: ["account_links", "documents", "passwords", "platforms", "seen_devices", "sessions"],
       activity: AFTER_CLOSING,
     },
   ],

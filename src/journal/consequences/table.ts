@@ -15,6 +15,7 @@ import { MOVE_OPERATIONS } from "./moves.ts";
 import { PURCHASE_JOBS, PURCHASE_OPERATIONS } from "./purchases.ts";
 import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
 import { SANDBOX_JOBS, SANDBOX_OPERATIONS } from "./sandbox.ts";
+import { SESSION_JOBS, SESSION_OPERATIONS } from "./sessions.ts";
 import { CASCADE_CASES, PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
 import { VAULT_JOBS, VAULT_MESSAGES, VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
@@ -29,6 +30,7 @@ export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid
 /** By operationId: every operation that writes. */
 export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...ACCOUNT_OPERATIONS,
+  ...SESSION_OPERATIONS,
   ...REVIEW_OPERATIONS,
   ...STANDING_OPERATIONS,
   ...PRINCIPAL_OPERATIONS,
@@ -62,6 +64,7 @@ export const OPERATION_CONSEQUENCES: Readonly<Record<string, Cases>> = {
 /** By the job's name, for one row that it records. */
 export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
   ...ACCOUNT_JOBS,
+  ...SESSION_JOBS,
   ...REVIEW_JOBS,
   ...AGENT_JOBS,
   ...MARKET_JOBS,

@@ -1,16 +1,5 @@
 // Plays of the consequences of operations on the platform account.
-import { scryptSync } from "node:crypto";
-import { encodeBase64Url } from "../../../src/core/encoding.ts";
-import {
-  type Account,
-  bearer,
-  freshAddress,
-  logIn,
-  mailedToken,
-  PASSWORD,
-  post,
-  signUp,
-} from "../../accounts/support.ts";
+import { type Account, freshAddress, mailedToken, PASSWORD, post, signUp } from "../../accounts/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { env, type World } from "../../support/world.ts";
 import { confirmingContact, refusingContact, refusingNewAddress, verifyingNewAddress } from "./passwords.ts";
@@ -44,14 +33,6 @@ const accredit = ({ platformId }: Account) =>
 const promote = (world: World, { key }: Account) => must(200, world.call("POST", "/v1/platform/promote", { key }));
 const rotate = (world: World, { key }: Account) =>
   must(200, world.call("POST", "/v1/platform/keys/rotate", { key, body: {} }));
-
-/** Stores the derivation of the shared password with weaker parameters, as an earlier version would have. */
-async function weaken({ platformId }: Account): Promise<void> {
-  const salt = new Uint8Array(16);
-  const hash = scryptSync(PASSWORD, salt, 32, { N: 4096, r: 8, p: 1 });
-  const stored = ["scrypt", 4096, 8, 1, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
-  await env.DB.prepare("update passwords set hash = ? where platform_id = ?").bind(stored, platformId).run();
-}
 
 export const ACCOUNT_PLAYS: Plays = {
   registerPlatform: {
@@ -102,26 +83,6 @@ export const ACCOUNT_PLAYS: Plays = {
       return async () => {
         await must(202, post(world, "/v1/platform/verify-email/resend", { email }));
         return partyOf(email);
-      };
-    },
-  },
-  logIn: {
-    always: ofAccount(
-      async () => undefined,
-      (world, { email }) => logIn(world, email),
-    ),
-    "the password was derived with other parameters than today's": ofAccount(
-      (_world, account) => weaken(account),
-      (world, { email }) => logIn(world, email),
-    ),
-  },
-  logOut: {
-    always: async ({ world }) => {
-      const { platformId, email } = await signUp(world);
-      const headers = bearer(await logIn(world, email));
-      return async () => {
-        await must(204, world.call("DELETE", "/v1/platform/sessions/current", { key: null, headers }));
-        return { account: [platformId] };
       };
     },
   },

@@ -16,6 +16,7 @@ import { PROFILE_PLAYS } from "./profile.ts";
 import { PURCHASE_PLAYS } from "./purchases.ts";
 import { REVIEW_PLAYS } from "./review.ts";
 import { SANDBOX_PLAYS } from "./sandbox.ts";
+import { SESSION_PLAYS } from "./sessions.ts";
 import type { Plays } from "./stage.ts";
 import { STANDING_PLAYS } from "./standing.ts";
 import { VAULT_PLAYS } from "./vaults.ts";
@@ -25,6 +26,7 @@ import { WEBHOOK_PLAYS } from "./webhooks.ts";
 export const PLAYS: Plays = {
   ...ACCOUNT_PLAYS,
   ...PASSWORD_PLAYS,
+  ...SESSION_PLAYS,
   ...PROFILE_PLAYS,
   ...REVIEW_PLAYS,
   ...STANDING_PLAYS,

@@ -23,7 +23,7 @@ const NEW_PASSWORD = "another battery staple";
 const NOTICE = { kind: "maintenance", subject: "Maintenance on Sunday", text: "From 02:00 to 02:10 UTC." };
 
 /** A play of one account with a session; what it prepares is given to the act. */
-const ofPerson =
+export const ofPerson =
   <T>(
     prepare: (world: World, account: Account, token: string) => Promise<T>,
     act: (world: World, account: Account, token: string, prepared: T) => Promise<unknown>,
@@ -122,6 +122,7 @@ async function leaveUnreached(world: World, { platformId }: Account): Promise<vo
 
 async function endCredentials(world: World, { key, platformId }: Account): Promise<void> {
   await must(200, world.call("POST", "/v1/platform/keys/rotate", { key, body: {} }));
+  await run("update seen_devices set seen_at = 1 where platform_id = ?", platformId);
   for (const table of ["sessions", "account_links", "management_keys"]) {
     const ended = table === "management_keys" ? " and expires_at is not null" : "";
     await run(`update ${table} set expires_at = 1 where platform_id = ?${ended}`, platformId);
@@ -143,7 +144,10 @@ async function leaveDue(
 
 export const PASSWORD_PLAYS: Plays = {
   changePassword: {
-    always: ofPerson(nothing, (world, _account, token) => change(world, token)),
+    "the account has other sessions": ofPerson(
+      (world, { email }) => logIn(world, email),
+      (world, _account, token) => change(world, token),
+    ),
     "links to reset it and to change the address are open": ofPerson(
       async (world, { email }, token) => {
         await forgot(world, email);
@@ -178,7 +182,10 @@ export const PASSWORD_PLAYS: Plays = {
     ),
   },
   prune_account_credentials: {
-    "a session, a link and a key have ended": ofPerson(endCredentials, (world) => world.run(pruneCredentials)),
+    "a session, a link and a key have ended, and a device was last seen 90 days ago": ofPerson(
+      endCredentials,
+      (world) => world.run(pruneCredentials),
+    ),
   },
   announce: {
     "an account has not heard of an announcement": ofPerson(leaveUnreached, (world) => world.run(announce)),

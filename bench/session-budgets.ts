@@ -1,0 +1,23 @@
+// Budgets of log-ins, sessions and TOTP (bench/budgets.ts). Objects: an attempt is counted by its client and by its account, before it is judged,
+// and given back after.
+import { type Budget, EACH, job, KIB, mutation, read } from "./budget.ts";
+
+export const SESSION_BUDGETS: Readonly<Record<string, Budget>> = {
+  "POST /v1/platform/sessions": mutation(9, 9, 250, { objects: 4 }),
+  "POST /v1/platform/sessions (a new device)": mutation(6, 11, 250, { objects: 4 }),
+  "POST /v1/platform/sessions (a code)": mutation(6, 12, 250, { objects: 4 }),
+  "GET /v1/platform/sessions": read(6, KIB),
+  "DELETE /v1/platform/sessions": mutation(9, 5, 0),
+  "DELETE /v1/platform/sessions/{session_id}": mutation(7, 5, 0),
+  "DELETE /v1/platform/sessions/current": mutation(5, 5, 0),
+  "POST /v1/platform/sessions/current/confirm": mutation(8, 1, 100, { objects: 4, queues: 0 }),
+  "POST /v1/platform/sessions/current/confirm (a code)": mutation(8, 2, 100, { objects: 4, queues: 0 }),
+  // Refused on the first trip.
+  "POST /v1/platform/keys/rotate (to be confirmed)": read(5, 300),
+  "POST /v1/platform/totp": mutation(9, 2, KIB, { objects: 4, queues: 0 }),
+  "POST /v1/platform/totp/confirm": mutation(11, 8, 100, { objects: 4 }),
+  "DELETE /v1/platform/totp": mutation(11, 8, 0, { objects: 4 }),
+  // Nobody stays logged in, and both logs have an entry.
+  "POST /v1/operator/platforms/{platform_id}/totp/remove": mutation(6, 13, 200),
+  ...job("reseal_totp_secrets", { ...EACH, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
+};

@@ -1,0 +1,40 @@
+// From where a person logs in, as he is shown it (CRED-27): the network, and a short name of the device out of its User-Agent. Everybody may send
+// any text there: what is stored is a word of the tables or ASCII of a bounded length.
+import type { PublicCall } from "../call.ts";
+import { clientSubnet } from "../core/client-network.ts";
+
+/** The mark in the text, and the name. The first that is found counts: most browsers also name those that they are like. */
+const BROWSERS = [
+  ["Edg", "Edge"],
+  ["OPR/", "Opera"],
+  ["SamsungBrowser/", "Samsung Internet"],
+  ["Firefox/", "Firefox"],
+  ["FxiOS/", "Firefox"],
+  ["CriOS/", "Chrome"],
+  ["Chrome/", "Chrome"],
+  ["Safari/", "Safari"],
+] as const;
+const SYSTEMS = [
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Android", "Android"],
+  ["Windows", "Windows"],
+  ["Mac OS X", "macOS"],
+  ["CrOS", "ChromeOS"],
+  ["Linux", "Linux"],
+] as const;
+/** The first product of a client that is no browser, without its version. */
+const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
+
+export const placeOf = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
+  device: deviceName(userAgent),
+  network: clientSubnet(clientAddress),
+});
+
+export function deviceName(userAgent: string): string {
+  const named = (table: readonly (readonly [string, string])[]) =>
+    table.find(([mark]) => userAgent.includes(mark))?.[1];
+  const what = named(BROWSERS) ?? PRODUCT.exec(userAgent)?.[0] ?? "Unknown device";
+  const system = named(SYSTEMS);
+  return system === undefined ? what : `${what} on ${system}`;
+}

@@ -1,0 +1,81 @@
+// The sessions of an account in its owner's hands (CRED-27): listed with where each began, and ended one by one, or all but the calling one.
+import { askedPage, type PersonCaller, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { listingOf, toPage } from "../core/page.ts";
+import { recordActivity } from "../journal/activity.ts";
+import type { SessionsQuery } from "./session-schema.ts";
+import { countOtherSessions, deleteSession, deleteSessions, findSession, listSessions } from "./session-store.ts";
+
+/** Sessions live in real time: a test clock does not move them. */
+const realTime = ({ deps }: SessionCall): number => deps.clock.now();
+
+export async function getSessions(call: SessionCall, query: SessionsQuery) {
+  const { db, session, tenant } = call;
+  const page = await askedPage(call, query, listingOf("sessions", [], {}));
+  const { rows } = await call.read({ rows: listSessions(db, tenant.platformId, realTime(call), page) });
+  return toPage(
+    rows,
+    page,
+    ({ createdAt, sessionId }) => ({ at: createdAt, id: sessionId }),
+    ({ tokenHash, sessionId, createdAt, usedAt, device, network }) => ({
+      session_id: sessionId,
+      created_at: toIso(createdAt),
+      last_used_at: toIso(usedAt),
+      device,
+      network,
+      current: tokenHash === session.tokenHash,
+    }),
+  );
+}
+
+export async function logOut(call: SessionCall): Promise<void> {
+  const { caller } = await call.read({});
+  await endOne(call, caller, { sessionId: caller.sessionId, tokenHash: call.session.tokenHash });
+}
+
+/** Also the calling one, which logs out. */
+export async function endSession(call: SessionCall, sessionId: string): Promise<{ readonly isCurrent: boolean }> {
+  const { caller, tokenHash } = await call.read({ tokenHash: named(call, sessionId) });
+  if (tokenHash === null) throw new ServiceError("not_found");
+  await endOne(call, caller, { sessionId, tokenHash });
+  return { isCurrent: tokenHash === call.session.tokenHash };
+}
+
+export const precheckSession = (call: SessionCall, sessionId: string): Precheck =>
+  precheckKnown(named(call, sessionId));
+
+const named = (call: SessionCall, sessionId: string) =>
+  findSession(call.db, call.tenant.platformId, sessionId, realTime(call));
+
+async function endOne(
+  call: SessionCall,
+  { platformId, actor }: PersonCaller,
+  { sessionId, tokenHash }: { readonly sessionId: string; readonly tokenHash: string },
+): Promise<void> {
+  const { db, environment } = call;
+  const subject = { type: "session", id: sessionId };
+  const entry = { action: "session.ended", actor, subject } as const;
+  const recorded = recordActivity(db, { platformId, environment }, realTime(call), entry);
+  await call.commit([...deleteSession(db, tokenHash), recorded], null);
+}
+
+export async function endOtherSessions(call: SessionCall): Promise<void> {
+  const { db, session, tenant, environment } = call;
+  const now = realTime(call);
+  const { caller, others } = await call.read({ others: countOtherSessions(db, tenant.platformId, session.tokenHash) });
+  if (others === 0) return;
+  const { platformId, actor } = caller;
+  await call.commit(
+    [
+      deleteSessions(db, platformId, session.tokenHash),
+      recordActivity(db, { platformId, environment }, now, {
+        action: "session.ended",
+        actor,
+        subject: { type: "platform", id: platformId },
+        changes: { sessions: { from: others + 1, to: 1 } },
+      }),
+    ],
+    null,
+  );
+}

@@ -1,0 +1,62 @@
+// One-time codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), and recovery codes for who has lost it (CRED-28).
+import { encodeBase32, sha256Hex } from "../core/encoding.ts";
+import { writeNumber } from "../core/ids.ts";
+import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../core/limits.ts";
+
+/** RFC 4648. */
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const SECRET_BYTES = 20;
+/** 80 bits: nobody guesses one out of its hash. */
+const RECOVERY_BYTES = 10;
+const COUNTER_BYTES = 8;
+const HMAC = { name: "HMAC", hash: "SHA-1" };
+
+const randomBytes = (length: number) => crypto.getRandomValues(new Uint8Array(length));
+
+export const newTotpSecret = (): Uint8Array<ArrayBuffer> => randomBytes(SECRET_BYTES);
+
+/** As an authenticator app takes it: typed, or as a link in a QR code. */
+export function shownSecret(secret: Uint8Array, issuer: string, email: string) {
+  const text = encodeBase32(secret, ALPHABET);
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(email)}`;
+  const query = `secret=${text}&issuer=${encodeURIComponent(issuer)}&algorithm=SHA1&digits=6&period=${TOTP_STEP_SECONDS}`;
+  return { secret: text, otpauth_uri: `otpauth://totp/${label}?${query}` };
+}
+
+/** The code of a time step (RFC 4226, section 5.3). */
+export async function totpCode(secret: Uint8Array<ArrayBuffer>, step: number): Promise<string> {
+  const counter = new Uint8Array(COUNTER_BYTES);
+  writeNumber(counter, step);
+  const key = await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]);
+  const mac = new DataView(await crypto.subtle.sign("HMAC", key, counter));
+  const offset = mac.getUint8(mac.byteLength - 1) & 0xf;
+  return String((mac.getUint32(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+export const stepOf = (now: number): number => Math.floor(now / (TOTP_STEP_SECONDS * SECOND_MS));
+
+/** The step of a code that counts now: this one or a neighbour, because clocks differ, and later than the last one that was used. Null: none. */
+export async function matchingStep(
+  secret: Uint8Array<ArrayBuffer>,
+  code: string,
+  now: number,
+  usedStep: number,
+): Promise<number | null> {
+  const current = stepOf(now);
+  for (const step of [current - 1, current, current + 1])
+    if (step > usedStep && (await totpCode(secret, step)) === code) return step;
+  return null;
+}
+
+/** Each in groups of four, and its hash. */
+export const newRecoveryCodes = (): Promise<{ readonly code: string; readonly hash: string }[]> =>
+  Promise.all(
+    Array.from({ length: RECOVERY_CODES }, async () => {
+      const text = encodeBase32(randomBytes(RECOVERY_BYTES), ALPHABET);
+      return { code: text.replace(/.{4}(?!$)/g, "$&-"), hash: await sha256Hex(text) };
+    }),
+  );
+
+/** As people type it: grouped in any way, in either case. */
+export const normalizedCode = (typed: string): string => typed.replace(/[\s-]/g, "").toUpperCase();
+export const isTotpCode = (code: string): boolean => /^\d{6}$/.test(code);

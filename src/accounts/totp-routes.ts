@@ -1,0 +1,81 @@
+// Routes of TOTP (CRED-28).
+import * as z from "zod";
+import { route } from "../http/route.ts";
+import { precheckAccount } from "./decide.ts";
+import { standingInput, standingParams } from "./standing-schema.ts";
+import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
+import {
+  totpConfirmation,
+  totpConfirmationView,
+  totpRemoval,
+  totpRemovalView,
+  totpSetUp,
+  totpSetUpView,
+} from "./totp-schema.ts";
+
+export const totpRoutes = [
+  route({
+    method: "post",
+    path: "/v1/platform/totp",
+    operationId: "setUpTotp",
+    tag: "Platform",
+    summary: "Set TOTP up",
+    description:
+      "Answers the secret for an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds) and ten recovery codes, once. Nothing needs a " +
+      "code until confirmTotp; a set-up that was not confirmed is replaced.",
+    surfaces: ["session"],
+    body: totpSetUp,
+    status: 200,
+    response: { schema: totpSetUpView, description: "The secret and the recovery codes, shown once." },
+    errors: ["current_password_invalid", "invalid_status"],
+    handle: (call, { body }) => setUpTotp(call, body),
+  }),
+  route({
+    method: "post",
+    path: "/v1/platform/totp/confirm",
+    operationId: "confirmTotp",
+    tag: "Platform",
+    summary: "Confirm TOTP",
+    description:
+      "With a code of the app. From then on a log-in and a confirmation need one, and the other sessions have ended. A wrong code counts as a " +
+      "failed log-in.",
+    surfaces: ["session"],
+    body: totpConfirmation,
+    status: 200,
+    response: { schema: totpConfirmationView, description: "TOTP is in force." },
+    errors: ["invalid_status"],
+    handle: (call, { body }) => confirmTotp(call, body),
+  }),
+  route({
+    method: "delete",
+    path: "/v1/platform/totp",
+    operationId: "removeTotp",
+    tag: "Platform",
+    summary: "Take TOTP away",
+    description: "With the password, and a code of the app or a recovery code. The other sessions end.",
+    surfaces: ["session"],
+    body: totpRemoval,
+    status: 204,
+    response: { schema: z.null(), description: "Log-ins need no code any more." },
+    errors: ["current_password_invalid", "invalid_status"],
+    handle: (call, { body }) => removeTotp(call, body),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/platforms/{platform_id}/totp/remove",
+    operationId: "removePlatformTotp",
+    tag: "Operator",
+    summary: "Take an account's TOTP away",
+    description:
+      "For a person who has lost the app and the recovery codes, once it is certain who asks. Every session of the account ends, and its owner " +
+      "gets a mail.",
+    surfaces: ["operator"],
+    params: standingParams,
+    body: standingInput,
+    status: 200,
+    response: { schema: totpRemovalView, description: "TOTP is taken away." },
+    errors: ["not_found", "invalid_status"],
+    handle: (call, { params, body }) => removeTotpOf(call, params.platform_id, body),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
+  }),
+];

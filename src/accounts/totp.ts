@@ -1,0 +1,220 @@
+// The second factor of a person (CRED-28): set up by a session with the password, in force once a code of it was typed, and taken away with both.
+// Whoever changes it stays logged in alone.
+import type { OperatorCall, PersonCaller, SessionCall } from "../call.ts";
+import type { Env } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { decodeBase64, encodeBase64, sha256Hex } from "../core/encoding.ts";
+import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { sealingUnder } from "../core/seal-keys.ts";
+import type { Actor, Environment } from "../core/vocabulary.ts";
+import { commit, type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { PersonRow, PlatformRow } from "../db/tables/accounts.ts";
+import type { EachJob } from "../jobs/job.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/notices.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { judgePassword, judgePerson, requireCurrentPassword } from "./current-password.ts";
+import { findPerson, findSealedOtherwise, updatePerson } from "./password-store.ts";
+import { deleteSessions } from "./session-store.ts";
+import { findPlatform } from "./store.ts";
+import { isTotpCode, matchingStep, newRecoveryCodes, newTotpSecret, normalizedCode, shownSecret } from "./totp-code.ts";
+import type { TotpConfirmation, TotpRemoval, TotpSetUp } from "./totp-schema.ts";
+
+const sealing = sealingUnder("ACCOUNT_SEAL_KEYS");
+/** @throws Error where ACCOUNT_SEAL_KEYS is no list of keys */
+export const checkAccountSealKeys = sealing.check;
+
+/** A log-in and a confirmation need a code. */
+export const hasTotp = ({ totpConfirmedAt }: PersonRow): boolean => totpConfirmedAt !== null;
+
+/** What a code uses up. */
+export type UsedCode = Pick<PersonRow, "totpStep"> | Pick<PersonRow, "recoveryCodes">;
+
+/** @throws ServiceError what `refuse` makes, where the code does not count */
+export async function useCode(
+  env: Env,
+  { platformId, totpSecret, totpStep, recoveryCodes }: PersonRow,
+  typed: string,
+  now: number,
+  refuse: () => ServiceError,
+): Promise<UsedCode> {
+  const code = normalizedCode(typed);
+  if (isTotpCode(code) && totpSecret !== null) {
+    const secret = decodeBase64(await sealing.open(env, platformId, totpSecret));
+    const step = secret ? await matchingStep(secret, code, now, totpStep) : null;
+    if (step === null) throw refuse();
+    return { totpStep: step };
+  }
+  const hash = await sha256Hex(code);
+  if (!recoveryCodes?.includes(hash)) throw refuse();
+  return { recoveryCodes: recoveryCodes.filter((stored) => stored !== hash) };
+}
+
+const wrongCode = (field: string): FieldError =>
+  fieldError(field, "invalid_value", "Is neither the code of this moment nor a recovery code, or was used before.");
+
+/** The refusal of a wrong code in a body. */
+export const codeInvalid = (field: string): ServiceError =>
+  new ServiceError("validation_failed", { field_errors: [wrongCode(field)], type: "totp_invalid" });
+
+// ---- By a session --------------------------------------------------------------------------------------------------------
+
+async function readPerson({ db, tenant, read }: SessionCall) {
+  const { caller, platform, person } = await read({
+    platform: findPlatform(db, tenant.platformId),
+    person: findPerson(db, tenant.platformId),
+  });
+  if (!platform || !person) throw new ServiceError("invalid_credentials");
+  return { caller, platform, person };
+}
+
+/** Answers what the app needs, once. A set-up that was not confirmed is replaced. */
+export async function setUpTotp(call: SessionCall, { current_password }: TotpSetUp) {
+  const { db, deps } = call;
+  const { caller, platform, person } = await readPerson(call);
+  await requireCurrentPassword(call, caller, person.hash, current_password);
+  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: STANDS });
+  const secret = newTotpSecret();
+  const recovery = await newRecoveryCodes();
+  const { env, config } = deps;
+  const set = {
+    totpSecret: await sealing.seal(env, platform.platformId, encodeBase64(secret)),
+    totpSealKey: await sealing.newestKey(env),
+    totpStep: 0,
+    recoveryCodes: recovery.map(({ hash }) => hash),
+  };
+  const view = {
+    ...shownSecret(secret, config.operatorName, platform.email),
+    recovery_codes: recovery.map(({ code }) => code),
+  };
+  await call.commit(updatePerson(db, person, set), view);
+  return view;
+}
+
+const STANDS = "TOTP is set up already; take it away first.";
+const NONE_STANDS = "TOTP is not set up.";
+
+export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation) {
+  const { db, deps } = call;
+  const now = deps.clock.now();
+  const { caller, platform, person } = await readPerson(call);
+  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: STANDS });
+  if (person.totpSecret === null) throw new ServiceError("invalid_status", { message: NONE_STANDS });
+  // A recovery code would not show that the app works.
+  const withoutCodes = { ...person, recoveryCodes: null };
+  const used = await judgePerson(call, caller, (wrong) =>
+    useCode(deps.env, withoutCodes, code, now, () => wrong(codeInvalid("code"))),
+  );
+  const view = { confirmed_at: toIso(now) };
+  const set = { ...used, totpConfirmedAt: now };
+  await call.commit(
+    [...updatePerson(db, person, set), ...changed(call, caller, platform, "account.totp_enabled", now)],
+    view,
+  );
+  return view;
+}
+
+export async function removeTotp(call: SessionCall, { current_password, code }: TotpRemoval): Promise<null> {
+  const { db, deps } = call;
+  const now = deps.clock.now();
+  const { caller, platform, person } = await readPerson(call);
+  await judgePerson(call, caller, async (wrong) => {
+    await judgePassword(call, wrong, person.hash, current_password, "current_password");
+    if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: NONE_STANDS });
+    await useCode(deps.env, person, code, now, () => wrong(codeInvalid("code")));
+  });
+  await call.commit(
+    [...updatePerson(db, person, NO_TOTP), ...changed(call, caller, platform, "account.totp_disabled", now)],
+    null,
+  );
+  return null;
+}
+
+const NO_TOTP = {
+  totpSecret: null,
+  totpSealKey: null,
+  totpConfirmedAt: null,
+  totpStep: 0,
+  recoveryCodes: null,
+} as const satisfies Partial<PersonRow>;
+
+type TotpAction = "account.totp_enabled" | "account.totp_disabled";
+const NOTICES = {
+  "account.totp_enabled": "customer.totp_enabled",
+  "account.totp_disabled": "customer.totp_disabled",
+} as const satisfies Record<TotpAction, string>;
+
+/** The other sessions end, and the owner is told. */
+const changed = (
+  { db, environment, session }: SessionCall,
+  { actor }: PersonCaller,
+  platform: PlatformRow,
+  action: TotpAction,
+  now: number,
+): Statement[] => [
+  deleteSessions(db, platform.platformId, session.tokenHash),
+  ...told(db, platform, { action, actor, environment }, now),
+];
+
+function told(
+  db: Database,
+  platform: PlatformRow,
+  { action, actor, environment }: { action: TotpAction; actor: Actor; environment: Environment },
+  now: number,
+  reason?: string,
+): Statement[] {
+  const { platformId } = platform;
+  const subject = { type: "platform", id: platformId };
+  const changes = reason === undefined ? {} : { changes: { reason: { from: null, to: reason } } };
+  return [
+    recordActivity(db, { platformId, environment }, now, { action, actor, subject, ...changes }),
+    recordNotice(db, platform, now, { kind: NOTICES[action], data: { byOperator: actor.type === "operator" } }),
+  ];
+}
+
+// ---- By the operator -----------------------------------------------------------------------------------------------------
+
+/** For a person who has lost the app and the recovery codes. Nobody stays logged in. */
+export async function removeTotpOf(call: OperatorCall, platformId: string, { reason }: { readonly reason: string }) {
+  const { db, actor, now } = call;
+  const { platform, person } = await call.read({
+    platform: findPlatform(db, platformId),
+    person: findPerson(db, platformId),
+  });
+  if (!platform) throw new ServiceError("not_found");
+  if (!person || !hasTotp(person)) throw new ServiceError("invalid_status", { message: NONE_STANDS });
+  const view = { platform_id: platformId, removed_at: toIso(now) };
+  const subject = { type: "platform", id: platformId };
+  await call.commit(
+    [
+      ...updatePerson(db, person, NO_TOTP),
+      deleteSessions(db, platformId),
+      ...told(db, platform, { action: "account.totp_disabled", actor, environment: "sandbox" }, now, reason),
+      recordOperatorEntry(db, actor, now, { action: "platform.totp_removed", subject, platformId, detail: { reason } }),
+    ],
+    view,
+  );
+  return view;
+}
+
+// ---- By a job ------------------------------------------------------------------------------------------------------------
+
+/** Seals the secrets under the newest key, so that older ones can be taken out of the configuration. */
+export const resealTotpSecrets: EachJob = {
+  kind: "each",
+  name: "reseal_totp_secrets",
+  find: async ({ db, env, clock }, after, limit) => {
+    const newest = await sealing.newestKey(env);
+    const { ids } = await readBatch(db, { ids: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
+    // Due since its key is not the newest, which nothing dates.
+    return ids.map((id) => ({ at: clock.now(), id }));
+  },
+  record: async ({ db, env }, platformId) => {
+    const { person } = await readBatch(db, { person: findPerson(db, platformId) });
+    const totpSealKey = await sealing.newestKey(env);
+    if (!person?.totpSecret || person.totpSealKey === totpSealKey) return false;
+    const totpSecret = await sealing.seal(env, platformId, await sealing.open(env, platformId, person.totpSecret));
+    await commit(db, updatePerson(db, person, { totpSecret, totpSealKey }));
+    return true;
+  },
+};
