@@ -29,6 +29,18 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...NO_NOTICE,
     },
     {
+      when: "on a mainnet with a sandbox key, and accounts that are not accredited have registered 80 % of what they may",
+      states: ["alert none → open", "chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
+      tables: ["agent_markets", "agents", "chain_operations", "escrows", "mainnet_trials"],
+      activity: ["agent.markets_changed"],
+      events: { agent: ["market.provisioned"] },
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      alerts: ["sandbox_registrations"],
+      mails: [],
+    },
+    {
       when: "of a DRAFT",
       states: ["chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
