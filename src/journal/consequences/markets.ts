@@ -211,6 +211,18 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
       certificate: NONE,
       ...NO_NOTICE,
     },
+    {
+      when: "the contract has a wallet that nobody asked for",
+      states: ["market ACTIVE → PROVISIONING"],
+      tables: ["agent_markets", "agents", "chain_operations"],
+      activity: BY_ITSELF,
+      events: NONE,
+      directory: { agent: ["updated"] },
+      document: { agent: ["new version"] },
+      certificate: NONE,
+      alerts: [],
+      mails: ["customer.wallet_changed"],
+    },
     { when: "the markets still wait", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
     {
       when: "the threshold is gone",
