@@ -30,7 +30,7 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   ...job("apply_wallet_changes", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("resume_market_provisioning", { ...EACH, rowsRead: 3 }, { trips: 4, rowsRead: 4, rowsWritten: 2, queues: 1 }),
   ...job("watch_registrations", EACH, { trips: 6, rowsRead: 5, rowsWritten: 4, fetches: 1 }),
-  ...job("end_dispute_days", EACH, { trips: 7, rowsRead: 89, rowsWritten: 9, queues: 2 }),
+  ...job("end_dispute_days", EACH, { trips: 7, rowsRead: 89, rowsWritten: 10, queues: 2 }),
   ...job("publish_ratings", EACH, { trips: 6, rowsRead: 21, rowsWritten: 8, queues: 1 }),
   // Of each environment a row tells whether something is due.
   ...job("sign_directory_heads", { ...EACH, rowsRead: 5 }, { trips: 8, rowsRead: 12, rowsWritten: 7 }),

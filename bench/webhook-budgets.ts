@@ -6,15 +6,15 @@ const WAKES = { objects: 1 } as const;
 const DELIVERIES = "GET /v1/webhooks/{webhook_id}/deliveries";
 
 export const WEBHOOK_BUDGETS: Readonly<Record<string, Budget>> = {
-  // The endpoints of the account are counted: here thirty, at most 99 before the last one.
-  "POST /v1/webhooks": mutation(38, 7, KIB),
-  "POST /v1/webhooks (Idempotency-Key)": mutation(39, 9, KIB, { objects: 2 }),
-  "POST /v1/webhooks (the last that it may have)": mutation(107, 7, KIB),
+  // The endpoints of the account are counted: here thirty, at most 99 before the last one. The account is looked up, and gets a notice.
+  "POST /v1/webhooks": mutation(40, 9, KIB),
+  "POST /v1/webhooks (Idempotency-Key)": mutation(41, 11, KIB, { objects: 2 }),
+  "POST /v1/webhooks (the last that it may have)": mutation(109, 9, KIB),
   "GET /v1/webhooks": read(24, 8 * KIB),
   "GET /v1/webhooks/{webhook_id}": read(4, KIB),
   "PATCH /v1/webhooks/{webhook_id}": mutation(8, 5, KIB, WAKES),
-  // An entry of the activity log for each of the four.
-  "PATCH /v1/webhooks/{webhook_id} (all at once)": mutation(11, 17, KIB),
+  // An entry of the activity log for each of the four, and a notice of the address.
+  "PATCH /v1/webhooks/{webhook_id} (all at once)": mutation(13, 19, KIB),
   "DELETE /v1/webhooks/{webhook_id}": mutation(8, 5, 0, WAKES),
   "POST /v1/webhooks/{webhook_id}/rotate-secret": mutation(8, 6, KIB, WAKES),
   "POST /v1/webhooks/{webhook_id}/test": mutation(6, 3, KIB, WAKES),

@@ -47,6 +47,7 @@ export type Env = {
   INTENT_LIFE_SECONDS: string;
   SANDBOX_MAINNET_A_DAY: string;
   SANDBOX_MAINNET_IN_ALL: string;
+  SANDBOX_MAINNET_TOGETHER_A_DAY: string;
   ATTESTATION_PROOF: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
@@ -114,8 +115,8 @@ export type Config = {
   networksFault: string | null;
   jurisdictions: ReadonlySet<string>;
   intentLifeSeconds: number;
-  /** Providers that an account registers on mainnets from the sandbox (MKT-25). */
-  sandboxMainnet: { aDay: number; inAll: number };
+  /** Providers that an account registers on mainnets from the sandbox, and all accounts that are not accredited together (MKT-25). */
+  sandboxMainnet: { aDay: number; inAll: number; togetherADay: number };
   /** Whether attestations in production have to be signed by their Verifiers (PRN-27). */
   attestationProof: "required" | "optional";
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
@@ -203,6 +204,7 @@ const parseConfig = (env: Env, origin: string): Config => ({
   sandboxMainnet: {
     aDay: parseCount("SANDBOX_MAINNET_A_DAY", env.SANDBOX_MAINNET_A_DAY),
     inAll: parseCount("SANDBOX_MAINNET_IN_ALL", env.SANDBOX_MAINNET_IN_ALL),
+    togetherADay: parseCount("SANDBOX_MAINNET_TOGETHER_A_DAY", env.SANDBOX_MAINNET_TOGETHER_A_DAY),
   },
   attestationProof: parseAttestationProof(env.ATTESTATION_PROOF),
   rate: {

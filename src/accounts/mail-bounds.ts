@@ -8,7 +8,10 @@ import { readBatch } from "../db/batch.ts";
 import { countMails, type MailCount } from "./mail-count-store.ts";
 
 /** A box is one address, however it is written and whatever stands behind its `+`. */
-const boxOf = (address: string): string => foldName(address).replace(/\+[^@]*(?=@)/, "");
+function boxOf(address: string): string {
+  const [name = "", host] = foldName(address).split("@");
+  return `${name.split("+")[0]}@${host}`;
+}
 
 /** Counts a mail to an address that has not asked for it. False once the day has had enough of them. */
 export async function mayMailStranger(deps: Deps, address: string): Promise<boolean> {

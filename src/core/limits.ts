@@ -126,6 +126,8 @@ export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
 /** Changes of operational wallets that an agent may ask for in 24 hours. */
 export const WALLET_CHANGES_A_DAY = 10;
+/** From this part of what accounts may register on mainnets together an operator is alerted (MKT-25). */
+export const TOGETHER_ALERT_PERCENT = 80;
 /** Releases of an agent's vault on a network that may be asked for in 24 hours (MKT-29). */
 export const RELEASES_A_DAY = 10;
 /** A follower that is further behind is sent off, at most so often. */

@@ -186,6 +186,7 @@ export const ALERT_KINDS = [
   "dead_letter",
   "account_renamed",
   "review_waiting",
+  "sandbox_registrations",
   "authority_key",
   "operational_wallet",
   "reconciliation",

@@ -1,20 +1,26 @@
 // Store of alerts and of the mails about them.
-import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
-/** Inserts an alert, or counts the open one of the same kind and subject. */
-export const putAlert = (db: Database, row: typeof alerts.$inferInsert): Statement =>
-  db
+type NewAlert = Omit<typeof alerts.$inferInsert, "seen" | "mailedAt" | "acknowledgedAt" | "acknowledgedBy">;
+
+/** Inserts an alert, or counts the open one of the same kind and subject; where `condition` holds at its place in the batch. */
+export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`): Statement {
+  const { alertId, kind, subject, message, raisedAt, lastSeenAt } = row;
+  return db
     .insert(alerts)
-    .values(row)
+    .select(
+      sql`select ${alertId}, ${kind}, ${subject}, ${message}, ${raisedAt}, ${lastSeenAt}, 1, null, null, null where ${condition}`,
+    )
     .onConflictDoUpdate({
       target: [alerts.kind, alerts.subject],
       targetWhere: sql`acknowledged_at is null`,
-      set: { lastSeenAt: row.lastSeenAt, message: row.message, seen: sql`${alerts.seen} + 1` },
+      set: { lastSeenAt, message, seen: sql`${alerts.seen} + 1` },
     });
+}
 
 /** Newest first. */
 export function listAlerts(

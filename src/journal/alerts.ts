@@ -1,12 +1,12 @@
 // Raises alerts (JOB-9, JOB-10), in the batch of the finding or alone.
 import { newId } from "../core/ids.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
-import type { Database, Statement } from "../db/batch.ts";
+import type { Condition, Database, Statement } from "../db/batch.ts";
 import { putAlert } from "./alert-store.ts";
 
 /** `subject` names the thing in a few words; the same kind and subject is the same alert. */
 export type Alert = { readonly kind: AlertKind; readonly subject: string; readonly message: string };
 
-/** `now`: real time, whatever a sandbox's clock says. */
-export const raiseAlert = (db: Database, alert: Alert, now: number = Date.now()): Statement =>
-  putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now });
+/** `now`: real time, whatever a sandbox's clock says. `condition`: what has to hold at its place in the batch. */
+export const raiseAlert = (db: Database, alert: Alert, now: number = Date.now(), condition?: Condition): Statement =>
+  putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now }, condition);

@@ -14,7 +14,7 @@ import { ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { certificateIn } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
@@ -25,7 +25,7 @@ import { marketFaults } from "./judge.ts";
 import { marketReads, ownAgent, refuseUnconfirmedWallet } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
-import { countTrials, trialsRead } from "./trials.ts";
+import { countTrials, trialReads } from "./trials.ts";
 import { walletAsks } from "./wallet-asks.ts";
 import { holdsOtherWallet, NO_CHANGE, OTHER_WALLET, otherWallets, sameMarket, walletOn } from "./wallets.ts";
 
@@ -39,7 +39,7 @@ export async function authorizeMarkets(
   const facts = await call.read({
     ...marketReads(call, did),
     production: findMarkets(db, did, "production"),
-    ...present({ trials: trialsRead(call, input) }),
+    ...trialReads(call, input),
   });
   const { caller, found, markets, production } = facts;
   const agent = marketable(found, environment, caller, now);
@@ -52,7 +52,7 @@ export async function authorizeMarkets(
   if (environment !== "production" && holdsOtherWallet(wanted, production))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
   const known = [...markets, ...production, ...facts.escrows];
-  const trials = countTrials(call, agent.platformId, { wanted, known, trials: facts.trials ?? null });
+  const trials = countTrials(call, agent.platformId, { ...facts, wanted, known });
   const asks = walletAsks(agent, otherWallets(wanted, markets, facts.escrows).length, deps.clock.now());
   if (wanted.length > 0)
     await call.commit([...(await requested(call, agent, facts, wanted)), ...noted(db, agent, asks), ...trials], null);

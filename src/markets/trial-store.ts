@@ -1,10 +1,11 @@
 // Store of what accounts register on mainnets with their sandbox keys (MKT-25).
-import { and, eq } from "drizzle-orm";
-import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { DAY_MS } from "../core/limits.ts";
+import { type Condition, type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { type MainnetTrials, mainnetTrials } from "../db/tables/agents.ts";
 import type { Tenant } from "../db/tenant.ts";
 
-export const findTrials = (db: Database, { platformId }: Tenant): Read<MainnetTrials | null> =>
+export const findTrials = (db: Database, { platformId }: Pick<Tenant, "platformId">): Read<MainnetTrials | null> =>
   readOne(db.select().from(mainnetTrials).where(eq(mainnetTrials.platformId, platformId)));
 
 /** Refused where another call of the account has counted meanwhile. */
@@ -18,3 +19,37 @@ export const putTrials = (db: Database, before: MainnetTrials | null, after: Mai
           .set(after)
           .where(and(eq(mainnetTrials.platformId, before.platformId), eq(mainnetTrials.total, before.total))),
       );
+
+// ---- All accounts that are not accredited ----------------------------------------------------------------------------------
+
+/** The row of all of them together. */
+const TOGETHER = { platformId: "" } as const;
+export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
+
+const inLastDay = (now: number): SQL =>
+  sql`(select count(*) from json_each(${mainnetTrials.asks}) where value > ${now - DAY_MS})`;
+
+type Further = { readonly further: number; readonly now: number };
+
+/** Relative to the row, so that calls of several accounts do not refuse each other. Refused where they would be more than `most` in 24 hours. */
+export function countTogether(db: Database, { further, now }: Further, most: number): Statement[] {
+  const added = JSON.stringify(Array.from({ length: further }, () => now));
+  const asks = sql`(select json_group_array(value) from (
+    select value from json_each(${mainnetTrials.asks}) where value > ${now - DAY_MS} union all select value from json_each(${added})))`;
+  return mustChange(
+    db,
+    db
+      .insert(mainnetTrials)
+      .values({ ...TOGETHER, asks: JSON.parse(added), total: further })
+      .onConflictDoUpdate({
+        target: mainnetTrials.platformId,
+        set: { asks, total: sql`${mainnetTrials.total} + ${further}` },
+        setWhere: sql`${inLastDay(now)} + ${further} <= ${most}`,
+      }),
+  );
+}
+
+/** True behind `countTogether` where it is what has reached `from`. */
+export const hasReached = (from: number, { further, now }: Further): Condition =>
+  sql`exists (select 1 from ${mainnetTrials} where platform_id = ${TOGETHER.platformId}
+    and ${inLastDay(now)} between ${from} and ${from + further - 1})`;

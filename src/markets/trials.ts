@@ -1,57 +1,77 @@
-// Bounds what a sandbox costs the service on mainnets (MKT-25): a provider that its key registers there costs the registrar gas, and everybody
+// Bounds what sandboxes cost the service on mainnets (MKT-25): a provider that a sandbox key registers there costs the registrar gas, and everybody
 // may open a sandbox.
-import type { ManagementCall } from "../call.ts";
+import type { ManagementCall, ManagementCaller } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
+import { withFurther } from "../core/daily.ts";
 import { ServiceError } from "../core/errors.ts";
-import { DAY_MS, SECOND_MS } from "../core/limits.ts";
-import type { Read, Statement } from "../db/batch.ts";
-import type { MainnetTrials, MarketRow } from "../db/tables/agents.ts";
+import { DAY_MS, SECOND_MS, TOGETHER_ALERT_PERCENT } from "../core/limits.ts";
+import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import type { MarketRow } from "../db/tables/agents.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import type { MarketInput } from "./agent-schema.ts";
-import { findTrials, putTrials } from "./trial-store.ts";
+import { countTogether, findTogether, findTrials, hasReached, putTrials } from "./trial-store.ts";
 
 const isMainnet = ({ networks }: Config, name: string): boolean => findNetwork(networks, name)?.kind === "mainnet";
 
-/** Read by a sandbox call that names a mainnet, and by no other. */
-export function trialsRead(call: ManagementCall, { markets }: MarketInput): Read<MainnetTrials | null> | null {
-  const { db, tenant, deps, environment } = call;
+/** Read by a sandbox call that names a mainnet, and by no other: what its account has registered, and all accounts together. */
+export function trialReads({ db, tenant, deps, environment }: ManagementCall, { markets }: MarketInput) {
   const counts = environment === "sandbox" && markets.some(({ network }) => isMainnet(deps.config, network));
-  return counts ? findTrials(db, tenant) : null;
+  return present({ trials: counts ? findTrials(db, tenant) : null, together: counts ? findTogether(db) : null });
 }
 
-type Known = {
+type Known = ReadResults<ReturnType<typeof trialReads>> & {
+  readonly caller: Pick<ManagementCaller, "platformStatus">;
   /** The markets that the call asks the chain for. */
   readonly wanted: readonly MarketRow[];
   /** Where the provider has a market or an escrow, in either environment: it is registered there, or was counted. */
   readonly known: readonly { readonly network: string }[];
-  readonly trials: MainnetTrials | null;
 };
 
 /**
  * Counts the further registrations.
  * @throws ServiceError `rate_limited` when they are too many
  */
-export function countTrials(call: ManagementCall, platformId: string, { wanted, known, trials }: Known): Statement[] {
+export function countTrials(call: ManagementCall, platformId: string, found: Known): Statement[] {
   const { config, clock } = call.deps;
   if (call.environment !== "sandbox") return [];
-  const networks = new Set(wanted.map(({ network }) => network).filter((name) => isMainnet(config, name)));
-  for (const { network } of known) networks.delete(network);
+  const networks = new Set(found.wanted.map(({ network }) => network).filter((name) => isMainnet(config, name)));
+  for (const { network } of found.known) networks.delete(network);
   const further = networks.size;
   if (further === 0) return [];
-  const now = clock.now();
-  const { aDay, inAll } = config.sandboxMainnet;
-  const asks = (trials?.asks ?? []).filter((at) => at > now - DAY_MS);
-  const total = (trials?.total ?? 0) + further;
-  // Nothing becomes free of what is counted in all; an operator may raise it.
-  if (total > inAll) throw tooMany(`An account registers ${inAll} providers on mainnets from the sandbox.`, DAY_MS);
-  const over = asks.length + further - aDay;
-  if (over > 0) {
-    const free = asks[over - 1] ?? now;
-    throw tooMany(`An account registers ${aDay} providers a day on mainnets from the sandbox.`, free + DAY_MS - now);
-  }
-  const after = { platformId, asks: [...asks, ...Array.from({ length: further }, () => now)], total };
-  return putTrials(call.db, trials, after);
+  const counting = { further, now: clock.now() };
+  return [...ofAccount(call, platformId, found, counting), ...ofAll(call, found, counting)];
 }
 
-const tooMany = (message: string, waitMs: number): ServiceError =>
-  new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) } });
+type Counting = { readonly further: number; readonly now: number };
+
+function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Known, { further, now }: Counting) {
+  const { aDay, inAll } = deps.config.sandboxMainnet;
+  const trials = found.trials ?? null;
+  const total = (trials?.total ?? 0) + further;
+  // Nothing becomes free of what is counted in all; an operator may raise it.
+  if (total > inAll) {
+    const message = `An account registers ${inAll} providers on mainnets from the sandbox.`;
+    throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(DAY_MS / SECOND_MS) } });
+  }
+  const message = `An account registers ${aDay} providers a day on mainnets from the sandbox.`;
+  const asks = withFurther(trials?.asks ?? null, further, now, { most: aDay, message });
+  return putTrials(db, trials, { platformId, asks, total });
+}
+
+/** Anybody opens as many accounts as he likes; an accredited one is somebody. */
+function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counting: Counting): Statement[] {
+  if (caller.platformStatus === "ACCREDITED") return [];
+  const most = deps.config.sandboxMainnet.togetherADay;
+  const { further, now } = counting;
+  const message = `Accounts that are not accredited register ${most} providers a day on mainnets from the sandbox together.`;
+  withFurther(together?.asks ?? null, further, now, { most, message, detail: { bound: "all_accounts" } });
+  const from = Math.ceil((most * TOGETHER_ALERT_PERCENT) / 100);
+  return [...countTogether(db, counting, most), raiseAlert(db, crowded(from, most), now, hasReached(from, counting))];
+}
+
+const crowded = (from: number, most: number): Alert => ({
+  kind: "sandbox_registrations",
+  subject: "all accounts that are not accredited",
+  message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on they are refused.`,
+});

@@ -48,27 +48,6 @@ describe("the submission", () => {
     ]);
   });
 
-  it("raises an alert, one for each submission, that an operator acknowledges as any other", async () => {
-    const person = await inReview(world);
-    const waiting = async (): Promise<Json[]> =>
-      expectStatus(await operate(world, "GET", "/v1/operator/alerts?limit=100"), 200).data.filter(
-        ({ kind, subject }: Json) => kind === "review_waiting" && subject.startsWith(person.platformId),
-      );
-    const [first, ...none] = await waiting();
-    expect(none).toEqual([]);
-    expect(first).toMatchObject({
-      seen: 1,
-      message: `An account waits for its review: GET /v1/operator/platforms/${person.platformId}.`,
-    });
-    // The first stays where nobody acknowledges it, and does not swallow the second.
-    expectStatus(await decide(world, person, REJECTION), 200);
-    expectStatus(await ask(world, person, "POST", VERIFICATION), 200);
-    expect((await waiting()).map(({ seen }) => seen)).toEqual([1, 1]);
-    const path = `/v1/operator/alerts/${first?.alert_id}/acknowledge`;
-    expectStatus(await operate(world, "POST", path), 200);
-    expect(await waiting()).toHaveLength(1);
-  });
-
   it("names every document that is missing", async () => {
     const person = await complete(world);
     await submit(world, person, "director_identification");

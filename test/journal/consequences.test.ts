@@ -38,6 +38,7 @@ const ROWS = {
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "authorizeMarkets: the registrar has no gas",
   "provision_market: the registrar has no gas",
+  "watch_registrations: the contract has a wallet that nobody asked for",
   "provision_market: a wallet that nobody asked for stays until the delay is over",
   "provision_market: another wallet waits for the contract's delay",
   "provision_market: the change was cancelled on-chain",

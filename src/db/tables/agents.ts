@@ -199,7 +199,7 @@ export const statusLists = sqliteTable("status_lists", {
 });
 export type StatusListRow = typeof statusLists.$inferSelect;
 
-/** What an account has registered on mainnets with its sandbox key (MKT-25). */
+/** What an account has registered on mainnets with its sandbox key, and one row for all that are not accredited (MKT-25). */
 export const mainnetTrials = sqliteTable("mainnet_trials", {
   platformId: text().primaryKey(),
   /** The instants of the last day's, in real time. */

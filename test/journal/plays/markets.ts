@@ -13,10 +13,22 @@ import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../
 import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
 import { refusedWallet } from "../../markets/support.ts";
+import { rows } from "../../promotion/support.ts";
 import { account } from "../../support/chain.ts";
 import { withConfig, withSilentChain } from "../../support/variants.ts";
-import type { Json, World } from "../../support/world.ts";
-import { MINUTE, marketsOf, marketWith, must, NETWORK, ofAgent, ofNobody, type Plays, store } from "./stage.ts";
+import { createWorld, type Json, type World } from "../../support/world.ts";
+import {
+  MINUTE,
+  marketsOf,
+  marketWith,
+  must,
+  NETWORK,
+  ofAgent,
+  ofNobody,
+  type Play,
+  type Plays,
+  store,
+} from "./stage.ts";
 
 const WALLET = account(8);
 const OTHER_WALLET = account(7);
@@ -174,10 +186,25 @@ const tending = (job: Job): Plays[string] => ({
   ),
 });
 
+/** The fortieth of fifty, by an account of its own. */
+const crowdedMainnets: Play = async () => {
+  const own = await createWorld();
+  const did = await unmarketed(own);
+  await rows("update platforms set status = 'KYB_PENDING' where platform_id = ?", own.platformId);
+  const asks = JSON.stringify(Array.from({ length: 39 }, () => Date.now()));
+  await rows("insert or replace into mainnet_trials (platform_id, asks, total) values ('', ?, 39)", asks);
+  return async () => {
+    await askOnMainnet(own, did);
+    return { agent: [did] };
+  };
+};
+
 export const MARKET_PLAYS: Plays = {
   authorizeMarkets: {
     "the chain answers in time": ofAgent(unmarketed, ask(WALLET)),
     "on a mainnet with a sandbox key": ofAgent(unmarketed, askOnMainnet),
+    "on a mainnet with a sandbox key, and accounts that are not accredited have registered 80 % of what they may":
+      crowdedMainnets,
     "of a DRAFT": ofAgent(draft, ask(WALLET)),
     "a production market of a sandbox agent": ofAgent(unmarketed, askForProduction),
     "the chain does not answer in time": ofAgent(unmarketed, ask(WALLET, withSilentChain)),

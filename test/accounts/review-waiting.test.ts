@@ -1,0 +1,29 @@
+// The alert `review_waiting` (JOB-9, ACC-21): an account that was submitted waits for an operator.
+import { expect, it } from "vitest";
+import { createWorld, expectStatus, type Json } from "../support/world.ts";
+import { ask, decide, inReview, operate } from "./review-support.ts";
+
+const VERIFICATION = "/v1/platform/verification";
+const REJECTION = { decision: "reject", reason: "The certificate is of another company." };
+
+it("is raised by each submission, and acknowledged as any other", async () => {
+  const world = await createWorld();
+  const person = await inReview(world);
+  const waiting = async (): Promise<Json[]> =>
+    expectStatus(await operate(world, "GET", "/v1/operator/alerts?limit=100"), 200).data.filter(
+      ({ kind, subject }: Json) => kind === "review_waiting" && subject.startsWith(person.platformId),
+    );
+  const [first, ...none] = await waiting();
+  expect(none).toEqual([]);
+  expect(first).toMatchObject({
+    seen: 1,
+    message: `An account waits for its review: GET /v1/operator/platforms/${person.platformId}.`,
+  });
+  // The first stays where nobody acknowledges it, and does not swallow the second.
+  expectStatus(await decide(world, person, REJECTION), 200);
+  expectStatus(await ask(world, person, "POST", VERIFICATION), 200);
+  expect((await waiting()).map(({ seen }) => seen)).toEqual([1, 1]);
+  const path = `/v1/operator/alerts/${first?.alert_id}/acknowledge`;
+  expectStatus(await operate(world, "POST", path), 200);
+  expect(await waiting()).toHaveLength(1);
+});
