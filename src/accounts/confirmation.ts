@@ -1,6 +1,5 @@
-// A fresh proof of the person (CRED-30): whoever has stolen a session must not rotate a key with it, promote the account, or change where its
-// money and its notices go.
-import type { ManagementCaller, SessionCall } from "../call.ts";
+// A person proves himself anew in a session (CRED-30).
+import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { CONFIRMATION_MINUTES, MINUTE_MS } from "../core/limits.ts";
@@ -10,18 +9,6 @@ import { findPerson, updatePerson } from "./password-store.ts";
 import type { ConfirmationInput } from "./session-schema.ts";
 import { confirmSession } from "./session-store.ts";
 import { codeInvalid, hasTotp, useCode } from "./totp.ts";
-
-/**
- * A key is not asked. Judged on the first trip alone: until the commit a session only grows older, and one that has ended writes nothing.
- * @throws ServiceError `forbidden`, which no Idempotency-Key keeps: after the confirmation the same call succeeds
- */
-export function requireConfirmed({ isConfirmed }: ManagementCaller): void {
-  if (isConfirmed) return;
-  const message =
-    `This needs a log-in or a confirmation within the last ${CONFIRMATION_MINUTES} minutes: ` +
-    "POST /v1/platform/sessions/current/confirm, then repeat the call.";
-  throw new ServiceError("forbidden", { message, type: "confirmation_required", unkept: true });
-}
 
 export async function confirmPerson(call: SessionCall, input: ConfirmationInput) {
   const { db, deps, session, tenant } = call;

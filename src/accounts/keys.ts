@@ -2,6 +2,7 @@
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { HOUR_MS } from "../core/limits.ts";
@@ -13,7 +14,6 @@ import type { Owner } from "../db/tenant.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { requireConfirmed } from "./confirmation.ts";
 import type { RotationInput } from "./key-schema.ts";
 import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";

@@ -2,6 +2,7 @@
 // country (ACC-6) in the same batch, with the documents of its agents (ACC-19). Once it was submitted, who the account is changes only by an
 // operator's decision: a person proposes it (ACC-30).
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
+import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
@@ -9,7 +10,6 @@ import { present } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { countryFaults } from "../principals/countries.ts";
-import { requireConfirmed } from "./confirmation.ts";
 import { changeContact, contactReads } from "./contact.ts";
 import { followProfile, followReads } from "./follow-profile.ts";
 import { refuseInGrace } from "./keys.ts";

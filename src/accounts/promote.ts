@@ -1,11 +1,11 @@
 // Promotion to production (ACC-16): once, after accreditation. It issues the production key; no agent moves, and no market is made.
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
+import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
 import { requireProduction } from "../core/production.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { requireConfirmed } from "./confirmation.ts";
 import { issueKey, refuseInGrace } from "./keys.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 

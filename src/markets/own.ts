@@ -1,6 +1,5 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
 
-import { requireConfirmed } from "../accounts/confirmation.ts";
 import { findOwnAgent } from "../agents/find-store.ts";
 import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
@@ -10,6 +9,7 @@ import { askedPage, type ManagementCall, type ManagementCaller, type Precheck, p
 import { findNetwork } from "../chain/networks.ts";
 import { splitKey } from "../chain/split.ts";
 import { doubtOperation } from "../chain/store.ts";
+import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";

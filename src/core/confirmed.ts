@@ -1,0 +1,16 @@
+// What asks for a fresh proof of the person (CRED-30): whoever has stolen a session must not rotate a key with it, promote the account, or change
+// where its money and its notices go.
+import { ServiceError } from "./errors.ts";
+import { CONFIRMATION_MINUTES } from "./limits.ts";
+
+/**
+ * A key is not asked. Judged on the first trip alone: until the commit a session only grows older, and one that has ended writes nothing.
+ * @throws ServiceError `forbidden`, which no Idempotency-Key keeps: after the confirmation the same call succeeds
+ */
+export function requireConfirmed({ isConfirmed }: { readonly isConfirmed: boolean }): void {
+  if (isConfirmed) return;
+  const message =
+    `This needs a log-in or a confirmation within the last ${CONFIRMATION_MINUTES} minutes: ` +
+    "POST /v1/platform/sessions/current/confirm, then repeat the call.";
+  throw new ServiceError("forbidden", { message, type: "confirmation_required", unkept: true });
+}
