@@ -38,7 +38,12 @@ describe("the certificate", () => {
         ...["principal_country", "authorized_actions", "capabilities", "scope", "attestation"],
       ].sort(),
     );
-    expect(Object.keys(payload["aeap"].attestation).sort()).toEqual(["attestation_id", "model", "verifier_id"]);
+    expect(Object.keys(payload["aeap"].attestation).sort()).toEqual([
+      "attestation_id",
+      "model",
+      "signed",
+      "verifier_id",
+    ]);
   });
 
   it("IDN-7: ends after 12 months, or with the attestation where that is earlier", async () => {
