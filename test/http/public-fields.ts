@@ -200,7 +200,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   resendVerification: { json: ASKED },
   forgotPassword: { json: ASKED },
   resetPassword: { json: { platform_id: true, changed_at: true } },
-  logIn: { json: { session_token: true, expires_at: true, platform_id: true } },
+  logIn: { json: { session_token: true, session_id: true, expires_at: true, platform_id: true } },
   openVerificationPage: { text: "page" },
   openResetPage: { text: "page" },
 };
