@@ -36,16 +36,16 @@ export async function logOut(call: SessionCall): Promise<void> {
 
 /** Also the calling one, which logs out. */
 export async function endSession(call: SessionCall, sessionId: string): Promise<{ readonly isCurrent: boolean }> {
-  const { caller, tokenHash } = await call.read({ tokenHash: named(call, sessionId) });
+  const { caller, tokenHash } = await call.read({ tokenHash: findNamed(call, sessionId) });
   if (tokenHash === null) throw new ServiceError("not_found");
   await endOne(call, caller, { sessionId, tokenHash });
   return { isCurrent: tokenHash === call.session.tokenHash };
 }
 
 export const precheckSession = (call: SessionCall, sessionId: string): Precheck =>
-  precheckKnown(named(call, sessionId));
+  precheckKnown(findNamed(call, sessionId));
 
-const named = (call: SessionCall, sessionId: string) =>
+const findNamed = (call: SessionCall, sessionId: string) =>
   findSession(call.db, call.tenant.platformId, sessionId, realTime(call));
 
 async function endOne(
