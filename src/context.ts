@@ -5,6 +5,7 @@ import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import type { Due } from "./core/due.ts";
+import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
@@ -50,6 +51,8 @@ export type Env = {
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
   RATING_PARAMETERS: string;
+  PASSWORDS_AT_ONCE: string;
+  PASSWORDS_EVERY_SECONDS: string;
   RATE_CREDENTIAL_QUOTA: string;
   RATE_ADDRESS_QUOTA: string;
   RATE_WINDOW_SECONDS: string;
@@ -114,6 +117,8 @@ export type Config = {
   intentLifeSeconds: number;
   /** Providers that an account registers on mainnets from the sandbox (MKT-25). */
   sandboxMainnet: { aDay: number; inAll: number };
+  /** How many passwords a client's network sends at once, and how long after them another has its place (CRED-20). */
+  passwords: { atOnce: number; everyMs: number };
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
@@ -200,6 +205,10 @@ const parseConfig = (env: Env, origin: string): Config => ({
     aDay: parseCount("SANDBOX_MAINNET_A_DAY", env.SANDBOX_MAINNET_A_DAY),
     inAll: parseCount("SANDBOX_MAINNET_IN_ALL", env.SANDBOX_MAINNET_IN_ALL),
   },
+  passwords: {
+    atOnce: parseCount("PASSWORDS_AT_ONCE", env.PASSWORDS_AT_ONCE, 1),
+    everyMs: parseCount("PASSWORDS_EVERY_SECONDS", env.PASSWORDS_EVERY_SECONDS) * SECOND_MS,
+  },
   rate: {
     credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
     addressQuota: Number(env.RATE_ADDRESS_QUOTA),
@@ -207,8 +216,9 @@ const parseConfig = (env: Env, origin: string): Config => ({
   },
 });
 
-function parseCount(name: string, text: string): number {
+function parseCount(name: string, text: string, least = 0): number {
   if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
+  if (Number(text) < least) throw new Error(`${name} is less than ${least}`);
   return Number(text);
 }
 
