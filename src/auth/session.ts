@@ -19,7 +19,7 @@ import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { chargeAddress, clientAddress } from "../http/rate-limit.ts";
+import { clientAddress } from "../http/rate-limit.ts";
 import { readBearer } from "./bearer.ts";
 
 export const sessionEntrance: Entrance = {
@@ -56,13 +56,15 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
   const environment = namedEnvironment(incoming);
   const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
   return {
-    quota: tokenHash,
+    quota: {
+      of: "account",
+      credential: quotaName(tokenHash, environment),
+      accountOf: ({ owner }: Who) => owner && quotaName(owner.platformId, environment),
+    },
     keys: { space: environment, secret: token, platformId: tenant.platformId },
     reads: (db) => ({ owner: findSessionOwner(db, tokenHash) }),
     offsetOf: ({ owner }: Who) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
     admit: async ({ owner }: Who) => {
-      // Anybody can make a well-formed token: one without an owner is charged to the address.
-      if (!owner) await chargeAddress(incoming.context, incoming.deps);
       const caller = toCaller(owner, environment, incoming);
       return { caller, platformId: caller.platformId };
     },
@@ -70,6 +72,9 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
   };
 }
+
+/** Names a quota: that of an account in an environment, and what a session is known by there. */
+export const quotaName = (of: string, environment: Environment): string => `${of} ${environment}`;
 
 type Who = { readonly owner: SessionOwner | null };
 
