@@ -255,8 +255,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(60, 39, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(60, 37, 4 * KIB, { queues: 2 }),
 
-  // The password and the address. Objects: an attempt is counted before its password is derived, and given back after.
-  "POST /v1/platform/register": mutation(6, 14, KIB),
+  // The password and the address. Objects: a derivation takes a place; an attempt is counted with it, and given back after.
+  "POST /v1/platform/register": mutation(6, 14, KIB, { objects: 1 }),
   "POST /v1/platform/verify-email": mutation(12, 17, KIB, { objects: 2 }),
   // Each table of the account is found by the account.
   "POST /v1/platform/verify-email/refuse": mutation(27, 20, 0, { queues: 0 }),
@@ -274,7 +274,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/sessions": mutation(4, 7, 300, { objects: 2 }),
   "POST /v1/platform/password": mutation(10, 8, 200, { objects: 2 }),
   "POST /v1/platform/password/forgot": mutation(4, 3, 100, { queues: 0 }),
-  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 1 }),
+  "POST /v1/platform/password/reset": mutation(8, 8, 200, { objects: 2 }),
   "POST /v1/platform/email": mutation(12, 3, 100, { objects: 2, queues: 0 }),
   // The password is read, and guarded.
   "POST /v1/platform/verify-email (a new address)": mutation(8, 11, 300, { objects: 2 }),

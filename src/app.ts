@@ -12,6 +12,7 @@ import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
 import { standingRoutes } from "./accounts/standing-routes.ts";
+import { usageRoutes } from "./accounts/usage-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
@@ -76,6 +77,7 @@ export const ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...documentRoutes,
   ...reviewRoutes,
+  ...usageRoutes,
   ...sandboxRoutes,
   ...activityRoutes,
   ...eventRoutes,

@@ -9,6 +9,7 @@ import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
 import { countDueNotices, deleteNotices, takeDueNotices } from "../journal/notice-store.ts";
 import type { NoticeKind } from "../journal/notices.ts";
+import { addVolumes } from "../journal/volume-store.ts";
 import type { MailData } from "../mail/catalogue.ts";
 import { findAnnouncements } from "./announcement-store.ts";
 import { causeOf, mailTo } from "./mails.ts";
@@ -40,17 +41,19 @@ async function mailSlice(deps: Deps): Promise<Ran> {
   const { taken } = await readBatch(db, { taken: takeDueNotices(db, clock.now(), SLICE, NOTICE_PAUSES_MS) });
   const announcements = await announcementsOf(deps, taken);
   const sent: string[] = [];
+  const mailed: { platformId: string; mails: 1 }[] = [];
   const failed: RowFailure[] = [];
   await eachAtOnce(mailsOf(taken), async (notices) => {
     try {
       await mailTogether(deps, notices, announcements);
       sent.push(...notices.map(({ noticeId }) => noticeId));
+      mailed.push({ platformId: notices[0].platformId, mails: 1 });
     } catch (thrown) {
       failed.push(...notices.flatMap((notice) => giveUp(notice, thrown) ?? []));
     }
   });
   const settled = [...sent, ...failed.map(({ id }) => id)];
-  if (settled.length > 0) await commit(db, [deleteNotices(db, settled)]);
+  if (settled.length > 0) await commit(db, [deleteNotices(db, settled), ...addVolumes(db, mailed, clock.now())]);
   return { done: sent.length, failed, next: taken.length < SLICE ? null : FIRST };
 }
 

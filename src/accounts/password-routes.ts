@@ -22,6 +22,7 @@ export const passwordRoutes = [
     status: 200,
     response: { schema: passwordView, description: "The password is changed, and every session has ended." },
     errors: ["current_password_invalid"],
+    whenUsedUp: true,
     handle: async (call, { body }) => {
       const changed = await changePassword(call, body);
       return answer(200, { "Content-Type": "application/json", "Set-Cookie": NO_COOKIE }, JSON.stringify(changed));

@@ -3,6 +3,7 @@ import { and, eq, lte, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
+import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, type Read, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, sessions } from "../db/tables/accounts.ts";
@@ -16,6 +17,7 @@ export type SessionOwner = InProduction & {
   readonly expiresAt: number;
   readonly accreditationTier: Tier;
   readonly clockOffsetMs: number;
+  readonly volumeMarks: VolumeMarks | null;
 };
 
 /** Finds the account of the presented session: a read of each of its calls. */
@@ -32,6 +34,7 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
         promotedAt: platforms.promotedAt,
         accreditationTier: platforms.accreditationTier,
         clockOffsetMs: platforms.clockOffsetMs,
+        volumeMarks: platforms.volumeMarks,
       })
       .from(sessions)
       .innerJoin(platforms, eq(platforms.platformId, sessions.platformId))

@@ -87,6 +87,7 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   clockMovedAt: null,
   clockRecordedTo: null,
   ratingsDated: false,
+  volumeMarks: null,
   createdAt: now,
   updatedAt: now,
 });

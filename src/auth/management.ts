@@ -12,6 +12,7 @@ import { KEY_USE_MINUTES, MINUTE_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { splitList } from "../core/text.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
+import { volumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Admitted, Credential, Entrance } from "../http/call.ts";
@@ -99,5 +100,6 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     promotedAt,
     inGrace: expiresAt !== null,
   };
-  return { caller, platformId, ended };
+  const usedUp = volumeRefusal(owner.volumeMarks, environment, deps.config.volume[environment], now);
+  return { caller, platformId, ended, usedUp };
 }

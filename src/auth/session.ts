@@ -15,6 +15,7 @@ import { ServiceError } from "../core/errors.ts";
 import { HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
 import { requireProduction } from "../core/production.ts";
 import { type Environment, isEnvironment } from "../core/vocabulary.ts";
+import { volumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
@@ -66,7 +67,9 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
     offsetOf: ({ owner }: Who) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
     admit: async ({ owner }: Who) => {
       const caller = toCaller(owner, environment, incoming);
-      return { caller, platformId: caller.platformId };
+      const { clock, config } = incoming.deps;
+      const usedUp = volumeRefusal(owner?.volumeMarks ?? null, environment, config.volume[environment], clock.now());
+      return { caller, platformId: caller.platformId, usedUp };
     },
     guards: (db) => [whileSession(db, tokenHash, incoming.deps.clock.now())],
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },

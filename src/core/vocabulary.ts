@@ -189,6 +189,7 @@ export const ALERT_KINDS = [
   "escrow_release",
   "arbitration",
   "award",
+  "volume",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

@@ -14,6 +14,7 @@ import { type HeldLock, RETRY_WAIT_MS, takeLock } from "../objects/locks.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 import { chargeAccount, chargeAddress, chargeAgent, refuseExhausted } from "./rate-limit.ts";
+import { addsVolume } from "./route.ts";
 import { keepRefusal, Replay, replayAnswer } from "./stored-outcomes.ts";
 
 /** Recognises one kind of caller. */
@@ -62,6 +63,8 @@ export type Admitted = {
   readonly platformId: string | null;
   /** The refusal of a credential that has ended, where a stored outcome may still be answered. */
   readonly ended?: ServiceError | undefined;
+  /** The refusal of what adds to the account's volume, which is used up for the day (EVT-34). */
+  readonly usedUp?: ServiceError | undefined;
 };
 
 /** The order in which a request's credentials are tried (CRED-2). */
@@ -314,12 +317,14 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
     caller,
     platformId: owner,
     ended,
+    usedUp,
   } = await (first
     ? admitCharged(run.incoming, credential, who as never, clock)
     : credential.admit(who as never, clock));
   run.platformId = owner;
   if (outcome && (!ended || run.incoming.route.endsKey)) throw new Replay(outcome);
   if (ended) throw ended;
+  if (usedUp && addsVolume(run.incoming.route, run.incoming.validBody)) throw usedUp;
   await credential.settle?.();
   const stale = await awaitLocks(run);
   const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);

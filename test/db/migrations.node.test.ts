@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getPlatformProxy } from "wrangler";
 import { readMigrations } from "../../scripts/migration-files.ts";
-import { COUNTERPARTIES, certify, insertDispute, insertFirstVersion } from "./first-version.ts";
+import { COUNTERPARTIES, certify, insertDeliveries, insertDispute, insertFirstVersion } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = join(root, "migrations");
@@ -59,6 +59,7 @@ describe("a database of the first version", () => {
       const text = readFileSync(join(folder, file), "utf8");
       if (text.includes("ADD `consumer_evidence`")) await insertDispute(db());
       if (text.includes("INTO directory_entries")) await certify(db());
+      if (text.includes("ALTER TABLE `webhook_queue` ADD `event_seq`")) await insertDeliveries(db());
       await apply(file);
     }
   });
@@ -135,8 +136,18 @@ describe("a database of the first version", () => {
     ]);
     expect(await rows("select * from outbox order by name")).toEqual([
       { name: "all", seq: 1 },
+      { name: "listed", seq: 2 },
       { name: "webhooks", seq: 3 },
     ]);
+  });
+
+  it("names the event of each delivery in the place of its body, and keeps what was tried", async () => {
+    const each = [0, 1, 2].map((n) => ({ delivery_id: `dlv_${n}`, event_seq: [2, 3, 0][n], next_at: n }));
+    for (const table of ["webhook_queue", "webhook_deliveries"])
+      expect(await rows(`select delivery_id, event_seq, next_at from ${table} order by delivery_id`)).toEqual(each);
+    expect(
+      await rows("select sql from sqlite_master where name = 'webhook_deliveries' and sql like '%ROWID%'"),
+    ).toEqual([]);
   });
 
   it("numbers the activity of each platform in its order, and has it hashed within a day", async () => {

@@ -303,5 +303,5 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  mail_notices: [{ ...UNSEEN, when: "a notice is due", states: [], tables: [], activity: BY_TIME }],
+  mail_notices: [{ ...UNSEEN, when: "a notice is due", states: [], tables: ["account_volumes"], activity: BY_TIME }],
 };
