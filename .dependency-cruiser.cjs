@@ -130,6 +130,12 @@ module.exports = {
       { path: ROUTES },
     ),
     rule(
+      "derivations-have-a-place",
+      "A password is derived only with a place in the bucket of its client's network.",
+      { path: "^src/", pathNot: "^src/accounts/attempts\\.ts$" },
+      { path: "^src/accounts/derivations\\.ts$" },
+    ),
+    rule(
       "drizzle-in-stores",
       "Only stores and db know Drizzle.",
       { path: "^src/", pathNot: ["^src/db/", STORE] },

@@ -257,8 +257,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(64, 41, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(64, 39, 4 * KIB, { queues: 2 }),
 
-  // The password and the address. Objects: an attempt is counted by its client and by its account, before its password is derived, and given back after.
-  "POST /v1/platform/register": mutation(6, 14, KIB),
+  // The password and the address. Objects: a derivation takes a place; an attempt is counted with it and by its account, and given back after.
+  "POST /v1/platform/register": mutation(6, 14, KIB, { objects: 1 }),
   "POST /v1/platform/verify-email": mutation(12, 18, KIB, { objects: 4 }),
   // Each table of the account is found by the account.
   "POST /v1/platform/verify-email/refuse": mutation(27, 20, 0, { queues: 0 }),

@@ -34,12 +34,12 @@ export type Couriers = {
 const LOADS = [
   { endpoints: 1, events: 1_000 },
   { endpoints: 10, events: 200 },
-  { endpoints: 100, events: 25 },
+  { endpoints: 20, events: 125 },
 ] as const;
 /** Events of one commit. */
 const COMMITTED = 100;
 const DEAD: readonly Manner[] = ["hangs", "fails"];
-const DEAD_EACH = 10;
+const DEAD_EACH = 9;
 const EVERY_MS = 100;
 const [ALONE_MS, BESIDE_MS] = [8 * SECOND_MS, 20 * SECOND_MS];
 /** Until then dead ones rest between their attempts. */

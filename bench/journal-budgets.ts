@@ -1,4 +1,4 @@
-// The budgets of the readings of the journal: the activity log, and events.
+// The budgets of the readings of the journal: the activity log, events, and what an account has used.
 import { type Budget, KIB, read } from "./budget.ts";
 
 export const JOURNAL_BUDGETS: Readonly<Record<string, Budget>> = {
@@ -18,4 +18,6 @@ export const JOURNAL_BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/events (subject)": read(50, 64 * KIB),
   "GET /v1/events (since)": read(60, 64 * KIB),
   "GET /v1/events/{event_id}": read(10, 8 * KIB),
+  // The account, its day, the last entry of its log, and its endpoints, at most twenty of each environment.
+  "GET /v1/operator/platforms/{platform_id}/usage": read(48, KIB),
 };

@@ -1,5 +1,5 @@
 // Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
-import { hashPassword } from "../src/accounts/passwords.ts";
+import { hashPassword } from "../src/accounts/derivations.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
 import type { Play } from "./play.ts";

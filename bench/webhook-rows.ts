@@ -42,14 +42,14 @@ export const deliveryId = (n: number, at = Date.now()): string =>
 const EVENT = ["evt_0", "agent.status_changed"];
 
 export const logged = ({ webhookId }: Hook, id: string, status: string, nextAt: number | null): Sql => ({
-  sql: `insert into webhook_deliveries (webhook_id, delivery_id, event_id, event_type, status, next_at, attempts, body)
-    values (?, ?, ?, ?, ?, ?, '[]', '{}')`,
+  sql: `insert into webhook_deliveries (webhook_id, delivery_id, event_id, event_type, status, next_at, attempts, event_seq)
+    values (?, ?, ?, ?, ?, ?, '[]', coalesce((select max(seq) from events), 0))`,
   params: [webhookId, id, ...EVENT, status, nextAt],
 });
 
 export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: boolean): Sql => ({
-  sql: `insert into webhook_queue (webhook_id, next_at, delivery_id, event_id, event_type, body, tries, logged, lease_until)
-    values (?, ?, ?, ?, ?, '{}', ?, ?, 0)`,
+  sql: `insert into webhook_queue (webhook_id, next_at, delivery_id, event_id, event_type, event_seq, tries, logged, lease_until)
+    values (?, ?, ?, ?, ?, coalesce((select max(seq) from events), 0), ?, ?, 0)`,
   params: [webhookId, nextAt, id, ...EVENT, tried ? 1 : 0, tried ? 1 : 0],
 });
 

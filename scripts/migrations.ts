@@ -19,6 +19,7 @@ const WITH_ROWID: ReadonlySet<string> = new Set([
   "operator_entries",
   "receipts",
   "status_lists",
+  "webhook_deliveries",
 ]);
 const check = process.argv.includes("--check");
 
@@ -49,7 +50,8 @@ for (const name of added) {
   const path = join(folder, name);
   const created = readFileSync(path, "utf8").replace(
     /^CREATE TABLE `(\w+)` \([^;]*?^\)/gm,
-    (statement, table: string) => (WITH_ROWID.has(table) ? statement : `${statement} WITHOUT ROWID`),
+    (statement, table: string) =>
+      WITH_ROWID.has(table.replace(/^__new_/, "")) ? statement : `${statement} WITHOUT ROWID`,
   );
   writeFileSync(path, created);
   console.log(`migrations/${name}`);

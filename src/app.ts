@@ -14,6 +14,7 @@ import { signUpRoutes } from "./accounts/sign-up-routes.ts";
 import { standingRoutes } from "./accounts/standing-routes.ts";
 import { checkAccountSealKeys } from "./accounts/totp.ts";
 import { totpRoutes } from "./accounts/totp-routes.ts";
+import { usageRoutes } from "./accounts/usage-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
@@ -79,6 +80,7 @@ export const ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...documentRoutes,
   ...reviewRoutes,
+  ...usageRoutes,
   ...sandboxRoutes,
   ...activityRoutes,
   ...eventRoutes,

@@ -5,9 +5,11 @@ import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import type { Due } from "./core/due.ts";
+import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
+import type { Volume } from "./core/volume.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
 import type { AgentObject } from "./objects/agent-object.ts";
 import type { AttemptGuard } from "./objects/attempt-guard.ts";
@@ -52,6 +54,10 @@ export type Env = {
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
   RATING_PARAMETERS: string;
+  PASSWORDS_AT_ONCE: string;
+  PASSWORDS_EVERY_SECONDS: string;
+  EVENTS_A_DAY: string;
+  EVENT_MEGABYTES_A_DAY: string;
   RATE_CREDENTIAL_QUOTA: string;
   RATE_ADDRESS_QUOTA: string;
   RATE_WINDOW_SECONDS: string;
@@ -119,6 +125,10 @@ export type Config = {
   sandboxMainnet: { aDay: number; inAll: number; togetherADay: number };
   /** Whether attestations in production have to be signed by their Verifiers (PRN-27). */
   attestationProof: "required" | "optional";
+  /** How many passwords a client's network sends at once, and how long after them another has its place (CRED-20). */
+  passwords: { atOnce: number; everyMs: number };
+  /** What an account may have recorded in a day (EVT-35). */
+  volume: { readonly [E in Environment]: Volume };
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
@@ -207,6 +217,11 @@ const parseConfig = (env: Env, origin: string): Config => ({
     togetherADay: parseCount("SANDBOX_MAINNET_TOGETHER_A_DAY", env.SANDBOX_MAINNET_TOGETHER_A_DAY),
   },
   attestationProof: parseAttestationProof(env.ATTESTATION_PROOF),
+  passwords: {
+    atOnce: parseCount("PASSWORDS_AT_ONCE", env.PASSWORDS_AT_ONCE, 1),
+    everyMs: parseCount("PASSWORDS_EVERY_SECONDS", env.PASSWORDS_EVERY_SECONDS) * SECOND_MS,
+  },
+  volume: parseVolume(env),
   rate: {
     credentialQuota: Number(env.RATE_CREDENTIAL_QUOTA),
     addressQuota: Number(env.RATE_ADDRESS_QUOTA),
@@ -214,8 +229,28 @@ const parseConfig = (env: Env, origin: string): Config => ({
   },
 });
 
-function parseCount(name: string, text: string): number {
+const MEGABYTE = 1_000_000;
+
+function parseVolume({ EVENTS_A_DAY, EVENT_MEGABYTES_A_DAY }: Env): Config["volume"] {
+  const events = parsePerEnvironment("EVENTS_A_DAY", EVENTS_A_DAY);
+  const megabytes = parsePerEnvironment("EVENT_MEGABYTES_A_DAY", EVENT_MEGABYTES_A_DAY);
+  const of = (environment: Environment): Volume => ({
+    events: events[environment],
+    event_bytes: megabytes[environment] * MEGABYTE,
+  });
+  return { sandbox: of("sandbox"), production: of("production") };
+}
+
+/** `sandbox=1,production=2`: both, each once, and at least 1. */
+function parsePerEnvironment(name: string, text: string): Record<Environment, number> {
+  const [, sandbox, production] = /^sandbox=([1-9]\d{0,8}),production=([1-9]\d{0,8})$/.exec(text) ?? [];
+  if (sandbox === undefined || production === undefined) throw new Error(`${name} is not sandbox=…,production=…`);
+  return { sandbox: Number(sandbox), production: Number(production) };
+}
+
+function parseCount(name: string, text: string, least = 0): number {
   if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
+  if (Number(text) < least) throw new Error(`${name} is less than ${least}`);
   return Number(text);
 }
 

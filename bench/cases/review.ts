@@ -77,6 +77,11 @@ export const REVIEW: readonly Case[] = [
     ask: ({ stage }) => operate(stage, "GET", `/v1/operator/platforms/${stage.platform.platformId}`),
   },
   {
+    route: "GET /v1/operator/platforms/{platform_id}/usage",
+    status: 200,
+    ask: ({ stage }) => operate(stage, "GET", `/v1/operator/platforms/${stage.platform.platformId}/usage`),
+  },
+  {
     route: "GET /v1/operator/platforms/{platform_id}/documents",
     status: 200,
     filling: true,

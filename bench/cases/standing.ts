@@ -1,5 +1,5 @@
 // Suspension, return and closing, each of an account or a principal of its own: with a few agents, and with ten more, whose rows the first slice takes.
-import { hashPassword } from "../../src/accounts/passwords.ts";
+import { hashPassword } from "../../src/accounts/derivations.ts";
 import type { Case } from "../case.ts";
 import { asPerson } from "../persons.ts";
 import { agent, manage, must, operate, type Play, principal } from "../play.ts";

@@ -18,7 +18,7 @@ import { change, runOf } from "./drain.ts";
 const PATH = "/v1/webhooks";
 const [ONE, DELIVERIES] = [`${PATH}/{webhook_id}`, `${PATH}/{webhook_id}/deliveries`];
 /** How many other endpoints the account has; and how many it has where one more is the last that it may have. */
-const [OTHERS, ALL_BUT_ONE] = [30, 99];
+const [OTHERS, ALL_BUT_ONE] = [10, 19];
 
 // ---- Operations ----------------------------------------------------------------------------------------------------------
 

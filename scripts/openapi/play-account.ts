@@ -132,6 +132,7 @@ async function stand(stage: Stage, { platformId }: Account): Promise<void> {
   const params = { platform_id: platformId };
   await stage.show("suspendPlatform", { params, body: { reason: "A complaint is being looked into." } });
   await stage.show("reinstatePlatform", { params, body: { reason: "The complaint was unfounded." } });
+  await stage.show("getPlatformUsage", { params });
   await stage.show("announceToAll", {
     body: {
       kind: "maintenance",

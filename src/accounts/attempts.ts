@@ -1,8 +1,9 @@
-// Attempts to prove a password or a code (CRED-21, CRED-31), counted exactly: by client address, and by account within it, so that a stranger's
-// failures lock only the stranger out; and of an account from all addresses together, after which its known networks alone are let in. An attempt
-// counts as a failure until it is given back.
+// The one way to a derivation (CRED-20): each has a place in the bucket of its client's network. Attempts to prove a password or a code are
+// counted beside it (CRED-21, CRED-31), exactly: by client address, and by account within it, so that a stranger's failures lock only the stranger
+// out; and of an account from all addresses together, after which its known networks alone are let in. An attempt counts as a failure until it
+// is given back.
 import type { Deps } from "../context.ts";
-import { clientNetwork } from "../core/client-network.ts";
+import { clientNetwork, clientSubnet } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import {
@@ -17,6 +18,8 @@ import {
 import { foldName } from "../core/text.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { recordNotice } from "../journal/notices.ts";
+import type { Bucket } from "../objects/attempt-guard.ts";
+import { type Checked, checkPassword, hashPassword, type Next } from "./derivations.ts";
 import { findPlatformByEmail } from "./store.ts";
 
 const BY_CLIENT = {
@@ -39,20 +42,30 @@ export type Attempt = {
 };
 
 const guardOf = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTEMPTS.idFromName(name));
-const clientGuard = (deps: Deps, client: string) => guardOf(deps, clientNetwork(client));
+const networkGuard = (deps: Deps, client: string) => guardOf(deps, clientSubnet(client));
 const accountGuard = (deps: Deps, account: string) => guardOf(deps, `account ${account}`);
+
+/** The object of an account derives nothing. */
+const NO_BUCKET: Bucket = { atOnce: 0, everyMs: 0 };
+const anywhereBy = (account: string) => ({ account, address: "" });
 
 const accountKey = (email: string): Promise<string> => sha256Hex(foldName(email));
 
-/** @throws ServiceError `rate_limited` when too many attempts of this client have failed */
+/** @throws ServiceError `rate_limited` when too many attempts of this client have failed, or its network derives too many passwords */
 export async function beginAttempt(deps: Deps, client: string, email: string): Promise<Attempt> {
   const account = await accountKey(email);
-  const [ofClient, ofAccount] = [clientGuard(deps, client), accountGuard(deps, account)];
+  const [ofClient, ofAccount] = [networkGuard(deps, client), accountGuard(deps, account)];
   const now = Date.now();
-  const here = await ofClient.begin(account, now, BY_CLIENT);
+  const guess = { account, address: clientNetwork(client) };
+  const here = await ofClient.begin(guess, now, BY_CLIENT, deps.config.passwords);
   if (!here.ok) throw tooMany(here.retryAfterMs);
   // One after the other: what the client's own limit refuses must not count against the account.
-  const anywhere = await ofAccount.begin(FAILED, now, { ...A_DAY, perAccount: LOG_IN_FAILURES_A_DAY });
+  const anywhere = await ofAccount.begin(
+    anywhereBy(FAILED),
+    now,
+    { ...A_DAY, perAccount: LOG_IN_FAILURES_A_DAY },
+    NO_BUCKET,
+  );
   return {
     strangersWaitMs: anywhere.ok ? 0 : anywhere.retryAfterMs,
     giveBack: async () => {
@@ -60,14 +73,26 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
     },
     fail: async () => {
       if (!anywhere.ok || anywhere.left > 0) return;
-      const told = await ofAccount.begin(TOLD, now, { ...A_DAY, perAccount: 1 });
+      const told = await ofAccount.begin(anywhereBy(TOLD), now, { ...A_DAY, perAccount: 1 }, NO_BUCKET);
       if (told.ok) await tellOwner(deps, email);
     },
   };
 }
 
-function tooMany(waitMs: number): ServiceError {
-  const message = "Too many attempts have failed; wait before the next.";
+/**
+ * Derives the hash of a new password.
+ * @throws ServiceError `rate_limited` when the client's network derives too many
+ */
+export async function hashNewPassword(deps: Deps, client: string, password: string): Promise<string> {
+  const place = await networkGuard(deps, client).derive(Date.now(), deps.config.passwords);
+  if (!place.ok) throw tooMany(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
+  return hashPassword(password, deps.passwordCost);
+}
+
+function tooMany(
+  waitMs: number,
+  message = "Too many attempts have failed, or came at once; wait before the next.",
+): ServiceError {
   const seconds = Math.max(1, Math.ceil(waitMs / SECOND_MS));
   return new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
 }
@@ -85,6 +110,18 @@ async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
   await commit(db, [recordNotice(db, platform, clock.now(), { kind: "customer.log_ins_limited", data: {} })]);
 }
 
+/** Marks the refusal of what was judged and is wrong. It exists within an attempt alone. */
+export type Wrong = (refusal: ServiceError) => ServiceError;
+
+/** Checks a password within an attempt, which has its place. */
+export const checkPresented = (
+  { passwordCost }: Deps,
+  _within: Wrong,
+  password: string,
+  stored: string | null,
+  next: Next,
+): Promise<Checked> => checkPassword(password, stored, passwordCost, next);
+
 /**
  * Judges what an attempt presents. The attempt stays counted where the judge throws what `wrong` has marked; it is given back when the judge
  * returns, and when it throws anything else, such as the refusal of a busy isolate.
@@ -92,7 +129,7 @@ async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
 export async function judge<T>(
   attempt: Attempt,
   background: (work: Promise<unknown>) => void,
-  judgement: (wrong: (refusal: ServiceError) => ServiceError) => Promise<T>,
+  judgement: (wrong: Wrong) => Promise<T>,
 ): Promise<T> {
   let failed = false;
   const wrong = (refusal: ServiceError) => {
@@ -109,5 +146,6 @@ export async function judge<T>(
 /** The account's failures from this client and from everywhere are forgotten: its owner has just proven the address. */
 export async function forgiveAttempts(deps: Deps, client: string, email: string): Promise<void> {
   const account = await accountKey(email);
-  await Promise.all([clientGuard(deps, client).forgive(account), accountGuard(deps, account).forgiveAll()]);
+  const guess = { account, address: clientNetwork(client) };
+  await Promise.all([networkGuard(deps, client).forgive(guess), accountGuard(deps, account).forgiveAll()]);
 }

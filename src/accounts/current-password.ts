@@ -3,14 +3,12 @@
 import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
 import { clientSubnet } from "../core/client-network.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
-import { beginAttempt, judge, refuseStranger } from "./attempts.ts";
-import { checkPassword } from "./passwords.ts";
+import { beginAttempt, checkPresented, judge, refuseStranger, type Wrong } from "./attempts.ts";
 
 /** `before`: the stored hash, for the commit, which guards on it (`keepsPassword`). `hash`: of the next password, where there is one. */
 type Proven = { readonly before: string; readonly hash: string | null };
 
 type Asked = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
-type Wrong = (refusal: ServiceError) => ServiceError;
 
 /**
  * Judges the proof of a session's person as one attempt.
@@ -62,7 +60,7 @@ export async function judgePassword(
   field: string,
   next?: string,
 ): Promise<Proven> {
-  const { matches, hash } = await checkPassword(password, stored, deps.passwordCost, () => next ?? null);
+  const { matches, hash } = await checkPresented(deps, wrong, password, stored, () => next ?? null);
   if (matches && stored !== null) return { before: stored, hash };
   const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
   throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));

@@ -55,6 +55,7 @@ export const keyRoutes = [
     response: { schema: rotationView, description: "The new key, once, and the end of the previous one." },
     errors: ["forbidden", "key_not_provisioned"],
     idempotency: "secret",
+    whenUsedUp: true,
     handle: (call, { body }) => rotateKey(call, body),
   }),
 ];

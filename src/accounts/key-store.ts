@@ -2,6 +2,7 @@
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import type { InProduction } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
+import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
@@ -15,6 +16,7 @@ export type KeyOwner = InProduction & {
   readonly lastUsedAt: number | null;
   readonly accreditationTier: Tier;
   readonly clockOffsetMs: number;
+  readonly volumeMarks: VolumeMarks | null;
 };
 
 /** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
@@ -31,6 +33,7 @@ export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | nul
         promotedAt: platforms.promotedAt,
         accreditationTier: platforms.accreditationTier,
         clockOffsetMs: platforms.clockOffsetMs,
+        volumeMarks: platforms.volumeMarks,
       })
       .from(managementKeys)
       .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))

@@ -8,10 +8,9 @@ import { DAY_MS, SESSION_DAYS } from "../core/limits.ts";
 import type { PersonRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { beginAttempt, judge, refuseStranger } from "./attempts.ts";
+import { beginAttempt, checkPresented, judge, refuseStranger, type Wrong } from "./attempts.ts";
 import { placeOf } from "./device-name.ts";
 import { findLogIn, type LogInAccount, updatePerson } from "./password-store.ts";
-import { checkPassword } from "./passwords.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { findFamiliar, insertSession, noteDevice } from "./session-store.ts";
 import { ownerOfEmail, whileOpen } from "./store.ts";
@@ -32,7 +31,7 @@ export async function logIn(call: PublicCall, { email, password, totp }: LogInIn
   const { person, set } = await judge(attempt, call.background, async (wrong) => {
     refuseStranger(attempt, familiar.network);
     const renewed = (outdated: boolean) => (outdated ? password : null);
-    const { matches, hash } = await checkPassword(password, account?.hash ?? null, deps.passwordCost, renewed);
+    const { matches, hash } = await checkPresented(deps, wrong, password, account?.hash ?? null, renewed);
     if (!account || !matches) throw wrong(refused("The address or the password is wrong."));
     if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
     if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
@@ -74,7 +73,7 @@ async function judgeCode(
   { deps, now }: PublicCall,
   person: LogInAccount,
   totp: string | undefined,
-  wrong: (refusal: ServiceError) => ServiceError,
+  wrong: Wrong,
 ): Promise<Partial<PersonRow>> {
   if (!hasTotp(person)) return {};
   if (totp === undefined) throw refused("A code is needed too: send totp.", "totp_required");

@@ -10,6 +10,7 @@ import type { AnnouncementRow, NoticeRow } from "../db/tables/accounts.ts";
 import type { BulkJob, Ran, RowFailure } from "../jobs/job.ts";
 import { countDueNotices, deleteNotices, gatherNotices, takeDueNotices } from "../journal/notice-store.ts";
 import type { NoticeKind } from "../journal/notices.ts";
+import { addVolumes } from "../journal/volume-store.ts";
 import type { MailData } from "../mail/kinds.ts";
 import { composeMail } from "../mail/mail.ts";
 import { findAnnouncements } from "./announcement-store.ts";
@@ -45,6 +46,7 @@ async function mailSlice(deps: Deps): Promise<Ran> {
   const mails = mailsOf(taken);
   const held = new Set(await holdBack(deps, mails));
   const sent: string[] = [];
+  const mailed: { platformId: string; mails: 1 }[] = [];
   const failed: RowFailure[] = [];
   await eachAtOnce(
     mails.filter((mail) => !held.has(mail)),
@@ -52,13 +54,14 @@ async function mailSlice(deps: Deps): Promise<Ran> {
       try {
         await mailTogether(deps, notices, announcements);
         sent.push(...notices.map(({ noticeId }) => noticeId));
+        mailed.push({ platformId: notices[0].platformId, mails: 1 });
       } catch (thrown) {
         failed.push(...notices.flatMap((notice) => giveUp(notice, thrown) ?? []));
       }
     },
   );
   const settled = [...sent, ...failed.map(({ id }) => id)];
-  if (settled.length > 0) await commit(db, [deleteNotices(db, settled)]);
+  if (settled.length > 0) await commit(db, [deleteNotices(db, settled), ...addVolumes(db, mailed, clock.now())]);
   return { done: sent.length, failed, next: taken.length < SLICE ? null : FIRST };
 }
 

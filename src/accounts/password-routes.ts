@@ -20,6 +20,7 @@ export const passwordRoutes = [
     status: 200,
     response: { schema: passwordView, description: "The password is changed, and the other sessions have ended." },
     errors: ["current_password_invalid"],
+    whenUsedUp: true,
     handle: (call, { body }) => changePassword(call, body),
     precheck: (call, { body }) => precheckPasswordChange(call, validFields(passwordChangeInput, body)),
   }),

@@ -7,13 +7,13 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { forgiveAttempts } from "./attempts.ts";
+import { forgiveAttempts, hashNewPassword } from "./attempts.ts";
 import { signOut } from "./change-password.ts";
 import { findLink, ownerOfLink, useLink } from "./link-store.ts";
 import { ASKED, mailLink, recentMailsTo } from "./links.ts";
 import type { PasswordResetInput } from "./password-schema.ts";
 import { findPassword, replacePassword } from "./password-store.ts";
-import { hashPassword, passwordFaults } from "./passwords.ts";
+import { passwordFaults } from "./passwords.ts";
 import { findPlatform, findPlatformByEmail } from "./store.ts";
 import { USED_UP } from "./verify-email.ts";
 
@@ -43,7 +43,7 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
   if (!usable) throw validationError([USED_UP, ...faults]);
   if (faults.length > 0) throw validationError(faults);
   const { platformId, email } = platform;
-  const hash = await hashPassword(new_password, deps.passwordCost);
+  const hash = await hashNewPassword(deps, call.clientAddress, new_password);
   const actor: Actor = { type: "dashboard_admin", id: email };
   const view = { platform_id: platformId, changed_at: toIso(now) };
   await call.commit(

@@ -114,6 +114,7 @@ export const sessionRoutes = [
       "For ten minutes the session rotates keys, promotes, and changes what else guards the account; those calls refuse it otherwise, with " +
       "`type` `confirmation_required`. With TOTP set up only `totp` counts. A failure counts as a failed log-in.",
     surfaces: ["session"],
+    whenUsedUp: true,
     unpromoted: true,
     body: confirmationInput,
     rules: confirmationFaults,

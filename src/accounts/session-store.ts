@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, SESSION_DAYS, SESSION_IDLE_HOURS } 
 import type { Position } from "../core/page.ts";
 import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
+import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
@@ -20,6 +21,7 @@ export type SessionOwner = InProduction & {
   readonly expiresAt: number;
   readonly accreditationTier: Tier;
   readonly clockOffsetMs: number;
+  readonly volumeMarks: VolumeMarks | null;
 };
 
 /** Finds the account of the presented session: a read of each of its calls. */
@@ -39,6 +41,7 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
         promotedAt: platforms.promotedAt,
         accreditationTier: platforms.accreditationTier,
         clockOffsetMs: platforms.clockOffsetMs,
+        volumeMarks: platforms.volumeMarks,
       })
       .from(sessions)
       .innerJoin(platforms, eq(platforms.platformId, sessions.platformId))

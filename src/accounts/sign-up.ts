@@ -7,9 +7,10 @@ import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { beginChain } from "../journal/chain-store.ts";
+import { hashNewPassword } from "./attempts.ts";
 import { createLink, sendLink } from "./links.ts";
 import { insertPassword } from "./password-store.ts";
-import { hashPassword, passwordFaults } from "./passwords.ts";
+import { passwordFaults } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
 import type { RegistrationInput } from "./sign-up-schema.ts";
 import { findPlatformByEmail, insertPlatform, ownerOfEmail } from "./store.ts";
@@ -27,7 +28,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
   await call.commit(
     [
       insertPlatform(db, row),
-      insertPassword(db, platformId, await hashPassword(input.password, deps.passwordCost), now),
+      insertPassword(db, platformId, await hashNewPassword(deps, call.clientAddress, input.password), now),
       link.statement,
       beginChain(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
@@ -88,6 +89,7 @@ const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): Pla
   clockMovedAt: null,
   clockRecordedTo: null,
   ratingsDated: false,
+  volumeMarks: null,
   createdAt: now,
   updatedAt: now,
 });

@@ -27,6 +27,7 @@ export const standingRoutes = [
       "close_blocked_open_disputes",
       "close_blocked_escrow",
     ],
+    whenUsedUp: true,
     handle: (call, { body }) => closePlatform(call, body),
   }),
   route({

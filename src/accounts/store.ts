@@ -33,6 +33,7 @@ const {
   clockOffsetMs: _offset,
   clockMovedAt: _moved,
   clockRecordedTo: _recorded,
+  volumeMarks: _volume,
   updatedAt: _updated,
   ...listed
 } = getTableColumns(platforms);

@@ -24,6 +24,7 @@ export const totpRoutes = [
       "Answers the secret for an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds) and ten recovery codes, once. Nothing needs a " +
       "code until confirmTotp; a set-up that was not confirmed is replaced.",
     surfaces: ["session"],
+    whenUsedUp: true,
     body: totpSetUp,
     status: 200,
     response: { schema: totpSetUpView, description: "The secret and the recovery codes, shown once." },
@@ -40,6 +41,7 @@ export const totpRoutes = [
       "With a code of the app. From then on a log-in and a confirmation need one, and the other sessions have ended. A wrong code counts as a " +
       "failed log-in.",
     surfaces: ["session"],
+    whenUsedUp: true,
     body: totpConfirmation,
     status: 200,
     response: { schema: totpConfirmationView, description: "TOTP is in force." },

@@ -60,7 +60,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
       : refusalOf(presented, own.reason, own.statement);
   return {
     // Certificates are public: only the holder of the key is charged to the agent's quota.
-    quota: own.ok ? did : null,
+    quota: own.ok ? { of: "agent", did } : { of: "address" },
     keys: { space: `agent ${did}`, secret: did, platformId: platformOf(did) },
     reads: (db) => {
       // The memory is asked at the same time as the database.

@@ -12,12 +12,12 @@ import { KEY_USE_MINUTES, MINUTE_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { splitList } from "../core/text.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
+import { volumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Admitted, Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { chargeAddress } from "../http/rate-limit.ts";
-import { checkSession, presentsSession } from "./session.ts";
+import { checkSession, presentsSession, quotaName } from "./session.ts";
 
 export const managementEntrance: Entrance = {
   presents: (incoming) => presentedKey(incoming) !== null || presentsSession(incoming),
@@ -47,14 +47,16 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
   /** As the call was admitted under it. */
   let endsAt: number | null = null;
   return {
-    quota: keyHash,
+    quota: {
+      of: "account",
+      credential: keyHash,
+      accountOf: ({ owner }: { owner: KeyOwner | null }) => owner && quotaName(owner.platformId, environment),
+    },
     keys: { space: environment, secret: rawKey, platformId: tenant.platformId },
     reads: (db) => ({ owner: findKeyOwner(db, keyHash) }),
     offsetOf: ({ owner }: { owner: KeyOwner | null }) =>
       environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null,
     admit: async ({ owner }: { owner: KeyOwner | null }) => {
-      // Anybody can make a well-formed key: one without an owner is charged to the address.
-      if (owner?.environment !== environment) await chargeAddress(incoming.context, incoming.deps);
       endsAt = owner?.expiresAt ?? null;
       return admitKey(owner, keyHash, environment, incoming);
     },
@@ -99,5 +101,6 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     inGrace: expiresAt !== null,
     isConfirmed: true,
   };
-  return { caller, platformId, ended };
+  const usedUp = volumeRefusal(owner.volumeMarks, environment, deps.config.volume[environment], now);
+  return { caller, platformId, ended, usedUp };
 }

@@ -19,7 +19,7 @@ export const operatorEntrance: Entrance = {
     // Of each operator his own. Their answers hold no secret, so nothing is sealed under it.
     const owner = `operator:${actor.id}`;
     return {
-      quota: null,
+      quota: { of: "address" },
       keys: { space: "operator", secret: owner, platformId: owner },
       reads: () => ({}),
       offsetOf: () => null,

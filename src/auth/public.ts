@@ -6,7 +6,7 @@ export const publicEntrance: Entrance = {
   presents: () => true,
   challenge: () => null,
   check: async ({ route, validBody, context }) => ({
-    quota: null,
+    quota: { of: "address" },
     keys: route.keysOf && validBody !== undefined ? await route.keysOf(validBody) : null,
     reads: () => ({}),
     offsetOf: () => null,

@@ -15,11 +15,12 @@ import { ServiceError } from "../core/errors.ts";
 import { CONFIRMATION_MINUTES, HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
 import { requireProduction } from "../core/production.ts";
 import { type Environment, isEnvironment } from "../core/vocabulary.ts";
+import { volumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { chargeAddress, clientAddress } from "../http/rate-limit.ts";
+import { clientAddress } from "../http/rate-limit.ts";
 import { readBearer } from "./bearer.ts";
 
 export const sessionEntrance: Entrance = {
@@ -56,20 +57,27 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
   const environment = namedEnvironment(incoming);
   const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
   return {
-    quota: tokenHash,
+    quota: {
+      of: "account",
+      credential: quotaName(tokenHash, environment),
+      accountOf: ({ owner }: Who) => owner && quotaName(owner.platformId, environment),
+    },
     keys: { space: environment, secret: token, platformId: tenant.platformId },
     reads: (db) => ({ owner: findSessionOwner(db, tokenHash) }),
     offsetOf: ({ owner }: Who) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
     admit: async ({ owner }: Who) => {
-      // Anybody can make a well-formed token: one without an owner is charged to the address.
-      if (!owner) await chargeAddress(incoming.context, incoming.deps);
       const caller = toCaller(owner, environment, incoming);
-      return { caller, platformId: caller.platformId };
+      const { clock, config } = incoming.deps;
+      const usedUp = volumeRefusal(owner?.volumeMarks ?? null, environment, config.volume[environment], clock.now());
+      return { caller, platformId: caller.platformId, usedUp };
     },
     guards: (db) => [whileSession(db, tokenHash, incoming.deps.clock.now())],
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
   };
 }
+
+/** Names a quota: that of an account in an environment, and what a session is known by there. */
+export const quotaName = (of: string, environment: Environment): string => `${of} ${environment}`;
 
 type Who = { readonly owner: SessionOwner | null };
 

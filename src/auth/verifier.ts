@@ -24,7 +24,7 @@ export const verifierEntrance: Entrance = {
     let admitted: VerifierRow | null = null;
     return {
       // Anybody can name a Verifier: only the client's address is charged before its signature is verified.
-      quota: null,
+      quota: { of: "address" },
       keys: null,
       reads: (db) => ({ verifier: findVerifier(db, verifierId), used: isUsed(db, verifierId, jti) }),
       offsetOf: () => null,

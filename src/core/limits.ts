@@ -72,13 +72,15 @@ export const RETENTION_YEAR_DAYS = 366;
 
 // Webhooks (EVT-22 to EVT-32)
 /** Of one account in one environment. */
-export const WEBHOOKS_MAX = 100;
+export const WEBHOOKS_MAX = 20;
 export const WEBHOOK_DESCRIPTION_MAX_CHARS = 500;
 export const WEBHOOK_GRACE_HOURS_DEFAULT = 24;
 export const DELIVERY_SECONDS_MAX = 15;
 /** How much of an answer is read, and how much of it is kept. */
 export const ANSWER_READ_MAX_BYTES = 64 * 1024;
 export const ANSWER_KEPT_MAX_BYTES = 1_024;
+/** Of that, as JSON: enough for text, of which few characters are escaped. */
+export const ANSWER_STORED_MAX_BYTES = 1_280;
 /** An endpoint that has failed for so long is disabled. */
 export const WEBHOOK_FAILING_DAYS_MAX = 5;
 /** Replays of one endpoint that may be asked for in 24 hours. */

@@ -195,6 +195,7 @@ export const ALERT_KINDS = [
   "arbitration_waiting",
   "arbitration",
   "award",
+  "volume",
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 

@@ -13,7 +13,8 @@ import { findOutcome, type IdempotencyOwner, type Outcome } from "../db/outcomes
 import { type HeldLock, RETRY_WAIT_MS, takeLock } from "../objects/locks.ts";
 import { type Idempotency, lockKey, openIdempotency, outcomeStatements } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
-import { chargeAddress, chargeCredential } from "./rate-limit.ts";
+import { chargeAccount, chargeAddress, chargeAgent, refuseExhausted } from "./rate-limit.ts";
+import { addsVolume } from "./route.ts";
 import { keepRefusal, Replay, replayAnswer } from "./stored-outcomes.ts";
 
 /** Recognises one kind of caller. */
@@ -29,8 +30,7 @@ export type Entrances = { readonly [S in Surface]: Entrance };
 
 /** A credential of good form. The first trip finds its owner. */
 export type Credential = {
-  /** The quota that the call is charged to; null for the client's address (HTTP-29). */
-  readonly quota: string | null;
+  readonly quota: Quota;
   /** The owner of the Idempotency-Keys, and the secret that seals their answers. Null: the surface takes none. */
   readonly keys: IdempotencyOwner | null;
   /** The caller's rows, which the first trip reads. */
@@ -49,11 +49,22 @@ export type Credential = {
   /** The members that calls of this surface add to the common part. */
   readonly parts: object;
 };
+/**
+ * Whom the call is charged to (HTTP-29). `credential` names one of an account, which is charged after the first trip has found it; null where
+ * nobody owns the credential.
+ */
+export type Quota =
+  | { readonly of: "address" }
+  | { readonly of: "agent"; readonly did: string }
+  | { readonly of: "account"; readonly credential: string; readonly accountOf: (who: never) => string | null };
+
 export type Admitted = {
   readonly caller: object | null;
   readonly platformId: string | null;
   /** The refusal of a credential that has ended, where a stored outcome may still be answered. */
   readonly ended?: ServiceError | undefined;
+  /** The refusal of what adds to the account's volume, which is used up for the day (EVT-35). */
+  readonly usedUp?: ServiceError | undefined;
 };
 
 /** The order in which a request's credentials are tried (CRED-2). */
@@ -99,6 +110,7 @@ export async function openCall(
     offset: 0,
     platformId: null,
     contended: false,
+    charged: admitted !== undefined,
   };
   try {
     return await attempt(run, handle);
@@ -122,7 +134,8 @@ export async function admitFirst(
   const credential = await checkCredential(entrance, incoming);
   const wall = deps.clock.now();
   const who = await readBatch(db, credential.reads(db, wall));
-  const { ended, platformId } = await credential.admit(who as never, wall + (credential.offsetOf(who as never) ?? 0));
+  const clock = wall + (credential.offsetOf(who as never) ?? 0);
+  const { ended, platformId } = await admitCharged(incoming, credential, who as never, clock);
   if (ended) throw ended;
   return { credential, owner: platformId ?? "" };
 }
@@ -146,7 +159,7 @@ const challengeOf = (entrances: Entrances, incoming: Incoming): string =>
     .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
     .join(", ");
 
-/** An unusable credential, and a call without one, are charged to the address (HTTP-29). */
+/** An unusable credential, and a call without one, are charged to the address (HTTP-29). That of an account is charged with its admission. */
 async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
   const { context, deps } = incoming;
   let credential: Credential;
@@ -156,8 +169,28 @@ async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<
     await chargeAddress(context, deps);
     throw refusal;
   }
-  await (credential.quota === null ? chargeAddress(context, deps) : chargeCredential(context, deps, credential.quota));
+  const { quota } = credential;
+  if (quota.of === "address") await chargeAddress(context, deps);
+  else if (quota.of === "agent") await chargeAgent(context, deps, quota.did);
+  else refuseExhausted(context, deps, quota.credential);
   return credential;
+}
+
+/** Admits a caller, and charges its account. A credential that does not count (401) is charged to the address. */
+async function admitCharged(
+  { context, deps }: Incoming,
+  { quota, admit }: Credential,
+  who: never,
+  clock: number,
+): Promise<Admitted> {
+  if (quota.of !== "account") return admit(who, clock);
+  const judged = await admit(who, clock).catch((thrown: unknown) => ({ thrown }));
+  const refusal = "thrown" in judged ? judged.thrown : judged.ended;
+  const isUnknown = refusal instanceof ServiceError && refusal.status === 401;
+  const account = isUnknown ? null : quota.accountOf(who);
+  await (account === null ? chargeAddress(context, deps) : chargeAccount(context, deps, quota.credential, account));
+  if ("thrown" in judged) throw judged.thrown;
+  return judged;
 }
 
 /** The state that the attempts of one request share. */
@@ -177,6 +210,8 @@ type Run = {
   platformId: string | null;
   /** True after a conflict. */
   contended: boolean;
+  /** True once the caller is charged: a call is charged once, however often it is decided. */
+  charged: boolean;
 };
 
 type Locks = {
@@ -275,10 +310,21 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   const { outcome = null } = who as { outcome?: Outcome | null };
   const offset = credential.offsetOf(who as never);
   run.incoming.context.set("sandboxOffset", offset ?? 0);
-  const { caller, platformId: owner, ended } = await credential.admit(who as never, wall + (offset ?? 0));
+  const clock = wall + (offset ?? 0);
+  const first = !run.charged;
+  run.charged = true;
+  const {
+    caller,
+    platformId: owner,
+    ended,
+    usedUp,
+  } = await (first
+    ? admitCharged(run.incoming, credential, who as never, clock)
+    : credential.admit(who as never, clock));
   run.platformId = owner;
   if (outcome && (!ended || run.incoming.route.endsKey)) throw new Replay(outcome);
   if (ended) throw ended;
+  if (usedUp && addsVolume(run.incoming.route, run.incoming.validBody)) throw usedUp;
   await credential.settle?.();
   const stale = await awaitLocks(run);
   const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);

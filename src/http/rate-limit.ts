@@ -9,62 +9,87 @@ import { memoizeBy } from "../core/memo.ts";
 import type { AppContext, RateState } from "./app-env.ts";
 
 type Window = { readonly start: number; readonly used: number };
+type Policy = "credential" | "address";
 
 const windowsOf = memoizeBy((_env: Env) => new Map<string, Window>());
-const WINDOWS_KEPT = 10_000;
+/** The account that each credential was charged to in this isolate. */
+const accountsOf = memoizeBy((_env: Env) => new Map<string, string>());
+const KEPT = 10_000;
 
-/** Charges a credential: a well-formed management key's hash, or an agent's DID. */
-export const chargeCredential = (context: AppContext, deps: Deps, credential: string): Promise<void> =>
-  charge(context, deps, "credential", deps.env.RATE_CREDENTIAL, deps.config.rate.credentialQuota, credential);
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size > KEPT) map.clear();
+  map.set(key, value);
+}
+
+/** Charges an agent's own calls. */
+export const chargeAgent = (context: AppContext, deps: Deps, did: string): Promise<void> =>
+  charge(context, deps, "credential", did);
+
+/** Charges an account in an environment, and remembers that the credential is its own. */
+export function chargeAccount(context: AppContext, deps: Deps, credential: string, account: string): Promise<void> {
+  keep(accountsOf(deps.env), credential, account);
+  return charge(context, deps, "credential", account);
+}
 
 /** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
-  charge(
-    context,
-    deps,
-    "address",
-    deps.env.RATE_ADDRESS,
-    deps.config.rate.addressQuota,
-    clientNetwork(clientAddress(context)),
-  );
+  charge(context, deps, "address", clientNetwork(clientAddress(context)));
+
+/**
+ * Refuses a credential of an account that this isolate knows as exhausted, before the trip that would find its owner.
+ * @throws ServiceError `rate_limited`
+ */
+export function refuseExhausted(context: AppContext, deps: Deps, credential: string): void {
+  const account = accountsOf(deps.env).get(credential);
+  const state = stateOf(deps, "credential", account === undefined ? 0 : usedNow(deps, "credential", account));
+  context.set("rate", state);
+  if (state.remaining <= 0) refuse(state);
+}
 
 /** Cloudflare sets the header; on a laptop there is none. */
 export const clientAddress = (context: AppContext): string => context.req.header("cf-connecting-ip") ?? "local";
 
-async function charge(
-  context: AppContext,
-  deps: Deps,
-  policy: string,
-  limiter: RateLimit,
-  quota: number,
-  key: string,
-): Promise<void> {
-  const state = count(deps, `${policy}:${key}`, policy, quota);
+const quotaOf = ({ config: { rate } }: Deps, policy: Policy): number =>
+  policy === "credential" ? rate.credentialQuota : rate.addressQuota;
+
+async function charge(context: AppContext, deps: Deps, policy: Policy, key: string): Promise<void> {
+  const used = usedNow(deps, policy, key) + 1;
+  setUsed(deps, policy, key, used);
+  const state = stateOf(deps, policy, used);
   context.set("rate", state);
+  const limiter = policy === "credential" ? deps.env.RATE_CREDENTIAL : deps.env.RATE_ADDRESS;
   const { success } = await limiter.limit({ key });
   if (success && state.remaining >= 0) return;
+  // Cloudflare counts the calls of other isolates too.
+  if (!success) setUsed(deps, policy, key, Math.max(used, quotaOf(deps, policy)));
+  refuse(state);
+}
+
+function refuse(state: RateState): never {
   state.remaining = 0;
   throw new ServiceError("rate_limited", { headers: { "Retry-After": String(state.resetSeconds) } });
 }
 
-function count({ env, clock, config }: Deps, key: string, policy: string, quota: number): RateState {
-  const { windowSeconds } = config.rate;
-  // Real time: the offset of a sandbox's clock is not part of it (ACC-9).
+/** The present window, in real time: the offset of a sandbox's clock is not part of it (ACC-9). */
+function windowNow({ clock, config }: Deps) {
+  const span = config.rate.windowSeconds * SECOND_MS;
   const now = clock.now();
-  const span = windowSeconds * SECOND_MS;
   const start = now - (now % span);
-  const windows = windowsOf(env);
-  const window = windows.get(key);
-  if (windows.size > WINDOWS_KEPT) windows.clear();
-  const used = (window?.start === start ? window.used : 0) + 1;
-  windows.set(key, { start, used });
-  return {
-    policy,
-    quota,
-    windowSeconds,
-    remaining: quota - used,
-    resetSeconds: Math.ceil((start + span - now) / SECOND_MS),
-  };
+  return { start, resetSeconds: Math.ceil((start + span - now) / SECOND_MS) };
+}
+
+function usedNow(deps: Deps, policy: Policy, key: string): number {
+  const window = windowsOf(deps.env).get(`${policy}:${key}`);
+  return window?.start === windowNow(deps).start ? window.used : 0;
+}
+
+const setUsed = (deps: Deps, policy: Policy, key: string, used: number): void =>
+  keep(windowsOf(deps.env), `${policy}:${key}`, { start: windowNow(deps).start, used });
+
+function stateOf(deps: Deps, policy: Policy, used: number): RateState {
+  const quota = quotaOf(deps, policy);
+  const { windowSeconds } = deps.config.rate;
+  return { policy, quota, windowSeconds, remaining: quota - used, resetSeconds: windowNow(deps).resetSeconds };
 }
 
 export function rateHeaders(state: RateState): Record<string, string> {

@@ -80,6 +80,11 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly replica?: (query: Q) => boolean;
   /** No change of others keeps the call from its answer: it only judges what it is given, or works after the answer. */
   readonly neverBusy?: true;
+  /**
+   * Answered also while the account's volume of the day is used up (EVT-35), whatever or for which bodies: it stops or ends something, keeps the
+   * account safe, or changes nothing. Readings and removals always are.
+   */
+  readonly whenUsedUp?: true | ((body: B) => boolean);
   /** The query is not read, so none is a fault. */
   readonly anyQuery?: true;
   /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
@@ -103,6 +108,12 @@ export type RouteOf<S extends Surface, P, Q, B> = {
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `route` checks each
 export type Route = RouteOf<any, any, any, any>;
+
+/** Whether a call of an account is refused while its volume of the day is used up. */
+export function addsVolume({ method, whenUsedUp }: Route, body: unknown): boolean {
+  if (method === "get" || method === "delete" || whenUsedUp === true) return false;
+  return !(whenUsedUp && body !== undefined && whenUsedUp(body));
+}
 
 export const route = <const S extends Surface, P = undefined, Q = undefined, B = undefined>(
   definition: RouteOf<S, P, Q, B>,

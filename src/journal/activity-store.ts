@@ -20,6 +20,13 @@ export const insertEntry = (db: Database, row: Entry): Statement =>
 export const lastEntry = (platformId: string): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
+/** How many entries a platform has: the number of the last, as none is missing. */
+export const countEntries = (db: Database, platformId: string): Read<number> =>
+  read(
+    db.select({ count: sql<number>`${lastEntry(platformId)}`.as("count") }).from(sql`(select 1)`),
+    ([row]) => row?.count ?? 0,
+  );
+
 type EntryOfOne = Pick<Entry, "environment" | "subjectId" | "changes">;
 type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
 

@@ -100,6 +100,7 @@ export const paymentRoutes = [
     response: { schema: evaluationView, description: "What opening the intent would be answered at this instant." },
     errors: ["not_found", "forbidden"],
     surfaces: ["agent", "management"],
+    whenUsedUp: true,
     handle: (call, { params, body }) => evaluateOrder(call, params.did, body),
     precheck: (call, { params, body }) => precheckEvaluation(call, params.did, validFields(evaluationInput, body)),
   }),

@@ -138,6 +138,7 @@ export const principalStandingRoutes = [
     description:
       "From the commit on none of its agents transacts. One that something else has stopped already stays stopped when that lets it go.",
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
+    whenUsedUp: true,
     handle: (call, { params, body }) => suspendPrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
@@ -162,6 +163,7 @@ export const principalStandingRoutes = [
       "For good: its agents are REVOKED, whatever their state, and it gives its name and its reference back. Refused while an agent of it is " +
       "ACTIVE or FUNDING. The settled history stays readable.",
     errors: ["not_found", "invalid_status", "close_blocked_open_disputes", "tenant_principal_field_locked"],
+    whenUsedUp: true,
     handle: (call, { params, body }) => closePrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
@@ -188,6 +190,7 @@ export const customerStandingRoutes = [
     description:
       "All principals that it groups are SUSPENDED with it: from the commit on none of their agents transacts. Nobody joins it while it is " +
       "SUSPENDED.",
+    whenUsedUp: true,
     handle: (call, { params, body }) => suspendCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),

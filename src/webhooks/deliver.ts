@@ -4,11 +4,22 @@ import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
 import { eachAtOnce } from "../core/parallel.ts";
 import { commit, type Read, type Reads, readBatch, type Statement, written } from "../db/batch.ts";
-import type { EndpointRow, QueuedRow, StoredAttempt } from "../db/tables/webhooks.ts";
+import type { Attempt, EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
+import { bodyOf } from "./fan-out.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
 import { type AttemptError, isTaken, post, type StartTimer, startTimer, unsent } from "./post.ts";
-import { claimDue, claimFound, dropQueued, endQueued, findFree, findNextAt, putBack, putOff } from "./queue-store.ts";
+import {
+  claimDue,
+  claimFound,
+  dropQueued,
+  endQueued,
+  findFree,
+  findNextAt,
+  putBack,
+  putOff,
+  type SentRow,
+} from "./queue-store.ts";
 import { dropReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
 import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "./schedule.ts";
@@ -22,8 +33,8 @@ const DROPPED_AT_ONCE = 500;
 /** The endpoint, what is claimed, and what may be claimed next: now, or later. */
 export type Claim = {
   readonly endpoint: EndpointRow | null;
-  readonly claimed: readonly QueuedRow[];
-  readonly found: readonly QueuedRow[];
+  readonly claimed: readonly SentRow[];
+  readonly found: readonly SentRow[];
   readonly nextAt: number | null;
 };
 
@@ -31,7 +42,7 @@ type Before = {
   /** The outcomes of the claim before, recorded in the same trip. */
   readonly statements?: readonly Statement[];
   /** What it found. Empty: what is due is found and claimed by one statement. */
-  readonly found?: readonly QueuedRow[];
+  readonly found?: readonly SentRow[];
 };
 
 export async function claim(deps: Deps, webhookId: string, failing: boolean, before: Before = {}): Promise<Claim> {
@@ -75,11 +86,14 @@ const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
 export type Chance = { readonly startTimer: StartTimer; readonly random: () => number };
 const CHANCE: Chance = { startTimer, random: Math.random };
 
+/** How many of a round the receiver took, and how many were sent to it. */
+type Round = { readonly taken: number; readonly tried: number };
+
 /** Delivers in rounds until nothing is due, or `goesOn` says that the endpoint rests. */
 export async function deliverDue(
   deps: Deps,
   webhookId: string,
-  goesOn: (round: { readonly taken: number; readonly tried: number }) => boolean,
+  goesOn: (round: Round) => boolean,
   chance = CHANCE,
 ): Promise<number | null> {
   let failing = true;
@@ -106,10 +120,11 @@ export async function deliverDue(
       continue;
     }
     const outcomes = await attemptAll(deps, endpoint, claimed, chance);
-    const taken = outcomes.filter(({ attempt }) => isTaken(attempt)).length;
-    const { statements, disable } = judge(deps, endpoint, outcomes, taken);
+    const sent = outcomes.filter(wasSent);
+    const taken = sent.filter(({ attempt }) => isTaken(attempt)).length;
+    const { statements, disable } = judge(deps, endpoint, outcomes, { taken, tried: sent.length });
     failing = taken === 0;
-    if (disable !== null || !goesOn({ taken, tried: outcomes.length })) {
+    if (disable !== null || !goesOn({ taken, tried: sent.length })) {
       await onceMore(() => commit(deps.db, statements));
       if (disable !== null && (await disableFailing(deps, endpoint, disable))) return null;
       return (await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) })).at;
@@ -135,7 +150,7 @@ async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
 async function attemptAll(
   deps: Deps,
   endpoint: EndpointRow,
-  claimed: readonly QueuedRow[],
+  claimed: readonly SentRow[],
   chance: Chance,
 ): Promise<Outcome[]> {
   const { env, clock } = deps;
@@ -146,7 +161,11 @@ async function attemptAll(
   await eachAtOnce(
     claimed,
     async (one) => {
-      const { eventId, body } = one;
+      const { eventId, event } = one;
+      if (event === null) {
+        outcomes.push({ claimed: one, attempt: unsent("event_expired"), status: "failed", nextAt: null });
+        return;
+      }
       let refusal: AttemptError | null;
       try {
         refusal = await judged();
@@ -155,7 +174,7 @@ async function attemptAll(
         unjudged = thrown;
         return;
       }
-      const posted = { url: endpoint.url, secrets, eventId, body };
+      const posted = { url: endpoint.url, secrets, eventId, body: bodyOf(event) };
       const attempt = refusal === null ? await post(posted, chance.startTimer) : unsent(refusal);
       outcomes.push(outcomeOf(one, attempt, clock.now(), chance.random()));
     },
@@ -176,16 +195,19 @@ function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeR
   };
 }
 
-function outcomeOf(claimed: QueuedRow, attempt: StoredAttempt, now: number, random: number): Outcome {
+function outcomeOf(claimed: QueuedRow, attempt: Attempt, now: number, random: number): Outcome {
   if (isTaken(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
   const nextAt = nextAttemptAt(claimed.tries + 1, now, random);
   return { claimed, attempt, status: nextAt === null ? "failed" : "pending", nextAt };
 }
 
+/** A delivery whose event is no longer kept says nothing about its receiver. */
+const wasSent = ({ attempt }: Outcome): boolean => attempt.error !== "event_expired";
+
 const GONE = 410;
 
 /** What is written of the outcomes, and whether they disable the endpoint. */
-function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Outcome[], taken: number) {
+function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Outcome[], { taken, tried }: Round) {
   const { webhookId, failingSince } = endpoint;
   const statements = [
     ...logOutcomes(db, outcomes),
@@ -196,6 +218,7 @@ function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Ou
     const over = failingSince === null ? [] : [noteFailing(db, webhookId, null)];
     return { statements: [...statements, ...over], disable: null };
   }
+  if (tried === 0) return { statements, disable: null };
   if (failingSince === null)
     return { statements: [...statements, noteFailing(db, webhookId, clock.now())], disable: null };
   const failedFor = clock.now() - failingSince;

@@ -6,8 +6,8 @@ import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/l
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
 import type { Found } from "../db/pages.ts";
-import type { DeliveryRow, QueuedRow } from "../db/tables/webhooks.ts";
-import { findTried, type ListedDelivery, listTried, waitAgain } from "./log-store.ts";
+import type { QueuedRow } from "../db/tables/webhooks.ts";
+import { findTried, type ListedDelivery, listTried, type TriedDelivery, waitAgain } from "./log-store.ts";
 import { wake } from "./nudge.ts";
 import { bringForward, findPlace, findUntried, listUntried, queueAgain } from "./queue-store.ts";
 import { known, ownEndpoint, precheckWebhook, realTime, requireEnabled } from "./read.ts";
@@ -65,7 +65,7 @@ function merge(one: Found<ListedDelivery>, other: Found<ListedDelivery>, limit: 
   return { rows: rows.slice(0, limit + 1), end: newestEnd };
 }
 
-type Delivery = { readonly tried: DeliveryRow | null; readonly untried: QueuedRow | null };
+type Delivery = { readonly tried: TriedDelivery | null; readonly untried: QueuedRow | null };
 
 const ownDelivery = (call: ManagementCall, webhookId: string, deliveryId: string) => ({
   ...ownEndpoint(call, webhookId),
@@ -86,6 +86,8 @@ export const precheckDelivery = (call: ManagementCall, webhookId: string, delive
     return [];
   });
 
+const EVENT_GONE = "The event of this delivery is older than 30 days, and is no longer kept.";
+
 /** The same bytes under the same event's id. One that waits is due at once; one that is being delivered, or that nobody has tried yet, stays so. */
 export async function redeliver(call: ManagementCall, webhookId: string, deliveryId: string): Promise<DeliveryView> {
   const now = realTime(call);
@@ -99,6 +101,7 @@ export async function redeliver(call: ManagementCall, webhookId: string, deliver
   const { tried } = delivery;
   // It is in somebody's hands, or due already: of several calls at once the first one has brought it forward.
   const isDue = place !== null && (place.leaseUntil > now || place.nextAt <= now + SECOND_MS);
+  if (tried !== null && !isDue && !tried.hasEvent) throw new ServiceError("not_found", { message: EVENT_GONE });
   const statements = tried === null || isDue ? [] : again(call, tried, now);
   const view = toDeliveryView(own, afterwards(delivery, isDue, now));
   await call.commit(statements, view);
@@ -112,7 +115,7 @@ function afterwards({ tried, untried }: Delivery, isDue: boolean, now: number): 
   throw new ServiceError("not_found");
 }
 
-const again = ({ db }: ManagementCall, tried: DeliveryRow, now: number): Statement[] => [
+const again = ({ db }: ManagementCall, tried: TriedDelivery, now: number): Statement[] => [
   ...waitAgain(db, tried, now),
   ...(tried.nextAt === null ? [queueAgain(db, tried, now)] : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
 ];

@@ -7,15 +7,16 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { toEventView, type ViewedEvent } from "../journal/event-views.ts";
+import type { EventType } from "../journal/events.ts";
 import { moveMark } from "../journal/outbox-store.ts";
+import { type Counted, countVolumes } from "../journal/volume.ts";
+import { findVolumes } from "../journal/volume-store.ts";
 import { findFresh, findReceivers } from "./fan-out-store.ts";
 import { nudge } from "./nudge.ts";
 import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
 
+/** Events of one commit: with as many endpoints as an account may have, they are 2,000 deliveries. */
 export const FANNED_OUT = 100;
-/** Of one commit: an event of an account with many endpoints is as many deliveries. */
-const CHARS_MAX = 1_000_000;
-const DELIVERIES_MAX = 2_000;
 
 /** Fans out all new events, or so many slices of them; what another run is faster with, that fans out. */
 export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
@@ -34,12 +35,22 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
   const made = await retryConflicts(async () => {
     const { mark, fresh } = known ?? (await findSlice(deps));
     known = undefined;
-    if (fresh.length === 0) return null;
-    const { receivers } = await readBatch(db, { receivers: findReceivers(db, fresh) });
-    const { deliveries, last } = deliveriesOf(fresh, receivers, deps.clock.now());
-    if (last === null) return null;
-    await commit(db, [...moveMark(db, mark, last.seq, "webhooks"), ...queueDeliveries(db, deliveries)]);
-    return { deliveries, more: last.seq < (fresh.at(-1)?.seq ?? 0) || fresh.length === FANNED_OUT };
+    const last = fresh.at(-1);
+    if (last === undefined) return null;
+    const { receivers, volumes } = await readBatch(db, {
+      receivers: findReceivers(db, fresh),
+      volumes: findVolumes(
+        db,
+        fresh.map(({ platformId }) => platformId),
+      ),
+    });
+    const { deliveries, counted } = deliveriesOf(fresh, receivers, deps.clock.now());
+    await commit(db, [
+      ...moveMark(db, mark, last.seq, "webhooks"),
+      ...queueDeliveries(db, deliveries),
+      ...countVolumes(deps, volumes, counted),
+    ]);
+    return { deliveries, more: fresh.length === FANNED_OUT };
   });
   if (made === null) return false;
   await nudge(
@@ -49,22 +60,19 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
   return made.more;
 }
 
-/** Of the first events: as many as one commit holds, and the last of these events. */
 function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRow[], now: number) {
   const byOwner = Map.groupBy(receivers, ({ platformId, environment }) => `${platformId} ${environment}`);
   const deliveries: NewDelivery[] = [];
-  let [chars, last] = [0, null as EventRow | null];
+  const counted: Counted[] = [];
   for (const event of fresh) {
     const own = (byOwner.get(`${event.platformId} ${event.environment}`) ?? []).filter((endpoint) =>
       receives(endpoint, event),
     );
     const made = own.map((endpoint) => newDelivery(endpoint, event, now));
-    chars += made.reduce((sum, { body }) => sum + body.length, 0);
-    if (last !== null && (chars > CHARS_MAX || deliveries.length + made.length > DELIVERIES_MAX)) break;
     deliveries.push(...made);
-    last = event;
+    counted.push(countOf(event, event.type === TEST ? 1 : made.length));
   }
-  return { deliveries: inOrder(deliveries), last };
+  return { deliveries: inOrder(deliveries), counted };
 }
 
 /** Ids of one instant are in no order: they are given to the deliveries in the order of their events. */
@@ -73,23 +81,36 @@ export function inOrder(deliveries: readonly NewDelivery[]): NewDelivery[] {
   return deliveries.map((delivery, n) => ({ ...delivery, deliveryId: ids[n] ?? delivery.deliveryId }));
 }
 
-/** A test event is queued for its endpoint as it is made, and for nobody else. */
+/** A test event is queued for its endpoint as it is made, and for no other. */
+const TEST: EventType = "webhook.test";
+
 const receives = (endpoint: EndpointRow, event: EventRow): boolean =>
-  event.seq > endpoint.eventsAfter && event.type !== "webhook.test" && selects(endpoint, event.type);
+  event.seq > endpoint.eventsAfter && event.type !== TEST && selects(endpoint, event.type);
+
+function countOf(event: EventRow, deliveries: number): Counted {
+  const { platformId, environment } = event;
+  return { platformId, environment, events: 1, deliveries, bytes: bytesOf(event) * (1 + deliveries) };
+}
+
+/** How long the body is that each delivery sends. */
+export const bytesOf = (event: ViewedEvent): number => new TextEncoder().encode(bodyOf(event)).length;
 
 export const selects = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
   eventTypes.includes("*") || eventTypes.includes(type);
 
-/** `now`: real time. The bytes of the body are those of every attempt. */
+/** `now`: real time. */
 export const newDelivery = (
   { webhookId }: Pick<EndpointRow, "webhookId">,
-  event: ViewedEvent,
+  event: ViewedEvent & { readonly seq?: number },
   now: number,
 ): NewDelivery => ({
   webhookId,
   nextAt: now,
   deliveryId: newId("dlv", now),
+  eventSeq: event.seq ?? null,
   eventId: event.id,
   eventType: event.type,
-  body: JSON.stringify(toEventView(event)),
 });
+
+/** The bytes of every attempt of every endpoint: what the event's row says, in one order. */
+export const bodyOf = (event: ViewedEvent): string => JSON.stringify(toEventView(event));

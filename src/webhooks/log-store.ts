@@ -1,21 +1,22 @@
 // Store of the log of deliveries: one row each, from the first attempt on.
-import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { BEYOND, bareColumns, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
 import { inParts } from "../db/parts.ts";
 import {
+  type Attempt,
   type DeliveryRow,
   webhookDeliveries as deliveries,
   type QueuedRow,
-  type StoredAttempt,
 } from "../db/tables/webhooks.ts";
+import { packAnswer } from "./answers.ts";
 import { type Looked, readLooked, skipOver } from "./skip-store.ts";
 
 /** A claimed delivery after its attempt. `nextAt`: null where it was the last one. */
 export type Outcome = {
   readonly claimed: QueuedRow;
-  readonly attempt: StoredAttempt;
+  readonly attempt: Attempt;
   readonly status: DeliveryRow["status"];
   readonly nextAt: number | null;
 };
@@ -24,13 +25,13 @@ export type Outcome = {
 export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
   inParts(
     outcomes.map(({ claimed: one, attempt, status, nextAt }) => [
-      ...[one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil, status, nextAt, attempt],
+      ...[one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil, status, nextAt, packAnswer(attempt)],
     ]),
   ).map((part) =>
     db
       .insert(deliveries)
       .select(
-        sql`select q.webhook_id, q.delivery_id, q.event_id, q.event_type, r.value ->> 4, r.value ->> 5, json_array(json(r.value -> 6)), q.body
+        sql`select q.webhook_id, q.delivery_id, q.event_id, q.event_type, r.value ->> 4, r.value ->> 5, json_array(json(r.value -> 6)), q.event_seq
           from ${part.rows} r cross join webhook_queue q on q.webhook_id = r.value ->> 0 and q.next_at = r.value ->> 1
             and q.delivery_id = r.value ->> 2 and q.lease_until = r.value ->> 3 where true`,
       )
@@ -52,7 +53,7 @@ export type DeliveryFilter = {
 };
 
 /** What a list shows of a delivery. */
-export type ListedDelivery = Omit<DeliveryRow, "body" | "webhookId">;
+export type ListedDelivery = Omit<DeliveryRow, "eventSeq" | "webhookId">;
 
 export const fitsFilter = ({ eventType, eventId }: DeliveryFilter): SQL | undefined =>
   and(
@@ -96,10 +97,16 @@ export function listTried(
   );
 }
 
-export const findTried = (db: Database, webhookId: string, deliveryId: string): Read<DeliveryRow | null> =>
+/** `hasEvent`: whether what it sends is still kept. */
+export type TriedDelivery = DeliveryRow & { readonly hasEvent: boolean };
+
+export const findTried = (db: Database, webhookId: string, deliveryId: string): Read<TriedDelivery | null> =>
   readOne(
     db
-      .select()
+      .select({
+        ...getTableColumns(deliveries),
+        hasEvent: sql`exists (select 1 from events where seq = event_seq)`.mapWith(Boolean).as("has_event"),
+      })
       .from(deliveries)
       .where(and(eq(deliveries.webhookId, webhookId), eq(deliveries.deliveryId, deliveryId))),
   );

@@ -1,7 +1,13 @@
 // One POST to an endpoint (EVT-25): 15 seconds over the whole answer, redirects not followed, 64 KiB of it read, 1 KiB kept. Whatever the receiver
 // does, it ends as an attempt and throws nothing.
-import { ANSWER_KEPT_MAX_BYTES, ANSWER_READ_MAX_BYTES, DELIVERY_SECONDS_MAX, SECOND_MS } from "../core/limits.ts";
-import type { StoredAttempt } from "../db/tables/webhooks.ts";
+import {
+  ANSWER_KEPT_MAX_BYTES,
+  ANSWER_READ_MAX_BYTES,
+  ANSWER_STORED_MAX_BYTES,
+  DELIVERY_SECONDS_MAX,
+  SECOND_MS,
+} from "../core/limits.ts";
+import type { Attempt } from "../db/tables/webhooks.ts";
 import { signWebhook } from "../protocol/webhook-signature.ts";
 
 /** Why an attempt failed without an answer, or in spite of its status. */
@@ -11,6 +17,7 @@ export const ATTEMPT_ERRORS = [
   "redirected",
   "address_refused",
   "name_not_resolved",
+  "event_expired",
 ] as const;
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
@@ -32,10 +39,7 @@ export const startTimer: StartTimer = (ms, act) => {
   return () => clearTimeout(timer);
 };
 
-export async function post(
-  { url, secrets, eventId, body }: Posted,
-  start: StartTimer = startTimer,
-): Promise<StoredAttempt> {
+export async function post({ url, secrets, eventId, body }: Posted, start: StartTimer = startTimer): Promise<Attempt> {
   const at = Date.now();
   const timestamp = Math.floor(at / SECOND_MS);
   const signature = await signWebhook(secrets, { id: eventId, timestamp, body });
@@ -49,7 +53,7 @@ export async function post(
     "webhook-timestamp": String(timestamp),
     "webhook-signature": signature,
   };
-  const ended = (status: number | null, error: AttemptError | null, answer: string | null): StoredAttempt => ({
+  const ended = (status: number | null, error: AttemptError | null, answer: string | null): Attempt => ({
     at,
     status,
     ms: Date.now() - at,
@@ -101,16 +105,26 @@ async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): 
   }
 }
 
-/** A character that the end cuts is left out. */
-const textOf = ({ bytes, length }: Kept): string =>
-  new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
+/** A character that the end cuts is left out. What is stored is bounded too: a byte that is no UTF-8 is stored as three, a control as six. */
+function textOf({ bytes, length }: Kept): string {
+  const text = new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
+  let [kept, stored] = ["", 0];
+  for (const character of text) {
+    stored += utf8.encode(JSON.stringify(character)).length - QUOTES;
+    if (stored > ANSWER_STORED_MAX_BYTES) break;
+    kept += character;
+  }
+  return kept;
+}
+const utf8 = new TextEncoder();
+const QUOTES = 2;
 
 /** True where the receiver has taken the delivery. */
-export const isTaken = ({ status, error }: StoredAttempt): boolean =>
+export const isTaken = ({ status, error }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300;
 
 /** One that was not sent. */
-export const unsent = (error: AttemptError): StoredAttempt => ({
+export const unsent = (error: AttemptError): Attempt => ({
   at: Date.now(),
   status: null,
   ms: 0,

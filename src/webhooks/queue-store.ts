@@ -1,29 +1,45 @@
 // Store of the queue: what waits for its next attempt. Of a healthy delivery four rows are written: its place, its lease, its end, and its row in
 // the log (docs/performance.md).
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { firstId, instantOfId } from "../core/ids.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { BEYOND, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
 import { inParts } from "../db/parts.ts";
+import { events } from "../db/tables/journal.ts";
 import { type DeliveryRow, type QueuedRow, webhookQueue as queue } from "../db/tables/webhooks.ts";
+import type { ViewedEvent } from "../journal/event-views.ts";
 import { type DeliveryFilter, type DeliveryPage, fitsFilter, type ListedDelivery } from "./log-store.ts";
 import { type Looked, readLooked, skipOver } from "./skip-store.ts";
 import { isEnabled } from "./store.ts";
 
 // ---- Queueing ------------------------------------------------------------------------------------------------------------
 
-/** A delivery that was never tried: its place is the instant of its id. */
-export type NewDelivery = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "eventId" | "eventType" | "body">;
+/** A delivery that was never tried: its place is the instant of its id. `eventSeq`: null for the event that the batch has just written. */
+export type NewDelivery = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "eventId" | "eventType"> & {
+  readonly eventSeq: number | null;
+};
 
 export const queueDeliveries = (db: Database, each: readonly NewDelivery[]): Statement[] =>
-  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.eventId, one.eventType, one.body])).map(
+  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.eventSeq, one.eventId, one.eventType])).map(
     ({ rows }) =>
-      db
-        .insert(queue)
-        .select(
-          sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 0, 0, 0 from ${rows}`,
-        ),
+      db.insert(queue).select(
+        sql`select value ->> 0, value ->> 1, value ->> 2, coalesce(value ->> 3, (select max(seq) from ${events})), value ->> 4, value ->> 5, 0, 0, 0
+          from ${rows}`,
+      ),
   );
+
+/** The event of a row, null once it is deleted. */
+const EVENT =
+  sql`(select json_array(id, type, occurred_at, environment, json(object), json(previous)) from events where seq = event_seq)`
+    .mapWith((text: string): ViewedEvent => {
+      const [id, type, occurredAt, environment, object, previous] = JSON.parse(text);
+      return { id, type, occurredAt, environment, object, previous };
+    })
+    .as("event");
+
+/** A delivery with what is sent. */
+export type SentRow = QueuedRow & { readonly event: ViewedEvent | null };
+const SENT = { ...getTableColumns(queue), event: EVENT };
 
 // ---- Claiming ------------------------------------------------------------------------------------------------------------
 
@@ -35,7 +51,7 @@ export const claimDue = (
   db: Database,
   webhookId: string,
   { now, until, limit }: { readonly now: number; readonly until: number; readonly limit: number },
-): Read<QueuedRow[]> => {
+): Read<SentRow[]> => {
   const free = sql`webhook_id = ${webhookId} and lease_until <= ${now}`;
   const last = sql`select * from (select next_at, delivery_id from webhook_queue where ${free} and next_at <= ${now}
     order by next_at, delivery_id limit 1 offset ${limit - 1}) union all select ${now}, '~' limit 1`;
@@ -44,7 +60,7 @@ export const claimDue = (
       .update(queue)
       .set({ leaseUntil: until })
       .where(sql`${free} and (next_at, delivery_id) <= (${last}) and ${isEnabled(webhookId)}`)
-      .returning(),
+      .returning(SENT),
   );
 };
 
@@ -53,10 +69,10 @@ export const findFree = (
   db: Database,
   webhookId: string,
   { now, limit, after }: { readonly now: number; readonly limit: number; readonly after: Place | undefined },
-): Read<QueuedRow[]> =>
+): Read<SentRow[]> =>
   readAll(
     db
-      .select()
+      .select(SENT)
       .from(queue)
       .where(
         and(
@@ -126,11 +142,11 @@ const atPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
 
 // ---- Once more -----------------------------------------------------------------------------------------------------------
 
-/** Queues what has ended, with the bytes of its attempts. */
+/** Queues what has ended. */
 export const queueAgain = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
-  const { webhookId, deliveryId, eventId, eventType, body } = ended;
+  const { webhookId, deliveryId, eventSeq, eventId, eventType } = ended;
   const none = { tries: 0, logged: true, leaseUntil: 0 };
-  return db.insert(queue).values({ webhookId, nextAt: now, deliveryId, eventId, eventType, body, ...none });
+  return db.insert(queue).values({ webhookId, nextAt: now, deliveryId, eventSeq, eventId, eventType, ...none });
 };
 
 /** Fails (Conflict) where it is in somebody's hands. */

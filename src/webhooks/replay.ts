@@ -11,7 +11,9 @@ import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { findNumber, findNumberAt } from "../journal/event-log-store.ts";
 import { firstListed, mayBeOlder } from "../journal/event-views.ts";
-import { inOrder, newDelivery, selects } from "./fan-out.ts";
+import { countVolumes } from "../journal/volume.ts";
+import { findVolumes } from "../journal/volume-store.ts";
+import { bytesOf, inOrder, newDelivery, selects } from "./fan-out.ts";
 import { nudge } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
 import { known, ownEndpoint, realTime, requireEnabled } from "./read.ts";
@@ -132,15 +134,22 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     await commit(db, endpoint === null ? [dropReplay(db, webhookId)] : endReplay(db, replay));
     return true;
   }
-  const { events } = await readBatch(db, { events: findReplayed(db, replay, SLICE) });
+  const { platformId, environment } = replay;
+  const { events, volumes } = await readBatch(db, {
+    events: findReplayed(db, replay, SLICE),
+    volumes: findVolumes(db, [platformId]),
+  });
   const last = events.at(-1);
   const ended = last === undefined || events.length < SLICE;
   const selected = events.filter(({ type }) => type !== "webhook.test" && selects(endpoint, type));
   const now = clock.now();
   const deliveries = inOrder(selected.map((event) => newDelivery(endpoint, event, now)));
+  const bytes = selected.reduce((sum, event) => sum + bytesOf(event), 0);
+  const counted = { platformId, environment, events: 0, deliveries: deliveries.length, bytes };
   await commit(db, [
     ...(ended ? endReplay(db, replay) : moveReplay(db, replay, last.seq)),
     ...queueDeliveries(db, deliveries),
+    ...(deliveries.length > 0 ? countVolumes(deps, volumes, [counted]) : []),
   ]);
   if (deliveries.length > 0) await nudge(env, [webhookId]);
   return ended;

@@ -127,6 +127,7 @@ export const webhookRoutes = [
     response: { schema: newWebhookView, description: "The endpoint, with its new secret, once." },
     errors: ["not_found"],
     idempotency: "secret",
+    whenUsedUp: true,
     handle: (call, { params, body }) => rotateSecret(call, params.webhook_id, body),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),

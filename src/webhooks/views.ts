@@ -2,6 +2,7 @@
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { instantOfId } from "../core/ids.ts";
 import type { EndpointRow, StoredAttempt } from "../db/tables/webhooks.ts";
+import { answerOf } from "./answers.ts";
 import type { ListedDelivery } from "./log-store.ts";
 import type { DeliveryView, NewWebhookView, WebhookView } from "./schema.ts";
 
@@ -42,10 +43,10 @@ export const toDeliveryView = (
   created_at: toIso(instantOfId("dlv", deliveryId) ?? 0),
 });
 
-const toAttemptView = ({ at, status, ms, error, answer }: StoredAttempt): DeliveryView["attempts"][number] => ({
-  attempted_at: toIso(at),
-  status_code: status,
-  duration_ms: ms,
-  error: error as DeliveryView["attempts"][number]["error"],
-  answer,
+const toAttemptView = (attempt: StoredAttempt): DeliveryView["attempts"][number] => ({
+  attempted_at: toIso(attempt.at),
+  status_code: attempt.status,
+  duration_ms: attempt.ms,
+  error: attempt.error as DeliveryView["attempts"][number]["error"],
+  answer: answerOf(attempt),
 });

@@ -137,9 +137,13 @@ describe("a hundred failures from everywhere", () => {
     await guess(one.email, LOG_IN_FAILURES_A_DAY);
     const account = await sha256Hex(foldName(one.email));
     const guard = env.ATTEMPTS.get(env.ATTEMPTS.idFromName(`account ${account}`));
+    const [failed, none] = [
+      { account: "failed", address: "" },
+      { atOnce: 0, everyMs: 0 },
+    ];
     const limits = { windowMs: DAY_MS, perAccount: LOG_IN_FAILURES_A_DAY, perAddress: Number.POSITIVE_INFINITY };
-    expect(await guard.begin("failed", Date.now() + DAY_MS - 60_000, limits)).toMatchObject({ ok: false });
-    expect(await guard.begin("failed", Date.now() + DAY_MS, limits)).toMatchObject({ ok: true, left: 99 });
+    expect(await guard.begin(failed, Date.now() + DAY_MS - 60_000, limits, none)).toMatchObject({ ok: false });
+    expect(await guard.begin(failed, Date.now() + DAY_MS, limits, none)).toMatchObject({ ok: true, left: 99 });
   });
 
   it("are no failures of a client whose own limit refuses it", async () => {

@@ -3,7 +3,8 @@
 import crypto from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { COMMON_PASSWORDS } from "../../src/accounts/common-passwords.ts";
-import { checkPassword, hashPassword, passwordFaults } from "../../src/accounts/passwords.ts";
+import { checkPassword, hashPassword } from "../../src/accounts/derivations.ts";
+import { passwordFaults } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
 import { createWorld, expectStatus, PASSWORD_COST, type World } from "../support/world.ts";
 import {

@@ -196,6 +196,31 @@ export async function insertAttested(db: D1Database): Promise<void> {
   }
 }
 
+/** Deliveries as they stood when each had its body: of an event that is listed, of one that is not yet, and of one that is deleted. */
+export async function insertDeliveries(db: D1Database): Promise<void> {
+  const at = { webhook_id: "whe_1", event_type: "task.opened", body: "{}" };
+  await insertInto(db, "webhook_endpoints", [
+    {
+      ...{
+        webhook_id: "whe_1",
+        platform_id: "plt_1",
+        environment: "sandbox",
+        url: "https://hooks.example",
+        event_types: "[]",
+      },
+      ...{ status: "enabled", secret: "s", seal_key: "k", events_after: 0, created_at: 1, updated_at: 1 },
+    },
+  ]);
+  const term = { platform_id: "plt_1", environment: "sandbox", type: "task.opened" };
+  await insertInto(db, "event_terms", [{ ...term, term: "evt_2", seq: 2 }]);
+  await insertInto(db, "outbox", [{ name: "listed", seq: 2 }]);
+  for (const [n, eventId] of ["evt_2", "evt_3", "evt_gone"].entries()) {
+    const one = { ...at, delivery_id: `dlv_${n}`, event_id: eventId, next_at: n };
+    await insertInto(db, "webhook_queue", [{ ...one, tries: 1, logged: 1, lease_until: 0 }]);
+    await insertInto(db, "webhook_deliveries", [{ ...one, status: "pending", attempts: "[]" }]);
+  }
+}
+
 const agent = (did: string, delegatedBy: string | null = null) => ({
   did,
   delegated_by: delegatedBy,

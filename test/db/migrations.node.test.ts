@@ -11,6 +11,7 @@ import {
   COUNTERPARTIES,
   certify,
   insertAttested,
+  insertDeliveries,
   insertDispute,
   insertFirstVersion,
   insertSessions,
@@ -69,6 +70,7 @@ describe("a database of the first version", () => {
       if (text.includes("ADD `attestation_signed`")) await insertAttested(db());
       if (text.includes("INTO directory_entries")) await certify(db());
       if (text.includes("ADD `session_id`")) await insertSessions(db());
+      if (text.includes("ALTER TABLE `webhook_queue` ADD `event_seq`")) await insertDeliveries(db());
       await apply(file);
     }
   });
@@ -154,8 +156,18 @@ describe("a database of the first version", () => {
     ]);
     expect(await rows("select * from outbox order by name")).toEqual([
       { name: "all", seq: 1 },
+      { name: "listed", seq: 2 },
       { name: "webhooks", seq: 3 },
     ]);
+  });
+
+  it("names the event of each delivery in the place of its body, and keeps what was tried", async () => {
+    const each = [0, 1, 2].map((n) => ({ delivery_id: `dlv_${n}`, event_seq: [2, 3, 0][n], next_at: n }));
+    for (const table of ["webhook_queue", "webhook_deliveries"])
+      expect(await rows(`select delivery_id, event_seq, next_at from ${table} order by delivery_id`)).toEqual(each);
+    expect(
+      await rows("select sql from sqlite_master where name = 'webhook_deliveries' and sql like '%ROWID%'"),
+    ).toEqual([]);
   });
 
   it("numbers the activity of each platform in its order, and has it hashed within a day", async () => {

@@ -189,6 +189,7 @@ const OTHERS: Record<string, Listing> = {
   "deliveries of an event": { route: DELIVERIES, filter: () => "event_id=evt_1" },
   "the directory of production": { route: DIRECTORY, key: "live" },
   "changes of the directory of production": { route: "/v1/directory/changes", key: "live" },
+  sessions: { route: "/v1/platform/sessions", key: "session" },
   "acknowledged alerts": { route: "/v1/operator/alerts", key: "operator", filter: () => "status=acknowledged" },
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };

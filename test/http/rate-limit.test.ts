@@ -1,10 +1,10 @@
 // RateLimit headers on every answer, 429 with Retry-After when the quota is used up (HTTP-29, HTTP-30).
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { SECOND_MS } from "../../src/core/limits.ts";
-import { stopped } from "../support/clock.ts";
-import { withConfig } from "../support/variants.ts";
-import { BRANDS, createWorld, type Reply, type World } from "../support/world.ts";
+import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
+import { moveClock, stopped } from "../support/clock.ts";
+import { failingBatches, withConfig, withDatabase, withVars } from "../support/variants.ts";
+import { BRANDS, createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
 
 const WINDOW_SECONDS = 60;
 let world: ReturnType<typeof stopped>;
@@ -101,13 +101,6 @@ describe("the quota", () => {
     expect(reply.headers.get("cache-control")).toBe("no-store");
   };
 
-  it("of a key is its own: another key of the same platform still passes", async () => {
-    const own = await fewCalls();
-    for (let i = 0; i < 3; i++) expect((await own.call("GET", "/v1/platform")).status).toBe(200);
-    expectLimited(await own.call("GET", "/v1/platform"));
-    expect((await own.call("GET", "/v1/platform", { key: own.liveKey })).status).toBe(200);
-  });
-
   it("of an address covers the public routes", async () => {
     expectLimited(await exhaust("GET", "/v1/verify/challenge", { key: null, headers: address() }));
   });
@@ -152,12 +145,132 @@ describe("the quota", () => {
     for (let i = 0; i < 2; i++) await own.as(agent, "GET", path);
     expectLimited(await own.as(agent, "GET", path));
   });
+});
 
-  it("is refused without a trip to the database", async () => {
+describe("the quota of an account", () => {
+  const READ = ["GET", "/v1/platform"] as const;
+  const expectLimited = (reply: Reply) => {
+    expect([reply.status, reply.body.code]).toEqual([429, "rate_limited"]);
+    expect(reply.headers.get("retry-after")).toBe(stateOf(reply).limit[2]);
+    expect(stateOf(reply)).toMatchObject({ limit: ["credential", "0", expect.anything()], policy: POLICY });
+  };
+  const POLICY = `"credential";q=3;w=${WINDOW_SECONDS}`;
+  const remaining = (reply: Reply) => Number(stateOf(reply).limit[1]);
+  const bearer = (token: string) => ({ key: null, headers: { Authorization: `Bearer ${token}` } });
+  const tripsOf = async (of: World, call: () => Promise<Reply>) => {
+    of.meter.reset();
+    expectLimited(await call());
+    return of.meter.reading.trips;
+  };
+
+  /** With the whole quota, whatever was called before. */
+  const inNextWindow = (of: World): World => {
+    const later = stopped(of);
+    later.advance(WINDOW_SECONDS * SECOND_MS);
+    return withSmallQuota(later);
+  };
+
+  it("is one for all its keys and sessions, and another for the other environment", async () => {
+    const of = stopped(await createWorld());
+    const rotated = expectStatus(await of.call("POST", "/v1/platform/keys/rotate", { body: { grace_hours: 24 } }), 200);
+    const [token, unseen] = [await of.session(), await of.session()];
+    of.advance(WINDOW_SECONDS * SECOND_MS);
+    const own = withSmallQuota(of);
+    const replies = [
+      await own.call(...READ),
+      await own.call(...READ, { key: rotated.api_key.raw_key }),
+      await own.call(...READ, bearer(token)),
+    ];
+    expect(replies.map((reply) => [reply.status, remaining(reply)])).toEqual([
+      [200, 2],
+      [200, 1],
+      [200, 0],
+    ]);
+    // What this isolate knows of is refused without a trip; another credential of the account is found to be its own by one.
+    expect(await tripsOf(own, () => own.call(...READ))).toBe(0);
+    expect(await tripsOf(own, () => own.call(...READ, { key: rotated.api_key.raw_key }))).toBe(0);
+    expect(await tripsOf(own, () => own.call(...READ, bearer(token)))).toBe(0);
+    expect(await tripsOf(own, () => own.call(...READ, bearer(unseen)))).toBe(1);
+    expect(await tripsOf(own, () => own.call(...READ, bearer(unseen)))).toBe(0);
+    expect(remaining(await own.call(...READ, { key: own.liveKey }))).toBe(2);
+  });
+
+  it("is not that of its agents, of which each has its own", async () => {
+    const fresh = await createWorld();
+    const [one, other] = [await fresh.consumer(), await fresh.consumer()];
+    const own = inNextWindow(fresh);
+    for (let i = 0; i < 3; i++) expectStatus(await own.call(...READ), 200);
+    for (const agent of [one, other]) {
+      for (let i = 0; i < 3; i++) expectStatus(await own.as(agent, "GET", "/v1/tasks"), 200);
+      expectLimited(await own.as(agent, "GET", "/v1/tasks"));
+    }
+    expectLimited(await own.call(...READ));
+  });
+
+  it("is used up by no credential of it that has ended: that one counts for its client's address", async () => {
+    const of = stopped(await createWorld());
+    expectStatus(await of.call("POST", "/v1/platform/keys/rotate", { body: {} }), 200);
+    const ended = await of.session({ expiresAt: of.now() });
+    const own = withSmallQuota(of);
+    const headers = address();
+    const calls = [
+      () => own.call(...READ, { headers }),
+      () => own.call(...READ, { key: null, headers: { ...headers, ...bearer(ended).headers } }),
+      () => own.call(...READ, { headers }),
+      () => own.call(...READ, { headers }),
+    ];
+    const seen: unknown[] = [];
+    for (const call of calls) {
+      const reply = await call();
+      seen.push([reply.status, ...stateOf(reply).limit.slice(0, 2)]);
+    }
+    expect(seen).toEqual([
+      [401, "address", "2"],
+      [401, "address", "1"],
+      [401, "address", "0"],
+      [429, "address", "0"],
+    ]);
+    expect(remaining(await own.call(...READ, { key: own.liveKey }))).toBe(2);
+  });
+
+  it("counts the calls of a suspended account", async () => {
     const own = await fewCalls();
-    for (let i = 0; i < 3; i++) await own.call("GET", "/v1/platform");
+    await env.DB.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?").bind(own.platformId).run();
+    for (let i = 0; i < 3; i++) expect((await own.call(...READ)).body.code).toBe("account_suspended");
+    expectLimited(await own.call(...READ));
+  });
+
+  it("is charged once for a call, also where it is decided again and where its form is read after its caller", async () => {
+    const fresh = await createWorld();
+    const { did } = await fresh.draft("CONSUMER");
+    await moveClock(fresh, HOUR_MS);
+    const own = inNextWindow(fresh);
+    expect(remaining(await own.call("GET", `/v1/agents/${did}`))).toBe(2);
+    const headers = { ...bearer(await fresh.session()).headers, "Content-Type": "multipart/form-data; boundary=x" };
+    const upload = await own.call("POST", "/v1/platform/documents", { key: null, headers, rawBody: "nothing" });
+    expect([upload.status, remaining(upload)]).toEqual([400, 1]);
+  });
+
+  it("ends a window that another isolate has used up, and only that", async () => {
+    const of = stopped(await createWorld());
+    let success = false;
+    const own = withVars(of, { RATE_CREDENTIAL: { limit: async () => ({ success }) } });
+    const first = await own.call(...READ);
+    expect([first.status, remaining(first)]).toEqual([429, 0]);
+    success = true;
     own.meter.reset();
-    expectLimited(await own.call("GET", "/v1/platform"));
-    expect(own.meter.reading.trips).toBe(0);
+    expect([(await own.call(...READ)).status, own.meter.reading.trips]).toEqual([429, 0]);
+    of.advance(WINDOW_SECONDS * SECOND_MS);
+    expectStatus(await own.call(...READ), 200);
+  });
+
+  it("shows on an answer that the database fails", async () => {
+    const of = await createWorld();
+    const failing = withDatabase(
+      of,
+      failingBatches(env.DB, () => "before"),
+    );
+    const reply = await failing.call(...READ);
+    expect([reply.status, stateOf(reply).policy]).toEqual([500, `"credential";q=30000;w=${WINDOW_SECONDS}`]);
   });
 });

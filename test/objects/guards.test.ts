@@ -3,6 +3,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { MINUTE_MS } from "../../src/core/limits.ts";
+import type { AttemptGuard } from "../../src/objects/attempt-guard.ts";
 import { env } from "../support/world.ts";
 
 const named = <T extends Rpc.DurableObjectBranded>(namespace: DurableObjectNamespace<T>) =>
@@ -49,52 +50,104 @@ describe("a replay guard", () => {
 
 describe("an attempt guard", () => {
   const limits = { windowMs: 1_000, perAccount: 2, perAddress: 3 };
+  const UNBOUND = { atOnce: 1, everyMs: 0 };
+  type Guard = ReturnType<typeof named<AttemptGuard>>;
+  const by = (account: string, address = "192.0.2.1") => ({ account, address });
+  const begin = (guard: Guard, account: string, now: number, bucket = UNBOUND) =>
+    guard.begin(by(account), now, limits, bucket);
   /** In the year 2100, because the runtime fires alarms that are due. */
   const NOW = 4_102_444_800_000;
 
   it("counts an account's failures until each has left the window, to the millisecond", async () => {
     const guard = named(env.ATTEMPTS);
-    expect(await guard.begin("a", NOW, limits)).toMatchObject({ ok: true });
-    expect(await guard.begin("a", NOW + 400, limits)).toMatchObject({ ok: true });
-    expect(await guard.begin("a", NOW + 999, limits)).toEqual({ ok: false, retryAfterMs: 1 });
-    expect(await guard.begin("a", NOW + 1_000, limits)).toMatchObject({ ok: true });
-    expect(await guard.begin("a", NOW + 1_000, limits)).toEqual({ ok: false, retryAfterMs: 400 });
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW + 400)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW + 999)).toEqual({ ok: false, retryAfterMs: 1 });
+    expect(await begin(guard, "a", NOW + 1_000)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW + 1_000)).toEqual({ ok: false, retryAfterMs: 400 });
   });
 
   it("forgets a failure at the very edge of the window", async () => {
     const guard = named(env.ATTEMPTS);
-    await guard.begin("a", NOW, limits);
-    await guard.begin("b", NOW + limits.windowMs, limits);
+    await begin(guard, "a", NOW);
+    await begin(guard, "b", NOW + limits.windowMs);
     const kept = await runInDurableObject(guard, (_guard, { storage }) =>
-      storage.sql.exec("select account from attempts").toArray(),
+      storage.sql.exec("select account from failures").toArray(),
     );
     expect(kept).toEqual([{ account: "b" }]);
   });
 
   it("counts an address's failures over all accounts", async () => {
     const guard = named(env.ATTEMPTS);
-    for (const account of ["a", "b", "c"]) await guard.begin(account, NOW, limits);
-    expect(await guard.begin("d", NOW + 100, limits)).toEqual({ ok: false, retryAfterMs: 900 });
+    for (const account of ["a", "b", "c"]) await begin(guard, account, NOW);
+    expect(await begin(guard, "d", NOW + 100)).toEqual({ ok: false, retryAfterMs: 900 });
   });
 
   it("gives back a good attempt, and forgets the failures of one account", async () => {
     const guard = named(env.ATTEMPTS);
-    const good = await guard.begin("a", NOW, limits);
-    await guard.begin("a", NOW, limits);
+    const good = await begin(guard, "a", NOW);
+    await begin(guard, "a", NOW);
     if (!good.ok) throw new Error("refused");
     await guard.giveBack(good.id);
-    expect(await guard.begin("a", NOW, limits)).toMatchObject({ ok: true });
-    expect(await guard.begin("a", NOW, limits)).toMatchObject({ ok: false });
-    await guard.forgive("a");
-    expect(await guard.begin("a", NOW, limits)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: false });
+    await guard.forgive(by("a"));
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: true });
+  });
+
+  it("counts and forgives each client of the network apart", async () => {
+    const guard = named(env.ATTEMPTS);
+    const other = by("a", "192.0.2.2");
+    for (const client of [by("a"), other])
+      for (let n = 0; n < limits.perAccount; n++)
+        expect(await guard.begin(client, NOW, limits, UNBOUND)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: false });
+    await guard.forgive(other);
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: false });
+    expect(await guard.begin(other, NOW, limits, UNBOUND)).toMatchObject({ ok: true });
+  });
+
+  it("has places for so many derivations at once, then for one in each interval, whatever asks for them", async () => {
+    const guard = named(env.ATTEMPTS);
+    const bucket = { atOnce: 3, everyMs: 100 };
+    expect(await guard.derive(NOW, bucket)).toEqual({ ok: true });
+    expect(await begin(guard, "a", NOW, bucket)).toMatchObject({ ok: true });
+    expect(await guard.derive(NOW, bucket)).toEqual({ ok: true });
+    for (const asked of [guard.derive(NOW, bucket), begin(guard, "b", NOW, bucket)])
+      expect(await asked).toEqual({ ok: false, retryAfterMs: 100 });
+    expect(await guard.derive(NOW + 99, bucket)).toEqual({ ok: false, retryAfterMs: 1 });
+    expect(await guard.derive(NOW + 100, bucket)).toEqual({ ok: true });
+    expect(await guard.derive(NOW + 100, bucket)).toEqual({ ok: false, retryAfterMs: 100 });
+    // After a rest there are as many places as in the beginning.
+    for (let n = 0; n < bucket.atOnce; n++) expect(await guard.derive(NOW + 400, bucket)).toEqual({ ok: true });
+    expect(await guard.derive(NOW + 400, bucket)).toEqual({ ok: false, retryAfterMs: 100 });
+  });
+
+  it("takes no place for an attempt that it refuses, and counts no attempt that has no place", async () => {
+    const guard = named(env.ATTEMPTS);
+    const bucket = { atOnce: 3, everyMs: 100 };
+    for (let n = 0; n < limits.perAccount; n++) await begin(guard, "a", NOW, bucket);
+    expect(await begin(guard, "a", NOW, bucket)).toMatchObject({ ok: false, retryAfterMs: limits.windowMs });
+    expect(await guard.derive(NOW, bucket)).toEqual({ ok: true });
+    expect(await begin(guard, "b", NOW, bucket)).toMatchObject({ ok: false, retryAfterMs: 100 });
+    expect(await begin(guard, "c", NOW, UNBOUND)).toMatchObject({ ok: true });
+  });
+
+  it("forgets a taken place only when it is free again", async () => {
+    const guard = named(env.ATTEMPTS);
+    await guard.derive(NOW, { atOnce: 1, everyMs: 5_000 });
+    await begin(guard, "a", NOW + 5_000);
+    await guard.derive(NOW + 5_000, { atOnce: 1, everyMs: 1 });
+    const alarm = await runInDurableObject(guard, (_guard, { storage }) => storage.getAlarm());
+    expect(alarm).toBe(NOW + 5_000 + limits.windowMs);
   });
 
   it("keeps nothing once it was quiet for a window", async () => {
     const guard = named(env.ATTEMPTS);
-    await guard.begin("a", NOW, limits);
-    await guard.begin("a", NOW, limits);
+    await begin(guard, "a", NOW);
+    await begin(guard, "a", NOW);
     expect(await runDurableObjectAlarm(guard)).toBe(true);
-    expect(await guard.begin("a", NOW, limits)).toMatchObject({ ok: true });
+    expect(await begin(guard, "a", NOW)).toMatchObject({ ok: true });
   });
 });
 

@@ -1,5 +1,5 @@
 // Endpoints (EVT-22, EVT-23): made, read, changed, deleted, their secrets, and what is refused.
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { WEBHOOKS_MAX } from "../../src/core/limits.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
@@ -24,6 +24,11 @@ const fieldsOf = ({ body: { code, field_errors = [] } }: { body: Json }) => [
   code,
   ...field_errors.map((fault: Json) => `${fault.field} ${fault.code}`),
 ];
+
+// An account has few endpoints, and this file makes many.
+afterEach(async () => {
+  await world.deps.db.delete(webhookEndpoints);
+});
 
 describe("POST /v1/webhooks", () => {
   it("shows the endpoint, and its secret once", async () => {

@@ -1,9 +1,10 @@
 // Lists of deliveries, redelivery, replay and test events (EVT-29 to EVT-32).
-import { describe, expect, it } from "vitest";
+
+import { afterEach, describe, expect, it } from "vitest";
 import { firstId } from "../../src/core/ids.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { webhookDeliveries, webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { webhookDeliveries, webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
 import { endReplay, findReplay, moveReplay } from "../../src/webhooks/replay-store.ts";
@@ -28,6 +29,11 @@ async function pages(made: Json, query = ""): Promise<Json[]> {
     cursor = `&cursor=${page.next_cursor}`;
   }
 }
+
+// An account has few endpoints, and this file makes many.
+afterEach(async () => {
+  await world.deps.db.delete(webhookEndpoints);
+});
 
 describe("GET …/deliveries", () => {
   it("lists the tried and the untried ones as one, newest first, page by page", async () => {
@@ -91,9 +97,9 @@ describe("GET …/deliveries", () => {
       webhookId,
       deliveryId: firstId("dlv", at).replace(/.$/, String(at % 10)),
       nextAt: at,
+      eventSeq: 0,
       eventId: "evt_1",
       eventType: "task.opened",
-      body: "{}",
     });
     const rows = Array.from({ length: 3 }, (_, n) => n).flatMap((n) =>
       Array.from({ length: 450 }, (_, at) => row(`whe_prune${n}`, old + at)),

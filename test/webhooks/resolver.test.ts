@@ -3,15 +3,12 @@
 
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { newId } from "../../src/core/ids.ts";
-import { commit } from "../../src/db/batch.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
-import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { checkResolver, judgeReceiver } from "../../src/webhooks/resolve.ts";
 import { isWhole } from "../support/scale.ts";
 import { withVars } from "../support/variants.ts";
 import { HOSTILE } from "./hostile.ts";
-import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";
+import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, someEvents } from "./support.ts";
 
 const world = await asleep();
 const answer = (...addresses: string[]) => ({
@@ -70,14 +67,7 @@ it("an address of an earlier version's rules is refused, and gets no delivery, w
     // The delivery asks the same judge: two rows are enough to see it.
     if (n > 1 && !isWhole()) continue;
     await db.update(webhookEndpoints).set({ url }).where(eq(webhookEndpoints.webhookId, made.webhook_id));
-    const now = Date.now();
-    const one = {
-      deliveryId: newId("dlv", now),
-      eventId: newId("evt", now),
-      eventType: "agent.registered",
-      body: "{}",
-    };
-    await commit(db, queueDeliveries(db, [{ ...one, webhookId: made.webhook_id, nextAt: now }]));
+    await someEvents(world, 1);
     await settle(deployed, made);
     const [last] = await deliveriesOf(world, made, "?limit=1");
     const [attempt] = last.attempts;

@@ -1,11 +1,8 @@
 // The object of an endpoint (EVT-25, EVT-27): it rests while its endpoint fails, its alarm calls it again, and it holds up no other one.
 import { expect, it } from "vitest";
-import { newId } from "../../src/core/ids.ts";
 import { SECOND_MS } from "../../src/core/limits.ts";
-import { commit } from "../../src/db/batch.ts";
-import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
+import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { CLAIMED_AT_ONCE, CLAIMS_AT_ONCE } from "../../src/webhooks/schedule.ts";
-import { madeUp } from "../support/openapi.ts";
 import { deliverAll } from "../support/queue.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { expectStatus, type Json } from "../support/world.ts";
@@ -71,15 +68,11 @@ it("rests after 20 failures in a row, until its owner asks for a test", async ()
 
 it("delivers in several invocations what is more than one may send", async () => {
   const there = await receiver();
-  const made = await endpoint(world, there.url, { event_types: ["task.opened"] });
-  const now = world.now();
+  const made = await endpoint(world, there.url, registered);
   // The first claim of an invocation takes two.
   const count = CLAIMS_AT_ONCE * CLAIMED_AT_ONCE + 1;
-  const each = Array.from({ length: count }, (_, n) => ({
-    ...{ webhookId: made.webhook_id, nextAt: now, deliveryId: newId("dlv", now), eventId: newId("evt", now) },
-    ...{ eventType: "task.opened", body: JSON.stringify({ data: { object: madeUp({ n }) } }) },
-  }));
-  await commit(world.deps.db, queueDeliveries(world.deps.db, each));
+  await someEvents(world, count);
+  await fanOutEvents(world.deps);
   expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);
   expect(await atRest(made)).toBe(world.now());
   expect(await there.received()).toHaveLength((CLAIMS_AT_ONCE - 1) * CLAIMED_AT_ONCE + 2);

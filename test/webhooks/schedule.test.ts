@@ -1,8 +1,8 @@
 // What an answer means, when a delivery is tried again, and how an endpoint is disabled (EVT-25 to EVT-28). The world's clock, which stands for real
 // time, is moved by the tests alone.
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { notices } from "../../src/db/tables/accounts.ts";
-import { webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { type StartTimer, startTimer } from "../../src/webhooks/post.ts";
 import { nextAttemptAt, RETRY_WAITS_MS, restMs } from "../../src/webhooks/schedule.ts";
 import { stopped } from "../support/clock.ts";
@@ -29,11 +29,23 @@ function answerBegins(url: string): Promise<void> {
   return promise.finally(() => spy.mockRestore());
 }
 
+// An account has few endpoints, and this file makes many.
+afterEach(async () => {
+  await world.deps.db.delete(webhookEndpoints);
+});
+
 describe("an answer", () => {
   it.each<[string, Behaviour, Json]>([
     ["200", { status: 200, body: "thanks" }, { status_code: 200, error: null, answer: "thanks" }],
     ["202 with a long body", { status: 202, body: "y".repeat(5_000) }, { status_code: 202, answer: "y".repeat(1_024) }],
     ["204", { status: 204 }, { status_code: 204, error: null, answer: "" }],
+    // Each stands in the log as six characters: what is stored is bounded too.
+    ["controls", { status: 200, body: "\u0001".repeat(1_000) }, { status_code: 200, answer: "\u0001".repeat(213) }],
+    [
+      "many scripts",
+      { status: 200, body: "Grüße, 世界 🌍 ".repeat(20) },
+      { status_code: 200, answer: "Grüße, 世界 🌍 ".repeat(20) },
+    ],
     ["an endless body", { status: 200, how: "endless" }, { status_code: 200, error: null, answer: "x".repeat(1_024) }],
   ])("of %s is a success", async (_what, behaviour, attempt) => {
     const there = await receiver(behaviour);

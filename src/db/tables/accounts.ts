@@ -15,6 +15,7 @@ import type {
   Tier,
   VerificationDecision,
 } from "../../core/vocabulary.ts";
+import type { VolumeMarks } from "../../core/volume.ts";
 
 /** The id of the current document of each required type, how many supporting ones there are, and how many were submitted on the last day. */
 export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & {
@@ -88,6 +89,8 @@ export const platforms = sqliteTable(
     clockRecordedTo: integer(),
     /** True once the ratings of its sandbox are looked for by that clock (TSK-23): since just after it was first moved. */
     ratingsDated: integer({ mode: "boolean" }).notNull().default(false),
+    /** The quotas of volume that are used up (EVT-35); null before the first. */
+    volumeMarks: text({ mode: "json" }).$type<VolumeMarks>(),
     createdAt: integer().notNull(),
     /** Grows with every change, also within one millisecond: a change names the one that it was decided on. */
     updatedAt: integer().notNull(),

@@ -161,6 +161,23 @@ export const eventTerms = sqliteTable(
 /** The number of the last event at an instant of real time, about once an hour: what a month had is told by it, whatever a sandbox's clock says. */
 export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
 
+/** What was recorded for an account on a day (EVT-35), one row each: a later day begins anew. */
+export const accountVolumes = sqliteTable("account_volumes", {
+  platformId: text().primaryKey(),
+  /** Days since 1970, in UTC and real time. */
+  day: integer().notNull(),
+  sandboxEvents: integer().notNull(),
+  sandboxDeliveries: integer().notNull(),
+  /** Of its events, each once, and once more for each delivery. */
+  sandboxBytes: integer().notNull(),
+  productionEvents: integer().notNull(),
+  productionDeliveries: integer().notNull(),
+  productionBytes: integer().notNull(),
+  /** Notices that were mailed. */
+  mails: integer().notNull(),
+});
+export type VolumeRow = typeof accountVolumes.$inferSelect;
+
 /** What one batch notes for its own later statements (last-numbers.ts): a single row, which says nothing to another batch. */
 export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),

@@ -36,16 +36,20 @@ export const webhookEndpoints = sqliteTable(
 );
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;
 
-/** An attempt, as it stands in the log of a delivery. */
-export type StoredAttempt = {
+export type Attempt = {
   readonly at: number;
   readonly status: number | null;
   readonly ms: number;
   readonly error: string | null;
   readonly answer: string | null;
 };
+/** An attempt, as it stands in the log of a delivery: an answer may be packed (src/webhooks/answers.ts). */
+export type StoredAttempt = Attempt | (Omit<Attempt, "answer"> & { readonly packed: string });
 
-/** What waits for its next attempt. A row is written with the mark of the events, and removed with the last attempt. */
+/**
+ * What waits for its next attempt, without the event's body, which stands in the event alone. A row is written with the mark of the events, and
+ * removed with the last attempt.
+ */
 export const webhookQueue = sqliteTable(
   "webhook_queue",
   {
@@ -53,10 +57,10 @@ export const webhookQueue = sqliteTable(
     /** Of a first attempt: the instant in the id. */
     nextAt: integer().notNull(),
     deliveryId: text().notNull(),
+    /** The event's number. */
+    eventSeq: integer().notNull(),
     eventId: text().notNull(),
     eventType: text().notNull(),
-    /** The bytes of every attempt. */
-    body: text().notNull(),
     /** Failed attempts of this schedule. */
     tries: integer().notNull(),
     /** Whether the log has a row of it. */
@@ -68,7 +72,7 @@ export const webhookQueue = sqliteTable(
 );
 export type QueuedRow = typeof webhookQueue.$inferSelect;
 
-/** The log of attempts, one row a delivery, from its first attempt on. */
+/** The log of attempts, one row a delivery, from its first attempt on. Names its event, as the queue does. */
 export const webhookDeliveries = sqliteTable(
   "webhook_deliveries",
   {
@@ -80,7 +84,7 @@ export const webhookDeliveries = sqliteTable(
     /** The place in the queue; null where it waits no more. */
     nextAt: integer(),
     attempts: text({ mode: "json" }).$type<StoredAttempt[]>().notNull(),
-    body: text().notNull(),
+    eventSeq: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.webhookId, t.deliveryId] })],
 );

@@ -310,13 +310,25 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
   ],
 
   mail_notices: [
-    { ...UNSEEN, when: "a security notice to the owner is due", states: [], tables: [], activity: BY_TIME },
-    { ...UNSEEN, when: "another notice is due", states: [], tables: ["mail_counts"], activity: BY_TIME },
+    {
+      ...UNSEEN,
+      when: "a security notice to the owner is due",
+      states: [],
+      tables: ["account_volumes"],
+      activity: BY_TIME,
+    },
+    {
+      ...UNSEEN,
+      when: "another notice is due",
+      states: [],
+      tables: ["account_volumes", "mail_counts"],
+      activity: BY_TIME,
+    },
     {
       ...UNSEEN,
       when: "more notices are due than an hour has room for",
       states: [],
-      tables: ["mail_counts"],
+      tables: ["account_volumes", "mail_counts"],
       activity: BY_TIME,
       mails: ["customer.digest"],
     },

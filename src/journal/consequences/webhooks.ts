@@ -90,8 +90,30 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
 
 export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
   fan_out_events: [
-    { when: "an endpoint selects a new event", states: [], tables: ["webhook_queue"], activity: BY_ITSELF, ...UNSEEN },
-    { when: "no endpoint does", states: [], tables: [], activity: BY_ITSELF, ...UNSEEN },
+    {
+      when: "an endpoint selects a new event",
+      states: [],
+      tables: ["account_volumes", "webhook_queue"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+    },
+    { when: "no endpoint does", states: [], tables: ["account_volumes"], activity: BY_ITSELF, ...UNSEEN },
+    {
+      when: "80 % of a quota of the account is used",
+      states: ["alert none → open"],
+      tables: ["account_volumes"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["volume"],
+    },
+    {
+      when: "a quota of the account is used up",
+      states: ["alert none → open"],
+      tables: ["account_volumes", "platforms"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["volume"],
+    },
   ],
 
   deliver_webhooks: [
@@ -102,7 +124,7 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
     {
       when: "events are behind its place",
       states: [],
-      tables: ["webhook_queue", "webhook_replays"],
+      tables: ["account_volumes", "webhook_queue", "webhook_replays"],
       activity: BY_ITSELF,
       ...UNSEEN,
     },

@@ -5,10 +5,11 @@ import { webhookDeliveries, webhookEndpoints } from "../../../src/db/tables/webh
 import { deliverDue } from "../../../src/webhooks/deliver.ts";
 import { replayJob } from "../../../src/webhooks/replay.ts";
 import { fanOutJob, pruneDeliveries, resealSecrets, wakeEndpoints } from "../../../src/webhooks/sweep.ts";
+import type { Parties } from "../../support/consequences.ts";
 import type { Behaviour } from "../../support/receiver.ts";
 import { withVars } from "../../support/variants.ts";
 import { createWorld, type Json, type World } from "../../support/world.ts";
-import { receiver } from "../../webhooks/support.ts";
+import { receiver, someEvents } from "../../webhooks/support.ts";
 import { DAY, MINUTE, must, type Play, type Plays, store } from "./stage.ts";
 
 const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
@@ -49,6 +50,17 @@ const failedFor = async (world: World, path: string, ms: number): Promise<void> 
   );
 
 const remove = (world: World, path: string) => must(204, quiet(world).call("DELETE", path));
+
+/** So many events of an account of its own, which may have five a day: its calls are refused when they are counted. */
+async function usedUp(world: World, count: number): Promise<() => Promise<Parties>> {
+  await quiet(world).run(fanOutJob);
+  const own = await createWorld({ WEBHOOKS, EVENTS_A_DAY: "sandbox=5,production=5" });
+  await someEvents(own, count);
+  return async () => {
+    await own.run(fanOutJob);
+    return { account: [own.platformId] };
+  };
+}
 
 export const WEBHOOK_PLAYS: Plays = {
   createWebhook: {
@@ -121,6 +133,8 @@ export const WEBHOOK_PLAYS: Plays = {
       (world) => world.draft("CONSUMER"),
       (world) => world.run(fanOutJob),
     ),
+    "80 % of a quota of the account is used": async ({ world }) => usedUp(world, 4),
+    "a quota of the account is used up": async ({ world }) => usedUp(world, 5),
   },
   deliver_webhooks: {
     "deliveries are due: it wakes their endpoints": ofAccount(

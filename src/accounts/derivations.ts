@@ -1,0 +1,71 @@
+// Passwords at rest (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few
+// derivations run at once, because each takes 16 MiB of an isolate's 128. Only attempts.ts imports this file, so that each derivation has a
+// place in the bucket of its client's network.
+import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
+import type { PasswordCost } from "../context.ts";
+import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
+import { turnsOf } from "../core/turns.ts";
+
+const CURRENT: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
+const MEMORY_FACTOR = 256;
+
+/** Derivations at once in an isolate. */
+const inTurn = turnsOf({ atOnce: 2, patienceSeconds: 5, leaseSeconds: 30 });
+
+/** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
+export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>
+  inTurn("scrypt", () => newHash(password, cost));
+
+async function newHash(password: string, cost: PasswordCost): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  return format(cost, salt, await derive(password, salt, cost));
+}
+
+const format = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): string =>
+  ["scrypt", N, r, p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
+
+/** An unknown address is compared with this hash, so that it costs what a known one does. */
+const hashOfNobody = (cost: PasswordCost): string =>
+  format(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
+
+/** `hash`: of the password that is to be stored from now on, if any. */
+export type Checked = { readonly matches: boolean; readonly hash: string | null };
+/** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than today's. */
+export type Next = (outdated: boolean) => string | null;
+
+/** `stored` is null for an unknown address. Both derivations are one turn, so that nobody who has waited for the first waits for the second. */
+export const checkPassword = (
+  password: string,
+  stored: string | null,
+  cost = CURRENT,
+  next: Next = () => null,
+): Promise<Checked> =>
+  inTurn("scrypt", async () => {
+    const { parameters, salt, hash } = parseHash(stored ?? hashOfNobody(cost));
+    const derived = await derive(password, salt, parameters);
+    if (!timingSafeEqual(derived, hash) || stored === null) return { matches: false, hash: null };
+    const { N, r, p } = parameters;
+    const wanted = next(N !== cost.N || r !== cost.r || p !== cost.p);
+    return { matches: true, hash: wanted === null ? null : await newHash(wanted, cost) };
+  });
+
+function parseHash(stored: string) {
+  const [scheme, N, r, p, salt = "", hash = ""] = stored.split("$");
+  const [saltBytes, hashBytes] = [decodeBase64Url(salt), decodeBase64Url(hash)];
+  if (scheme !== "scrypt" || !saltBytes || hashBytes?.length !== HASH_BYTES) throw new Error("no hash of a password");
+  return { parameters: { N: Number(N), r: Number(r), p: Number(p) }, salt: saltBytes, hash: hashBytes };
+}
+
+// ---- Derivations -------------------------------------------------------------------------------------------------------
+
+const derive = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
+  new Promise((resolve, reject) => {
+    const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
+    // One form of a text: an accent typed as one character or as two is the same password.
+    crypto.scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
+      failed ? reject(failed) : resolve(hash),
+    );
+  });

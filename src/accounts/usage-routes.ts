@@ -1,0 +1,26 @@
+// The route of an account's usage (EVT-36).
+import { route } from "../http/route.ts";
+import { precheckAccount } from "./decide.ts";
+import { accountParams } from "./document-schema.ts";
+import { getUsage } from "./usage.ts";
+import { accountUsage } from "./usage-schema.ts";
+
+export const usageRoutes = [
+  route({
+    method: "get",
+    path: "/v1/operator/platforms/{platform_id}/usage",
+    operationId: "getPlatformUsage",
+    tag: "Operator",
+    summary: "Read what an account has used",
+    description:
+      "Events, deliveries and mails of the present UTC day, and what the account keeps. An account whose `events` and `deliveries` together, or " +
+      "whose `event_bytes`, have reached a limit is refused what creates or changes until `resets_at`.",
+    surfaces: ["operator"],
+    params: accountParams,
+    status: 200,
+    response: { schema: accountUsage, description: "What the account has used." },
+    errors: ["not_found"],
+    handle: (call, { params }) => getUsage(call, params.platform_id),
+    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
+  }),
+];

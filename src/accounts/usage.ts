@@ -1,0 +1,42 @@
+// What an account has used of its volume (EVT-36), for operators. A few rows, however much the account has.
+import type { OperatorCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { DAY_MS } from "../core/limits.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { dayOf, endOfDay, volumeMark } from "../core/volume.ts";
+import { countEntries } from "../journal/activity-store.ts";
+import { findVolumes } from "../journal/volume-store.ts";
+import { countEndpoints } from "../webhooks/store.ts";
+import type { AccountUsage } from "./usage-schema.ts";
+
+export async function getUsage(call: OperatorCall, platformId: string): Promise<AccountUsage> {
+  const { db, deps } = call;
+  const { found, rows, ...endpoints } = await call.read({
+    found: findVolumes(db, [platformId]),
+    rows: countEntries(db, platformId),
+    sandbox: countEndpoints(db, { platformId, environment: "sandbox" }),
+    production: countEndpoints(db, { platformId, environment: "production" }),
+  });
+  const [account] = found;
+  if (!account) throw new ServiceError("not_found");
+  const now = deps.clock.now();
+  const today = account.volume?.day === dayOf(now) ? account.volume : null;
+  const of = (environment: Environment): AccountUsage["sandbox"] => ({
+    events: today?.[`${environment}Events`] ?? 0,
+    deliveries: today?.[`${environment}Deliveries`] ?? 0,
+    event_bytes: today?.[`${environment}Bytes`] ?? 0,
+    endpoints: endpoints[environment],
+    limits: deps.config.volume[environment],
+    used_up: volumeMark(account.marks, environment, now)?.quota ?? null,
+  });
+  return {
+    platform_id: platformId,
+    since: toIso(dayOf(now) * DAY_MS),
+    resets_at: toIso(endOfDay(now)),
+    sandbox: of("sandbox"),
+    production: of("production"),
+    rows,
+    mails: today?.mails ?? 0,
+  };
+}

@@ -1,0 +1,97 @@
+// Counts what an account has recorded on a day, and marks it once a quota is used up (EVT-35). The counts are committed with the mark of the job
+// that counts, and so each event and delivery counts once.
+import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
+import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
+import { dayOf, endOfDay, VOLUME_QUOTAS, type Volume, type VolumeQuota, volumeMark } from "../core/volume.ts";
+import type { Statement } from "../db/batch.ts";
+import { type Alert, raiseAlert } from "./alerts.ts";
+import { addVolumes, type FoundVolume, markVolume } from "./volume-store.ts";
+
+/** Events of an account in an environment, and their deliveries; `bytes` of both. */
+export type Counted = {
+  readonly platformId: string;
+  readonly environment: Environment;
+  readonly events: number;
+  readonly deliveries: number;
+  readonly bytes: number;
+};
+
+/** The share of a quota at which an operator is told before it is used up. */
+const WARNED_AT = 0.8;
+
+/** `found`: of all accounts that are counted for, as they were read. */
+export function countVolumes(deps: Deps, found: readonly FoundVolume[], counted: readonly Counted[]): Statement[] {
+  const now = deps.clock.now();
+  const of = Map.groupBy(counted, ({ platformId }) => platformId);
+  const owners = found.filter(({ platformId }) => of.has(platformId));
+  const added = owners.map((owner) => ({ owner, counts: countsOf(of.get(owner.platformId) ?? []) }));
+  return [
+    ...addVolumes(
+      deps.db,
+      added.map(({ owner, counts }) => ({ platformId: owner.platformId, ...counts })),
+      now,
+    ),
+    ...added.flatMap(({ owner, counts }) =>
+      ENVIRONMENTS.flatMap((environment) => judge(deps, owner, environment, counts, now)),
+    ),
+  ];
+}
+
+const sumOf = <K extends "events" | "deliveries" | "bytes">(of: readonly Counted[], key: K): number =>
+  of.reduce((sum, one) => sum + one[key], 0);
+
+function countsOf(counted: readonly Counted[]) {
+  const [sandbox, production] = ENVIRONMENTS.map((name) => counted.filter(({ environment }) => environment === name));
+  return {
+    sandboxEvents: sumOf(sandbox ?? [], "events"),
+    sandboxDeliveries: sumOf(sandbox ?? [], "deliveries"),
+    sandboxBytes: sumOf(sandbox ?? [], "bytes"),
+    productionEvents: sumOf(production ?? [], "events"),
+    productionDeliveries: sumOf(production ?? [], "deliveries"),
+    productionBytes: sumOf(production ?? [], "bytes"),
+  };
+}
+
+type Counts = ReturnType<typeof countsOf>;
+
+const volumeOf = (counts: Counts, environment: Environment): Volume => ({
+  events: counts[`${environment}Events`] + counts[`${environment}Deliveries`],
+  event_bytes: counts[`${environment}Bytes`],
+});
+
+const NOTHING: Volume = { events: 0, event_bytes: 0 };
+/** What of the day counted before: nothing on another day. */
+export const volumeOn = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
+  row?.day === dayOf(now) ? volumeOf(row, environment) : NOTHING;
+
+/** The mark of an account that has reached a quota, or the alert that it is near one. Another job may add meanwhile: then the next count judges. */
+function judge(deps: Deps, owner: FoundVolume, environment: Environment, counts: Counts, now: number): Statement[] {
+  const { db, config } = deps;
+  const limits = config.volume[environment];
+  const [before, added] = [volumeOn(owner.volume, environment, now), volumeOf(counts, environment)];
+  const reaches = (quota: VolumeQuota, share: number): boolean => before[quota] + added[quota] >= share * limits[quota];
+  if (added.events === 0 || volumeMark(owner.marks, environment, now) !== null) return [];
+  const full = VOLUME_QUOTAS.find((quota) => reaches(quota, 1));
+  if (full !== undefined) {
+    const mark = { quota: full, until: endOfDay(now) };
+    return [
+      markVolume(db, owner.platformId, environment, mark),
+      raiseAlert(db, usedUp(owner, environment, full, mark.until), now),
+    ];
+  }
+  const near = VOLUME_QUOTAS.find((quota) => reaches(quota, WARNED_AT) && before[quota] < WARNED_AT * limits[quota]);
+  return near === undefined ? [] : [raiseAlert(db, nearlyUsedUp(owner, environment, near), now)];
+}
+
+const usedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota, until: number): Alert => ({
+  kind: "volume",
+  subject: `${platformId} ${environment}`,
+  message: `The account has used up its ${quota} of the day in the ${environment}: until ${toIso(until)} its calls that create or change are refused.`,
+});
+
+const nearlyUsedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota): Alert => ({
+  kind: "volume",
+  subject: `${platformId} ${environment} 80 %`,
+  message: `The account has used 80 % of its ${quota} of the day in the ${environment}.`,
+});

@@ -1,0 +1,61 @@
+// What events and their deliveries leave in the database (EVT-24, EVT-35): the body stands once, in the event, however many endpoints get it.
+import { expect, it } from "vitest";
+import { deliverAll } from "../support/queue.ts";
+import { readDatabase } from "../support/readings.ts";
+import { env, expectStatus, type Json } from "../support/world.ts";
+import { asleep, deliveriesOf, endpoint, receiver, work } from "./support.ts";
+
+const ENDPOINTS = 20;
+const ROUNDS = 2;
+const KB = 1_000;
+
+/** Characters that follow no rule that deflating would find. */
+function drawn(count: number, alphabet: string): string {
+  let state = 7;
+  return Array.from({ length: count }, () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return alphabet[Math.floor(state / 7) % alphabet.length];
+  }).join("");
+}
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const PAGE =
+  `<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1><p>${drawn(300, LETTERS)}</p>
+  <p>The server encountered a temporary error and could not complete your request. Please try again in 30 seconds.</p>`.padEnd(
+    2_000,
+    "<p>If the problem goes on, write to support.</p>",
+  );
+
+const size = async (): Promise<number> => (await env.DB.prepare("select 1").run()).meta.size_after;
+const textBytes = async (): Promise<number> =>
+  (await readDatabase()).reduce(
+    (sum, { rows }) => sum + rows.reduce((all, row) => all + Object.values(row).join("").length, 0),
+    0,
+  );
+
+it.each([
+  ["of text", PAGE, 60 * KB],
+  // Three rows of more than 1 KiB each fill a page of 4 KiB, whatever their texts add up to.
+  ["of letters without a rule", drawn(2_000, LETTERS), 68 * KB],
+])("a suspension and a return, told to 20 endpoints that answer 2,000 bytes %s", async (_what, answer, atMost) => {
+  const world = await asleep();
+  const there = await receiver({ status: 200, body: answer });
+  const made: Json[] = [];
+  for (let n = 0; n < ENDPOINTS; n++) made.push(await endpoint(world, `${there.url}?n=${n}`));
+  const principalId = await world.principal();
+  const round = async () => {
+    for (const act of ["suspend", "reactivate"]) {
+      expectStatus(await world.call("POST", `/v1/principals/${principalId}/${act}`, { body: {} }), 200);
+      await deliverAll(world);
+      for (const one of made) await work(world, one);
+    }
+  };
+  await round();
+  const before = { size: await size(), text: await textBytes() };
+  for (let n = 0; n < ROUNDS; n++) await round();
+  const [inPages, inRows] = [((await size()) - before.size) / ROUNDS, ((await textBytes()) - before.text) / ROUNDS];
+  expect(await there.received()).toHaveLength((ROUNDS + 1) * 2 * ENDPOINTS);
+  const [last] = await deliveriesOf(world, made[0] ?? {}, "?limit=1");
+  expect(last.attempts.at(-1)).toMatchObject({ status_code: 200, answer: answer.slice(0, 1_024) });
+  expect(inRows).toBeLessThan(60 * KB);
+  expect(inPages).toBeLessThan(atMost);
+});
