@@ -22,9 +22,20 @@ export const HOPS: Readonly<Record<string, number>> = {
   "POST /v1/facilitate (the vault reaches its threshold)": 3,
   "POST /v1/facilitate (100 settlements of its transaction before)": 3,
   "POST /v1/verify/proof (challenge)": 2,
-  // An attempt to prove the password is counted for the account that the first trip finds.
-  "POST /v1/platform/password": 3,
-  "POST /v1/platform/email": 3,
-  "POST /v1/platform/close": 3,
-  "POST /v1/platform/close (eleven agents)": 3,
+  // An attempt is counted by its client, then by its account, which the first trip finds.
+  "POST /v1/platform/password": 4,
+  "POST /v1/platform/email": 4,
+  "POST /v1/platform/close": 4,
+  "POST /v1/platform/close (eleven agents)": 4,
+  "POST /v1/platform/verify-email": 4,
+  "POST /v1/platform/verify-email (a new address)": 4,
+  "POST /v1/platform/sessions/current/confirm": 4,
+  "POST /v1/platform/sessions/current/confirm (a code)": 4,
+  "POST /v1/platform/totp": 4,
+  "POST /v1/platform/totp/confirm": 4,
+  "DELETE /v1/platform/totp": 4,
+  // Both beside the first trip.
+  "POST /v1/platform/sessions": 3,
+  "POST /v1/platform/sessions (a new device)": 3,
+  "POST /v1/platform/sessions (a code)": 3,
 };

@@ -72,9 +72,9 @@ export const updatePerson = (db: Database, before: PersonRow, set: PersonChange)
     ? [guard(db, sql`exists (select 1 from passwords where ${isAs(before)})`)]
     : mustChange(db, db.update(passwords).set(set).where(isAs(before)));
 
-const isAs = ({ platformId, hash, totpSecret, totpConfirmedAt, totpStep, recoveryCodes }: PersonRow): SQL =>
-  sql`platform_id = ${platformId} and hash = ${hash} and totp_secret is ${totpSecret}
-    and totp_confirmed_at is ${totpConfirmedAt} and totp_step = ${totpStep}
+/** A set-up has other recovery codes than the one before, and its confirmation uses up a step. */
+const isAs = ({ platformId, hash, totpStep, recoveryCodes }: PersonRow): SQL =>
+  sql`platform_id = ${platformId} and hash = ${hash} and totp_step = ${totpStep}
     and recovery_codes is ${recoveryCodes === null ? null : JSON.stringify(recoveryCodes)}`;
 
 /** Those whose secret is sealed under another key than the newest, behind an id: two ranges of an index by keys. */

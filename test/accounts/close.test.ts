@@ -62,7 +62,7 @@ const ofAccount = <T extends { platformId: string }>(rows: readonly T[]): T[] =>
   rows.filter(({ platformId }) => platformId === world.platformId);
 
 describe("closing an account", () => {
-  it("ends the account, its keys, sessions, links and password, in one commit", async () => {
+  it("ends the account, its keys, sessions, devices, links and password, in one commit", async () => {
     const { db } = world.deps;
     const { email } = (await accountOf(world)) ?? { email: "" };
     const token = await world.session();
@@ -74,6 +74,8 @@ describe("closing an account", () => {
       createdAt: world.now(),
       expiresAt: world.now() + 1_000,
     });
+    const seen = { network: "local", device: "Firefox on Linux", seenAt: world.now() };
+    await db.insert(seenDevices).values({ platformId: world.platformId, ...seen });
     const answer = expectStatus(await close(world), 200);
     const row = await accountOf(world);
     expect(row).toMatchObject({ status: "CLOSED" });

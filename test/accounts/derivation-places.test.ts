@@ -9,6 +9,7 @@ import { clientNetwork, clientSubnet } from "../../src/core/client-network.ts";
 import { withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { freshAddress, from, logIn, mailedToken, PASSWORD, post, postAs, register, signUp } from "./support.ts";
+import { person, setUpTotp } from "./totp-support.ts";
 
 const [AT_ONCE, EVERY_SECONDS] = [2, 50_000];
 const NEXT = "another correct horse battery";
@@ -77,10 +78,17 @@ const READY: Readonly<Record<string, Ready>> = {
     new_email: freshAddress(),
     current_password: PASSWORD,
   })),
-  "DELETE /v1/platform/totp": bySession("DELETE", "/v1/platform/totp", () => ({
-    current_password: PASSWORD,
-    code: "123456",
-  })),
+  "DELETE /v1/platform/totp": async () => {
+    const { token } = await person(world);
+    const [code] = (await setUpTotp(world, token)).recoveryCodes;
+    const body = { current_password: PASSWORD, code };
+    return (client) =>
+      narrow.call("DELETE", "/v1/platform/totp", {
+        key: null,
+        body,
+        headers: { Authorization: `Bearer ${token}`, ...client },
+      });
+  },
   "POST /v1/platform/close": bySession("POST", "/v1/platform/close", (email) => ({
     confirmation: email,
     current_password: PASSWORD,

@@ -1,9 +1,9 @@
 // Log-ins of one account over all addresses (CRED-31): a hundred failures within 24 hours leave it to the networks that it knows, whether or not
 // there is such an account.
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
-import { DAY_MS, KNOWN_DEVICE_DAYS, LOG_IN_FAILURES_A_DAY } from "../../src/core/limits.ts";
+import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, LOG_IN_FAILURES_A_DAY } from "../../src/core/limits.ts";
 import { foldName } from "../../src/core/text.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Reply, type World } from "../support/world.ts";
@@ -27,6 +27,10 @@ const NEW = "another battery staple";
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 /** Each call is of another /24, so that no client's own limit is met. */
@@ -104,6 +108,25 @@ describe("a hundred failures from everywhere", () => {
     expect(await noticesOf(one)).toEqual([]);
     await guess(one.email, 20);
     expect(await noticesOf(one)).toMatchObject([{ recipient: one.email }]);
+  });
+
+  it("are told again only after 24 hours, though the account opens and shuts meanwhile", async () => {
+    const start = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: start });
+    const one = await owner();
+    const told: number[] = [];
+    // The oldest leave in the third round, and all but those of the third in the fourth.
+    for (const [hours, times] of [
+      [0, 60],
+      [12, 40],
+      [24, 60],
+      [36, 40],
+    ] as const) {
+      vi.setSystemTime(start + hours * HOUR_MS);
+      expect(new Set(await guess(one.email, times))).toEqual(new Set([401]));
+      told.push((await noticesOf(one)).length);
+    }
+    expect(told).toEqual([0, 1, 1, 2]);
   });
 
   it("are told to nobody of an account that waits for its verification", async () => {

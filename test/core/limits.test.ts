@@ -13,6 +13,12 @@ it.each([
   ["a CSV, days", limits.EXPORT_DAYS, 31],
   ["change record retention, days", limits.CHANGE_RETENTION_DAYS, 30],
   ["rotation grace, hours", limits.ROTATION_GRACE_HOURS_MAX, 24],
+  // Log-ins and sessions
+  ["a confirmation, minutes", limits.CONFIRMATION_MINUTES, 10],
+  ["a known device, days", limits.KNOWN_DEVICE_DAYS, 90],
+  ["failed log-ins of an account in 24 hours", limits.LOG_IN_FAILURES_A_DAY, 100],
+  ["a step of TOTP, seconds", limits.TOTP_STEP_SECONDS, 30],
+  ["recovery codes", limits.RECOVERY_CODES, 10],
   // Requests
   ["JSON body, bytes", limits.JSON_BODY_MAX_BYTES, 262_144],
   ["JSON nesting, levels", limits.JSON_DEPTH_MAX, 32],

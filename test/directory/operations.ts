@@ -18,7 +18,7 @@ import { livePrincipal, promote } from "../promotion/support.ts";
 import { close, givePassword, reinstate, suspend } from "../standing/account-support.ts";
 import { credential, revoke } from "../standing/revocation-support.ts";
 import { attested } from "../support/clock.ts";
-import { type Agent, expectStatus, type World } from "../support/world.ts";
+import { type Agent, env, expectStatus, type World } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
 
 const HOUR = 3_600_000;
@@ -201,8 +201,15 @@ const group =
     world.call("POST", `/v1/customers/${draw.of(customers)}/${verb}`, { body: {} });
 
 /** Of the account, whose own principal has agents. */
-const rename: Act = ({ world, draw }) =>
-  world.call("PATCH", "/v1/platform", { body: { legal_name: `Renamed ${draw.below(1_000)} GmbH` } });
+const rename: Act = async ({ world, draw }) => {
+  const { platformId } = world;
+  const set = (status: string) =>
+    env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, platformId).run();
+  // Before its submission an account changes its name by itself.
+  await set("KYB_PENDING");
+  await world.call("PATCH", "/v1/platform", { body: { legal_name: `Renamed ${draw.below(1_000)} GmbH` } });
+  await set("ACCREDITED");
+};
 
 /** A purchase, and what becomes of it: confirmed, disputed, or left to the clock. */
 const trade: Act = async ({ shop, draw }) => {

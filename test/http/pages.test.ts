@@ -104,6 +104,10 @@ const LISTS: Readonly<
     path: () => "/v1/operator/activity?actor=somebody&limit=1",
     headers: () => ({ Authorization: `Bearer ${inject("operatorKey")}` }),
   },
+  "/v1/platform/sessions": {
+    path: () => "/v1/platform/sessions?limit=1",
+    headers: () => ({ Authorization: `Bearer ${session}` }),
+  },
   "/v1/platform/documents": {
     path: () => "/v1/platform/documents?limit=1",
     headers: () => ({ Authorization: `Bearer ${session}` }),
