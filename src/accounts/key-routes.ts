@@ -14,7 +14,7 @@ export const keyRoutes = [
     summary: "Promote the account to production",
     description:
       "Once, after accreditation. It issues the production key: no agent moves, and no market is made. By a session, or by the current sandbox " +
-      "key while `promotion_by` of the account is `key`.",
+      "key while `promotion_by` of the account is `key`. A session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
     surfaces: ["management"],
     unpromoted: true,
     status: 200,
@@ -45,7 +45,8 @@ export const keyRoutes = [
     summary: "Rotate a management key",
     description:
       "Issues a replacement. The previous key ends at once, or after `grace_hours`; a further rotation ends an earlier grace. " +
-      "The current key rotates its own environment, and one in its grace none; of a session it is `environment`, else `Service-Environment`, else the sandbox.",
+      "The current key rotates its own environment, and one in its grace none; of a session, which needs a log-in " +
+      "or a confirmation (confirmSession) of the last ten minutes, it is `environment`, else `Service-Environment`, else the sandbox.",
     surfaces: ["management"],
     unpromoted: true,
     endsKey: true,

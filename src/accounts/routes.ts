@@ -27,7 +27,8 @@ export const accountRoutes = [
     summary: "Change the account's profile",
     description:
       "A complete profile takes a new account to KYB_PENDING. The tenant principal follows the name and the country, and the " +
-      "identity documents of its agents with it. `promotion_by` is set by a session alone. A key in its grace changes nothing.",
+      "identity documents of its agents with it. `promotion_by` is set by a session alone, and by one it and `admin_contact_email` only within ten minutes " +
+      "after its log-in or its confirmation (confirmSession). A key in its grace changes nothing.",
     surfaces: ["management"],
     body: profilePatch,
     status: 200,

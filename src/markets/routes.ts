@@ -33,7 +33,7 @@ export const marketRoutes = [
     tag: "Agents",
     summary: "Open markets for a provider",
     description:
-      "Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background.",
+      "Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
     params: agentParams,
     body: marketInput,
     rules: marketRules,
@@ -75,7 +75,8 @@ export const marketRoutes = [
     operationId: "removeAuthorizedMarket",
     tag: "Agents",
     summary: "Take a market away",
-    description: "The vault and what it holds stay the provider's.",
+    description:
+      "The vault and what it holds stay the provider's. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
     params: agentParams.extend({ market: z.string() }),
     query: z.strictObject({ network: networkInput }),
     status: 204,
