@@ -13,7 +13,7 @@ const HASH_BYTES = 32;
 const MEMORY_FACTOR = 256;
 
 /** Derivations at once in an isolate. */
-const inTurn = turnsOf({ atOnce: 2, patienceSeconds: 5, leaseSeconds: 30 });
+const inTurn = turnsOf({ atOnce: 2, inAll: 2, patienceSeconds: 5, leaseSeconds: 30 });
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
 export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>

@@ -6,8 +6,10 @@ const LOOK_MS = 25;
 const RETRY_SECONDS = "2";
 
 type Turns = {
-  /** How many run at once, for each key. */
+  /** How many run at once of each key. */
   readonly atOnce: number;
+  /** How many run at once of all keys: whoever waits for either waits once. */
+  readonly inAll: number;
   readonly patienceSeconds: number;
   /** After which a turn counts no more: a request that the runtime has dropped never gives its own back. */
   readonly leaseSeconds: number;
@@ -18,34 +20,31 @@ type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promis
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 
 /**
- * Runs at most `atOnce` of a key at a time. Others look again every moment, and are refused with 429 when their patience ends: a request
- * waits on its own timer, because it may not be woken by another request.
+ * Runs at most `atOnce` of a key and `inAll` of all at a time. Others look again every moment, and are refused with 429 when their patience ends: a
+ * request waits on its own timer, because it may not be woken by another request.
  */
-export function turnsOf({ atOnce, patienceSeconds, leaseSeconds }: Turns, { now, wait }: Timer = TIMER) {
-  /** The turns that are taken, as the instants of their ends. */
-  const taken = new Map<string, Set<{ readonly until: number }>>();
-  const isFull = (turns: Set<{ readonly until: number }>): boolean => {
-    for (const turn of turns) if (turn.until <= now()) turns.delete(turn);
-    return turns.size >= atOnce;
+export function turnsOf({ atOnce, inAll, patienceSeconds, leaseSeconds }: Turns, { now, wait }: Timer = TIMER) {
+  /** The turns that are taken, with the instants of their ends. */
+  const taken = new Set<{ readonly key: string; readonly until: number }>();
+  const isFull = (key: string): boolean => {
+    for (const turn of taken) if (turn.until <= now()) taken.delete(turn);
+    return taken.size >= inAll || [...taken].filter((turn) => turn.key === key).length >= atOnce;
   };
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const turns = taken.get(key) ?? new Set();
-    taken.set(key, turns);
     // By the clock: on a busy machine a pause takes longer than it is asked to.
     const patience = now() + patienceSeconds * SECOND_MS;
-    while (isFull(turns)) {
+    while (isFull(key)) {
       if (now() >= patience) {
         throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
       }
       await wait(LOOK_MS);
     }
-    const turn = { until: now() + leaseSeconds * SECOND_MS };
-    turns.add(turn);
+    const turn = { key, until: now() + leaseSeconds * SECOND_MS };
+    taken.add(turn);
     try {
       return await work();
     } finally {
-      turns.delete(turn);
-      if (turns.size === 0 && taken.get(key) === turns) taken.delete(key);
+      taken.delete(turn);
     }
   };
 }

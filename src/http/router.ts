@@ -30,12 +30,15 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
     if (deprecation) context.set("deprecation", deprecation);
     if (!route.multipart) return serve(context, route, entrances);
     const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
-    return inUploadTurn(owner, () => serve(context, route, entrances, credential));
+    const served = inUploadTurn(owner, () => serve(context, route, entrances, credential));
+    // What a client has left is stopped by the runtime, unless it is waited for: so it gives its turn back.
+    context.executionCtx.waitUntil(served.catch(() => undefined));
+    return served;
   });
 }
 
-/** Uploads of one account at once: each is in memory as a whole, and no account spends what another one needs. */
-const inUploadTurn = turnsOf({ atOnce: 2, patienceSeconds: 10, leaseSeconds: 90 });
+/** Uploads at once of an account and of all: each is in memory as a whole, and no account spends what another one needs. */
+const inUploadTurn = turnsOf({ atOnce: 2, inAll: 4, patienceSeconds: 10, leaseSeconds: 90 });
 
 async function serve(context: AppContext, route: Route, entrances: Entrances, admitted?: Credential) {
   const asked = await parseRequest(context, route);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
 import { turnsOf } from "../../src/core/turns.ts";
 
-const TURNS = { atOnce: 1, patienceSeconds: 5, leaseSeconds: 30 };
+const TURNS = { atOnce: 1, inAll: 9, patienceSeconds: 5, leaseSeconds: 30 };
 
 /** Work that ends when it is told to. */
 function workOf() {
@@ -125,6 +125,21 @@ describe("turns", () => {
     for (const end of ends) end();
     await Promise.all(both);
     expect(running.most).toBe(2);
+  });
+
+  it("are counted over all keys too", async () => {
+    const { running, ends, work } = workOf();
+    const { timer, advance } = stoppedTime();
+    const inTurn = turnsOf({ ...TURNS, atOnce: 2, inAll: 3 }, timer);
+    const all = ["one", "one", "other", "another"].map((key) => inTurn(key, work));
+    await advance(1);
+    expect(running.now).toBe(3);
+    ends[0]?.();
+    await advance(0.1);
+    expect(running.now).toBe(3);
+    for (const end of ends.slice(1)) end();
+    await Promise.all(all);
+    expect(running).toEqual({ now: 0, most: 3 });
   });
 
   it("that are never given back count no more when their lease is over", async () => {
