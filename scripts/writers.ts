@@ -11,6 +11,8 @@ const TABLES = "src/db/tables/";
 const WRITER = /^src\/db\/|[/-]store\.ts$/;
 const VERBS: ReadonlySet<string> = new Set(["insert", "update", "delete"]);
 const RAW = /\b(?:insert(?:\s+or\s+\w+)?\s+into|replace\s+into|update(?:\s+or\s+\w+)?|delete\s+from)\s+["'`]?(\w+)/gi;
+/** One column each, which only this file changes, and which stands in the table because every call reads its row. */
+const SHARED: Readonly<Record<string, string>> = { platforms: "src/journal/volume-store.ts" };
 /** Fewer writes mean that the tree could not be read. */
 const FEWEST_WRITES = 30;
 
@@ -70,7 +72,7 @@ for (const source of program.getSourceFiles()) {
 const known = writes.filter(({ table }) => tables.has(table));
 for (const { table, at, file } of known) if (!WRITER.test(file)) faults.push(`${at}: writes ${table}, and is no store`);
 for (const table of [...tables].sort()) {
-  const ofTable = known.filter((write) => write.table === table);
+  const ofTable = known.filter((write) => write.table === table && SHARED[table] !== write.file);
   if (new Set(ofTable.map(({ file }) => file)).size < 2) continue;
   faults.push(`${table} is written by more than one file: ${ofTable.map(({ at }) => at).join(", ")}`);
 }
