@@ -1,8 +1,9 @@
 // The isolate dies at each step of an account's promotion (ACC-16) and of an upload (ACC-20). A retry of the promotion under the same
 // Idempotency-Key answers the one key that is issued (IDM-3, IDM-8); no document is ever without its file, and the sweep removes the other files.
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { sweepDocuments } from "../../src/accounts/sweep-documents.ts";
-import { HOUR_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";
+import { HOUR_MS, MINUTE_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";
+import { stopRealTime } from "../auth/support.ts";
 import { killAtEveryStep } from "../support/cuts.ts";
 import { documentParts } from "../support/form.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -74,6 +75,7 @@ describe("a promotion whose isolate dies", () => {
 });
 
 describe("an upload whose isolate dies", () => {
+  stopRealTime();
   const TYPE = "director_identification";
   type Stage = Person & { readonly world: World };
   const known = async ({ platformId }: Stage): Promise<string[]> =>
@@ -86,8 +88,11 @@ describe("an upload whose isolate dies", () => {
   it("leaves no document without its file, and the sweep removes the file without a document", async () => {
     const found: string[] = [];
     const cuts = await killAtEveryStep(
-      // An upload that was killed keeps its turn among those of its account.
-      async (): Promise<Stage> => ({ ...(await complete(world)), world }),
+      async (): Promise<Stage> => {
+        // Here an upload that was killed keeps its turn among all, until its lease is over.
+        vi.setSystemTime(Date.now() + 2 * MINUTE_MS);
+        return { ...(await complete(world)), world };
+      },
       (dying, stage) => sendForm(dying, stage, documentParts(TYPE)),
       async (stage) => {
         const [rows, files] = [await known(stage), await storedFiles(stage.platformId)];
