@@ -76,12 +76,14 @@ describe("a promotion whose isolate dies", () => {
 
 describe("an upload whose isolate dies", () => {
   stopRealTime();
+  const began = Date.now() - HOUR_MS;
+  let played = 0;
   const TYPE = "director_identification";
   type Stage = Person & { readonly world: World };
   const known = async ({ platformId }: Stage): Promise<string[]> =>
     (await rowsOf("documents", platformId)).map(({ document_id }) => `${platformId}/${document_id}`).sort();
   const sweep = () => {
-    const clock = { now: () => world.now() + STRAY_FILE_HOURS * HOUR_MS + 1_000 };
+    const clock = { now: () => world.now() + (STRAY_FILE_HOURS + 1) * HOUR_MS };
     return world.run(sweepDocuments, { ...world.deps, clock });
   };
 
@@ -89,8 +91,8 @@ describe("an upload whose isolate dies", () => {
     const found: string[] = [];
     const cuts = await killAtEveryStep(
       async (): Promise<Stage> => {
-        // Here an upload that was killed keeps its turn among all, until its lease is over.
-        vi.setSystemTime(Date.now() + 2 * MINUTE_MS);
+        // Here an upload that was killed keeps its turn among all, until its lease is over: each plays later, and all of them in the past.
+        vi.setSystemTime(began + ++played * 2 * MINUTE_MS);
         return { ...(await complete(world)), world };
       },
       (dying, stage) => sendForm(dying, stage, documentParts(TYPE)),
