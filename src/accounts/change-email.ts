@@ -58,7 +58,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     ...useLink(db, link.tokenHash, now),
     ...updatePlatform(db, before, set, now),
     // It was mailed to the address that the account leaves.
-    endLinks(db, platformId, "reset_password", now),
+    endLinks(db, platformId, ["reset_password"], now),
     recordActivity(db, { platformId, environment: "sandbox" }, now, {
       action: "account.email_changed",
       actor,

@@ -45,13 +45,10 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   return view;
 }
 
-/**
- * Ends every session but the one that is to stay, and every link by which somebody could come back: to a new password, or to another address.
- */
+/** Ends every session but `staying`, and every mailed link by which an intruder could come back. */
 export const signOut = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
   deleteSessions(db, platformId, staying),
-  endLinks(db, platformId, "reset_password", now),
-  endLinks(db, platformId, "change_email", now),
+  endLinks(db, platformId, ["reset_password", "change_email", "confirm_contact"], now),
 ];
 
 /** Finds the further faults of a body that the schema refuses. */

@@ -1,5 +1,5 @@
-// The admin contact, who gets the notices beside the account's own address (ACC-29). Another address counts once the mailed link was opened
-// there, so that notices reach no stranger and no thief turns them away.
+// The admin contact, who gets notices in addition to the account's own address (ACC-29). A new address counts once its mailed link was opened, so
+// that notices never reach an unrelated person.
 import type { ManagementCaller, PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { sameText } from "../core/text.ts";
@@ -66,7 +66,7 @@ export async function changeContact(
 const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow, now: number): ContactChange => ({
   set: { pendingContactEmail: null },
   changes: { pending_admin_contact_email: { from: pendingContactEmail, to: null } },
-  statements: [endLinks(db, platformId, "confirm_contact", now)],
+  statements: [endLinks(db, platformId, ["confirm_contact"], now)],
   link: null,
 });
 

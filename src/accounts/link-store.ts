@@ -1,5 +1,5 @@
 // Store of mailed links.
-import { and, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
@@ -24,14 +24,16 @@ export const useLink = (db: Database, tokenHash: string, now: number): Statement
       .where(and(eq(accountLinks.tokenHash, tokenHash), isNull(accountLinks.usedAt), gt(accountLinks.expiresAt, now))),
   );
 
-/** Ends every open link of a kind, so that the last one mailed is the one that counts. */
-export const endLinks = (db: Database, platformId: string, kind: LinkKind, now: number): Statement =>
+/** Ends every open link of the kinds. */
+export const endLinks = (db: Database, platformId: string, kinds: readonly LinkKind[], now: number): Statement =>
   db
     .update(accountLinks)
     .set({ usedAt: now })
-    .where(and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), isNull(accountLinks.usedAt)));
+    .where(
+      and(eq(accountLinks.platformId, platformId), inArray(accountLinks.kind, [...kinds]), isNull(accountLinks.usedAt)),
+    );
 
-/** Of a closed account. */
+/** For the closing of an account. */
 export const deleteLinks = (db: Database, platformId: string): Statement =>
   db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
 

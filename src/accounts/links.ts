@@ -94,7 +94,7 @@ export const replaceLink = (
   now: number,
 ): Statement[] => [
   mailedOnly(db, platformId, kind, now - HOUR_MS, times.length),
-  endLinks(db, platformId, kind, now),
+  endLinks(db, platformId, [kind], now),
   link.statement,
 ];
 

@@ -31,7 +31,7 @@ export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwne
   platformId: ownerOfLink(await sha256Hex(token)),
 });
 
-/** The password proves that the account is of whoever opens the mail: a stranger may have registered this address. A contact knows no password. */
+/** The password proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has none. */
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
@@ -96,7 +96,7 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
     [
       ofPassword,
       ...useLink(db, link.tokenHash, now),
-      endLinks(db, platformId, "verify_email", now),
+      endLinks(db, platformId, ["verify_email"], now),
       ...updatePlatform(db, before, {}, now, moved),
       // The password was proved: the first log-in from here is no news.
       noteDevice(db, platformId, placeOf(call), now),

@@ -10,8 +10,10 @@ import {
   linksTo,
   logIn,
   mailedToken,
+  PASSWORD,
   patch,
   post,
+  postAs,
   readAccount,
   rowsOf,
   signUp,
@@ -35,7 +37,7 @@ const contactsOf = async ({ key }: Person, at = world) => {
   const account = await readAccount(at, key);
   return [account.admin_contact_email, account.pending_admin_contact_email];
 };
-/** Whom a rotation of the key is told to. */
+/** The recipients of the notice about a rotation. */
 async function told({ key, platformId }: Person): Promise<string[]> {
   await env.DB.prepare("delete from notices").run();
   expectStatus(await world.call("POST", "/v1/platform/keys/rotate", { key, body: { grace_hours: 1 } }), 200);
@@ -137,6 +139,16 @@ describe("another admin contact", () => {
     expect(await contactsOf(one)).toEqual([one.email, null]);
     const recipients = (await rowsOf("notices", one.platformId)).map(({ recipient }) => recipient);
     expect(recipients.toSorted()).toEqual([one.email, contact].toSorted());
+  });
+
+  it("does not outlive a change of the password, after which a thief's link is void", async () => {
+    const one = await person();
+    const contact = freshAddress();
+    await name(one, contact);
+    const body = { current_password: PASSWORD, new_password: "another battery staple" };
+    expectStatus(await postAs(world, one.session, "/v1/platform/password", body), 200);
+    expect(codeOf(await open(mailedToken(world, contact)))).toEqual([422, "validation_failed"]);
+    expect((await contactsOf(one))[0]).toBe(one.email);
   });
 
   it("is refused by whoever got the mail, and is forgotten", async () => {
