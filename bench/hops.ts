@@ -34,7 +34,7 @@ export const HOPS: Readonly<Record<string, number>> = {
   "POST /v1/platform/totp": 4,
   "POST /v1/platform/totp/confirm": 4,
   "DELETE /v1/platform/totp": 4,
-  // Both beside the first trip.
+  // Both run during the first trip.
   "POST /v1/platform/sessions": 3,
   "POST /v1/platform/sessions (a new device)": 3,
   "POST /v1/platform/sessions (a code)": 3,

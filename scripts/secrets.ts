@@ -103,7 +103,7 @@ export function newSigningJwk(): Record<string, string> {
   return { kty, crv, x, y, d };
 }
 
-/** One that seals secrets at rest. */
+/** A key that seals secrets at rest. */
 export const newSealKey = (): string => randomBytes(32).toString("base64");
 
 function newAccount(): z.infer<typeof account> {

@@ -127,7 +127,7 @@ export type Config = {
   attestationProof: "required" | "optional";
   /** How many passwords a client's network sends at once, and how long after them another has its place (CRED-20). */
   passwords: { atOnce: number; everyMs: number };
-  /** What an account may have recorded in a day (EVT-35). */
+  /** The daily volume of an account (EVT-35). */
   volume: { readonly [E in Environment]: Volume };
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };

@@ -1,7 +1,6 @@
-// The one way to a derivation (CRED-20): each has a place in the bucket of its client's network. Attempts to prove a password or a code are
-// counted beside it (CRED-21, CRED-31), exactly: by client address, and by account within it, so that a stranger's failures lock only the stranger
-// out; and of an account from all addresses together, after which its known networks alone are let in. An attempt counts as a failure until it
-// is given back.
+// Every derivation of a password starts here and takes a place in the bucket of its client's network (CRED-20). Failed attempts are counted exactly:
+// by client address and by account within it, so that an attacker locks only himself out (CRED-21), and by account over all addresses, after which
+// only its known networks may try (CRED-31). An attempt counts as failed until `giveBack`.
 import type { Deps } from "../context.ts";
 import { clientNetwork, clientSubnet } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -28,16 +27,16 @@ const BY_CLIENT = {
   perAddress: LOG_IN_FAILURES_PER_ADDRESS,
 };
 const A_DAY = { windowMs: DAY_MS, perAddress: Number.POSITIVE_INFINITY };
-/** What the object of an account counts from all addresses: failures, and the mail about them. */
+/** The two counts that an account's object keeps over all addresses: failures, and mails about them. */
 const FAILED = "failed";
 const TOLD = "told";
 
 export type Attempt = {
   /** How long clients of unknown networks have to wait, in milliseconds; 0 while everybody may try. */
   readonly strangersWaitMs: number;
-  /** It was good, or nothing was judged. */
+  /** Uncounts the attempt: it was good, or nothing was judged. */
   readonly giveBack: () => Promise<void>;
-  /** It stays counted. The owner is told of the failure that shuts strangers out. */
+  /** Keeps the attempt counted. The failure that closes the account to unknown networks is mailed to its owner. */
   readonly fail: () => Promise<void>;
 };
 
@@ -45,7 +44,7 @@ const guardOf = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTE
 const networkGuard = (deps: Deps, client: string) => guardOf(deps, clientSubnet(client));
 const accountGuard = (deps: Deps, account: string) => guardOf(deps, `account ${account}`);
 
-/** The object of an account derives nothing. */
+/** An account's object has no bucket: derivations are bounded by network. */
 const NO_BUCKET: Bucket = { atOnce: 0, everyMs: 0 };
 const anywhereBy = (account: string) => ({ account, address: "" });
 
@@ -59,7 +58,7 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
   const guess = { account, address: clientNetwork(client) };
   const here = await ofClient.begin(guess, now, BY_CLIENT, deps.config.passwords);
   if (!here.ok) throw tooMany(here.retryAfterMs);
-  // One after the other: what the client's own limit refuses must not count against the account.
+  // In this order, because an attempt that the client's own limit refuses must not count against the account.
   const anywhere = await ofAccount.begin(
     anywhereBy(FAILED),
     now,
@@ -102,18 +101,18 @@ export function refuseStranger({ strangersWaitMs }: Attempt, isKnown: boolean): 
   if (strangersWaitMs > 0 && !isKnown) throw tooMany(strangersWaitMs);
 }
 
-/** Once in a window. After the answer, so that its time does not tell whether the address has an account. */
+/** Runs after the answer, so that the answer's time does not reveal whether the address has an account. */
 async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
   const { platform } = await readBatch(db, { platform: findPlatformByEmail(db, email) });
-  // Nobody has shown yet that the address of a new account is his.
+  // The address of a new account is not verified yet.
   if (!platform || platform.status === "EMAIL_PENDING") return;
   await commit(db, [recordNotice(db, platform, clock.now(), { kind: "customer.log_ins_limited", data: {} })]);
 }
 
-/** Marks the refusal of what was judged and is wrong. It exists within an attempt alone. */
+/** Marks a refusal as a failed attempt. Only `judge` makes one, so whoever holds it is within an attempt. */
 export type Wrong = (refusal: ServiceError) => ServiceError;
 
-/** Checks a password within an attempt, which has its place. */
+/** Checks a password. `_within` proves that an attempt has taken a place for the derivation. */
 export const checkPresented = (
   { passwordCost }: Deps,
   _within: Wrong,
@@ -122,10 +121,7 @@ export const checkPresented = (
   next: Next,
 ): Promise<Checked> => checkPassword(password, stored, passwordCost, next);
 
-/**
- * Judges what an attempt presents. The attempt stays counted where the judge throws what `wrong` has marked; it is given back when the judge
- * returns, and when it throws anything else, such as the refusal of a busy isolate.
- */
+/** Runs a judgement as an attempt. It counts as failed only if the judgement marks its refusal with `wrong`; a busy isolate's refusal does not. */
 export async function judge<T>(
   attempt: Attempt,
   background: (work: Promise<unknown>) => void,
@@ -143,7 +139,7 @@ export async function judge<T>(
   }
 }
 
-/** The account's failures from this client and from everywhere are forgotten: its owner has just proven the address. */
+/** Forgets the account's failures, from this client and over all addresses: its owner has just proven the address. */
 export async function forgiveAttempts(deps: Deps, client: string, email: string): Promise<void> {
   const account = await accountKey(email);
   const guess = { account, address: clientNetwork(client) };

@@ -90,7 +90,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     ],
     view,
   );
-  // What it leaves when it fails is continued by a job.
+  // A job continues the cascade if this fails.
   call.background(cascading.rest().catch(() => undefined));
   return view;
 }

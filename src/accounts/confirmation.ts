@@ -1,4 +1,4 @@
-// A person proves himself anew in a session (CRED-30).
+// Confirms a session with the password or a code (CRED-30).
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
@@ -29,7 +29,7 @@ export async function confirmPerson(call: SessionCall, input: ConfirmationInput)
 
 const PASSWORD = "current_password";
 
-/** With TOTP the password alone proves nobody, and without it there is no code. */
+/** Where TOTP is set up only a code counts; without it there is only the password. */
 function refuseOtherFactor(person: PersonRow, { totp }: ConfirmationInput): void {
   if (hasTotp(person) === (totp !== undefined)) return;
   const [field, type] = totp === undefined ? ["totp", "totp_required"] : [PASSWORD, undefined];

@@ -40,7 +40,7 @@ export const requireCurrentPassword = (
 ): Promise<Proven> =>
   judgePerson(call, caller, (wrong) => judgePassword(call, wrong, stored, password, "current_password", next));
 
-/** As `requireCurrentPassword`, for who opens a link that was mailed to the address: he is no stranger, wherever he is. */
+/** As `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
 export async function requirePasswordOf(
   call: PublicCall,
   email: string,

@@ -78,7 +78,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   return view;
 }
 
-/** What the approval changes at the tenant principal. */
+/** The changes of the tenant principal, for the account's entry. */
 function changesOf(attested: Attested | null): Changes {
   if (attested === null) return {};
   const { status, ...changes } = attested.changes;
@@ -107,7 +107,7 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
       action: "platform.verification_decided",
       subject,
       platformId,
-      // What was judged: the profile may have changed since, and documents be superseded.
+      // The documents as they were judged, because later ones may supersede them.
       detail: { ...detail, documents: currentDocuments(after) },
     }),
     recordNotice(db, after, now, {

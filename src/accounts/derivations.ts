@@ -36,7 +36,7 @@ export type Checked = { readonly matches: boolean; readonly hash: string | null 
 /** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than today's. */
 export type Next = (outdated: boolean) => string | null;
 
-/** `stored` is null for an unknown address. Both derivations are one turn, so that nobody who has waited for the first waits for the second. */
+/** `stored` is null for an unknown address. Both derivations share one turn, so that a caller waits once. */
 export const checkPassword = (
   password: string,
   stored: string | null,

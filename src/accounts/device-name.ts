@@ -1,9 +1,9 @@
-// From where a person logs in, as he is shown it (CRED-27): the network, and a short name of the device out of its User-Agent. Everybody may send
-// any text there: what is stored is a word of the tables or ASCII of a bounded length.
+// Names the network and the device of a log-in (CRED-27). A User-Agent may hold any text, so only a word of the tables or a short ASCII product name
+// is stored.
 import type { PublicCall } from "../call.ts";
 import { clientSubnet } from "../core/client-network.ts";
 
-/** The mark in the text, and the name. The first that is found counts: most browsers also name those that they are like. */
+/** The mark in the text, and the name. The first match counts, because most browsers also name others. */
 const BROWSERS = [
   ["Edg", "Edge"],
   ["OPR/", "Opera"],

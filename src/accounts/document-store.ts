@@ -58,7 +58,7 @@ export const findStrayIds = (db: Database, ids: readonly string[]): Read<string[
     (rows) => rows.map(({ id }) => id),
   );
 
-/** What is personal in the rows of a closed account. */
+/** Erases the file names, which may be personal. */
 export const eraseFileNames = (db: Database, platformId: string): Statement =>
   db
     .update(documents)

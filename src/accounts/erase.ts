@@ -27,7 +27,7 @@ export const retentionYears = memoizeBy((env: Env): number => {
   return years;
 });
 
-/** The same in milliseconds: a year is the longest that there is. */
+/** The retention in milliseconds, with years of 366 days. */
 export const retentionMs = (env: Env): number => retentionYears(env) * RETENTION_YEAR_DAYS * DAY_MS;
 
 export const eraseClosedAccounts: EachJob = {

@@ -22,7 +22,7 @@ type Followed = {
   /** The id of a new tenant principal. */
   readonly created: string | null;
   readonly statements: Statement[];
-  /** What is left for the time after the commit. */
+  /** Restates further agents, after the commit. */
   readonly rest: () => Promise<void>;
 };
 const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };

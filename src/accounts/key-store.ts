@@ -117,7 +117,7 @@ export const endKeys = (
   ];
 };
 
-/** Of a closed account. */
+/** For the closing of an account. */
 export const deleteKeys = (db: Database, platformId: string): Statement =>
   db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));
 

@@ -50,7 +50,7 @@ export async function logIn(call: PublicCall, { email, password, totp }: LogInIn
   await call.commit(
     [
       whileOpen(db, platformId),
-      // The password or TOTP may have been changed while they were judged: nobody begins with what was true before.
+      // Refuses a log-in whose password or TOTP was changed while it was judged.
       ...updatePerson(db, person, set),
       insertSession(db, { tokenHash, sessionId, platformId, ...place }, now),
       noteDevice(db, platformId, place, now),

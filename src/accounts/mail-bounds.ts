@@ -1,5 +1,4 @@
-// How many mails an address gets (ACC-31): few that no account of its own has caused, so that nobody fills a stranger's box, and of the notices
-// of one account so many an hour.
+// Bounds the mails that an address gets (ACC-31): those that no account of its own has caused by day, and the notices of one account by hour.
 import type { Deps } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { DAY_MS, HOUR_MS, NOTICE_MAILS_PER_HOUR, STRANGER_MAILS_PER_DAY } from "../core/limits.ts";
@@ -7,7 +6,7 @@ import { foldName } from "../core/text.ts";
 import { readBatch } from "../db/batch.ts";
 import { countMails, type MailCount } from "./mail-count-store.ts";
 
-/** A box is one address, however it is written and whatever stands behind its `+`. */
+/** Folds an address and drops its `+` tag: both spellings reach one mailbox. */
 function boxOf(address: string): string {
   const [name = "", host] = foldName(address).split("@");
   return `${name.split("+")[0]}@${host}`;
@@ -22,7 +21,7 @@ export async function mayMailStranger(deps: Deps, address: string): Promise<bool
 
 type Addressed = { readonly platformId: string; readonly recipient: string };
 
-/** Of the mails about to be sent, those that the hour has no room for. Counts all of them. */
+/** Counts the mails, and returns those that exceed the hour's limit. */
 export async function findHeldBack<M extends Addressed>(deps: Deps, mails: readonly M[]): Promise<readonly M[]> {
   if (mails.length === 0) return [];
   const subjects = await Promise.all(

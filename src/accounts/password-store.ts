@@ -26,7 +26,7 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
 export const findPerson = (db: Database, platformId: string | SQL<string>): Read<PersonRow | null> =>
   readOne(db.select().from(passwords).where(eq(passwords.platformId, platformId)));
 
-/** Of a closed account. */
+/** For the closing of an account. */
 export const deletePassword = (db: Database, platformId: string): Statement =>
   db.delete(passwords).where(eq(passwords.platformId, platformId));
 
@@ -77,7 +77,7 @@ const isAs = ({ platformId, hash, totpStep, recoveryCodes }: PersonRow): SQL =>
   sql`platform_id = ${platformId} and hash = ${hash} and totp_step = ${totpStep}
     and recovery_codes is ${recoveryCodes === null ? null : JSON.stringify(recoveryCodes)}`;
 
-/** Those whose secret is sealed under another key than the newest, behind an id: two ranges of an index by keys. */
+/** Finds secrets that are sealed under an older key, after an id, by two ranges of the index. */
 export const findSealedOtherwise = (db: Database, newest: string, after: string, limit: number): Read<string[]> => {
   const range = (other: SQL) =>
     sql`select platform_id from (select platform_id from passwords

@@ -154,7 +154,7 @@ function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch:
 
 const BY_A_PERSON = "is changed by a person: log in, and change it with the session.";
 
-/** What only a person changes: a stolen key shall not open production, turn the notices to another address or rename the account (ACC-16). */
+/** Refuses changes that only a person makes: a stolen key must not open production, redirect notices or rename the account (ACC-16). */
 function refuseKey(caller: ManagementCaller, platform: PlatformRow, patch: Partial<ProfilePatch>): void {
   refuseInGrace(caller);
   if (caller.actor.type !== "management_api") return;

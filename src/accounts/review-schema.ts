@@ -18,7 +18,7 @@ export const decisionInput = z
   .register(z.globalRegistry, { id: "DecisionInput" });
 export type DecisionInput = z.infer<typeof decisionInput>;
 
-/** What a decision needs besides its own members. */
+/** Finds faults between the members of a decision. */
 export function decisionFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const isRejection = "decision" in raw && raw.decision === "reject";

@@ -141,7 +141,7 @@ export const countOtherSessions = (db: Database, platformId: string | SQL<string
     ([row]) => row?.others ?? 0,
   );
 
-/** Of two calls that end one session, the second fails (Conflict). */
+/** Fails the batch (Conflict) when another call has ended the session. */
 export const deleteSession = (db: Database, tokenHash: string): Statement[] =>
   mustChange(db, db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)));
 

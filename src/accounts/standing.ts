@@ -96,7 +96,7 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
     ],
     view,
   );
-  // What it leaves when it fails is continued by a job.
+  // A job continues the cascade if this fails.
   call.background(cascading.rest().catch(() => undefined));
   return view;
 }

@@ -6,7 +6,7 @@ import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../core/limits.ts"
 /** RFC 4648. */
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const SECRET_BYTES = 20;
-/** 80 bits: nobody guesses one out of its hash. */
+/** 80 bits, so that its hash reveals nothing. */
 const RECOVERY_BYTES = 10;
 const COUNTER_BYTES = 8;
 const HMAC = { name: "HMAC", hash: "SHA-1" };

@@ -1,5 +1,5 @@
 // The second factor of a person (CRED-28): set up by a session with the password, in force once a code of it was typed, and taken away with both.
-// Whoever changes it stays logged in alone.
+// A change ends all other sessions.
 import type { OperatorCall, PersonCaller, SessionCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -27,7 +27,7 @@ export const checkAccountSealKeys = sealing.check;
 /** A log-in and a confirmation need a code. */
 export const hasTotp = ({ totpConfirmedAt }: PersonRow): boolean => totpConfirmedAt !== null;
 
-/** What a code uses up. */
+/** The columns that a used code changes. */
 export type UsedCode = Pick<PersonRow, "totpStep"> | Pick<PersonRow, "recoveryCodes">;
 
 /** @throws ServiceError what `refuse` makes, where the code does not count */
@@ -144,7 +144,7 @@ const NOTICES = {
   "account.totp_disabled": "customer.totp_disabled",
 } as const satisfies Record<TotpAction, string>;
 
-/** The other sessions end, and the owner is told. */
+/** Ends the other sessions and writes the entry and the notice. */
 const changed = (
   { db, environment, session }: SessionCall,
   { actor }: PersonCaller,

@@ -1,4 +1,4 @@
-// What an account has used of its volume, on the wire (EVT-36).
+// The usage of an account on the wire (EVT-36).
 import * as z from "zod";
 import { VOLUME_QUOTAS } from "../core/volume.ts";
 import { instant } from "../http/schemas.ts";

@@ -1,4 +1,4 @@
-// What an account has used of its volume (EVT-36), for operators. A few rows, however much the account has.
+// Reads the usage of an account for operators (EVT-36). It reads a few rows, however much the account has.
 import type { OperatorCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,5 +1,5 @@
-// What asks for a fresh proof of the person (CRED-30): whoever has stolen a session must not rotate a key with it, promote the account, or change
-// where its money and its notices go.
+// Requires a fresh proof of the person (CRED-30), so that a stolen session cannot rotate a key, promote the account, or redirect its money and
+// notices.
 import { ServiceError } from "./errors.ts";
 import { CONFIRMATION_MINUTES } from "./limits.ts";
 

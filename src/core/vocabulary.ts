@@ -63,7 +63,7 @@ export type MediaType = (typeof MEDIA_TYPES)[number];
 export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
 export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 
-/** What an operator decides about an account (ACC-21, ACC-30). */
+/** The subjects of an operator's decision about an account (ACC-21, ACC-30). */
 export const DECISION_SUBJECTS = ["verification", "profile"] as const;
 
 /** What a mailed link proves or allows (ACC-10). */

@@ -31,7 +31,7 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
     if (!route.multipart) return serve(context, route, entrances);
     const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
     const served = inUploadTurn(owner, () => serve(context, route, entrances, credential));
-    // What a client has left is stopped by the runtime, unless it is waited for: so it gives its turn back.
+    // The runtime stops a request whose client has left, unless it is waited for: then its turn would stay taken.
     context.executionCtx.waitUntil(served.catch(() => undefined));
     return served;
   });

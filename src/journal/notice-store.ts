@@ -8,7 +8,7 @@ import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tabl
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
 
-/** What a notice is addressed by, where the account's row is not read anyway. */
+/** The columns that address a notice, for calls that do not read the account. */
 export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
 export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<Account | null> =>
   readOne(
@@ -26,7 +26,7 @@ export const findAddressee = (db: Database, platformId: string | SQL<string>): R
 type Addressee = Pick<NoticeRow, "noticeId" | "platformId" | "recipient">;
 type Shared = Pick<NoticeRow, "kind" | "data"> & { readonly now: number };
 
-/** The same announcement to many. */
+/** Writes one announcement to many accounts. */
 export const insertAnnounced = (db: Database, { kind, data, now }: Shared, each: readonly Addressee[]): Statement[] =>
   inParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
     db.insert(notices).select(

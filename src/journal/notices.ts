@@ -32,7 +32,7 @@ const eachOnce = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
 
-/** They tell the owner that somebody else may have the account, so none of them waits (ACC-31). */
+/** They warn the owner of a takeover, so the hour's limit never holds them back (ACC-31). */
 const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.key_issued",
   "customer.key_rotated",

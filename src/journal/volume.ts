@@ -17,7 +17,7 @@ export type Counted = {
   readonly bytes: number;
 };
 
-/** The share of a quota at which an operator is told before it is used up. */
+/** The share of a quota that raises an alert before the quota is used up. */
 const WARNED_AT = 0.8;
 
 /** `found`: of all accounts that are counted for, as they were read. */
@@ -61,7 +61,7 @@ const volumeOf = (counts: Counts, environment: Environment): Volume => ({
 });
 
 const NOTHING: Volume = { events: 0, event_bytes: 0 };
-/** What of the day counted before: nothing on another day. */
+/** The volume of the present day; zero if the row is of an earlier one. */
 export const volumeOn = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
   row?.day === dayOf(now) ? volumeOf(row, environment) : NOTHING;
 

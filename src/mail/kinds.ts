@@ -1,7 +1,7 @@
-// What every mail of the service is told, by its kind (MAIL-1). No kind is told a secret but the token of its link (MAIL-4).
+// The data of each kind of mail (MAIL-1). The only secret in it is the token of a link (MAIL-4).
 import type { AlertKind, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
 
-/** The address is not verified, so these mails hold nothing that a person wrote: nobody sends a stranger their own text. */
+/** These addresses are not verified, so the mails hold no text that a person wrote. */
 export type LinkData = { readonly token: string; readonly validHours: number };
 /** `account`: its legal name, or its address while it has none. */
 export type About = { readonly account: string };
@@ -45,7 +45,7 @@ export type MailData = {
       | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
       | { readonly decision: "reject"; readonly reason: string }
     );
-  /** Of a proposal of another name, country or registration number. */
+  /** About a proposal of another name, country or registration number. */
   "customer.profile_decided": About &
     (
       | { readonly decision: "approve"; readonly reason: string | null }
@@ -71,7 +71,7 @@ export type MailData = {
     readonly host: string;
     readonly cause: "gone" | "failing";
   };
-  /** What was held back in an hour: the subjects of mails, and how many more there were. */
+  /** The subjects of mails that were held back in an hour, and how many more there were. */
   "customer.digest": About & {
     readonly held: readonly { readonly subject: string; readonly at: number }[];
     readonly more: number;
@@ -79,7 +79,7 @@ export type MailData = {
   "customer.webhook_created": Endpoint;
   "customer.webhook_url_changed": Endpoint & { readonly previousHost: string };
   /**
-   * `effectiveAt`: null where the contract has it already. `asked`: false where nobody asked the service for it. The wallets are addresses.
+   * `effectiveAt`: null if the contract has it already. `asked`: false if the change was made outside the service. The wallets are addresses.
    */
   "customer.wallet_changed": Changed & {
     readonly environment: Environment;

@@ -59,7 +59,7 @@ function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Know
   return putTrials(db, trials, { platformId, asks, total });
 }
 
-/** Anybody opens as many accounts as he likes; an accredited one is somebody. */
+/** Unaccredited accounts cost nothing to open, so they share one bound. */
 function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counting: Counting): Statement[] {
   if (caller.platformStatus === "ACCREDITED") return [];
   const most = deps.config.sandboxMainnet.togetherADay;

@@ -110,7 +110,7 @@ export class AttemptGuard extends DurableObject {
     );
   }
 
-  /** Nothing is forgotten before it counts no more. */
+  /** Sets the alarm to when everything counted has left its window. */
   private async forgetAt(earliest: number): Promise<void> {
     const { storage } = this.ctx;
     const at = Math.max(earliest, this.emptyAt(earliest), (await storage.getAlarm()) ?? 0);

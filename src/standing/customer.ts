@@ -108,7 +108,7 @@ async function decideStanding(
     view,
   );
   if (returning) call.background(returning.rest().catch(() => undefined));
-  // What it leaves when it fails is continued by a job.
+  // A job continues the cascade if this fails.
   call.background(moving.rest().catch(() => undefined));
   return view;
 }

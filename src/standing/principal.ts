@@ -195,7 +195,7 @@ async function stop(call: ManagementCall, change: Change, found: Found, cause: C
   const statements = [...moveStatements(call, change, cause.actor), ...statusEvent(call, change)];
   const stopping = stopAgents(deps, { principals: [change.after], statements }, cause, found, now);
   await call.commit(stopping.statements, view);
-  // What it leaves when it fails is continued by a job.
+  // A job continues the cascade if this fails.
   call.background(stopping.rest().catch(() => undefined));
   return view;
 }

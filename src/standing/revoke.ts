@@ -113,7 +113,7 @@ async function revoke(
   } as const;
   const moving = moveGroup(deps, act, found, now, call.contended);
   await call.commit([...also, ...markRevoked(db, attestation, reason, now), ...moving.statements], view);
-  // What it leaves when it fails is continued by a job.
+  // A job continues the cascade if this fails.
   call.background(moving.rest().catch(() => undefined));
   return view;
 }

@@ -43,7 +43,7 @@ async function wait(world: Stopped, person: Person): Promise<void> {
 }
 const refusalOf = ({ status, body }: Reply) => [status, body.code, body.type];
 
-/** What a session does of a freshly proved person alone, each also with a fault of its values. */
+/** The acts that need a fresh confirmation, each also with a fault of its values. */
 const ACTS: readonly (readonly [what: string, act: (world: World, person: Person) => Promise<Reply>])[] = [
   ["a rotation", (world, person) => as(world, person, "POST", "/v1/platform/keys/rotate", {})],
   ["a faulty rotation", (world, person) => as(world, person, "POST", "/v1/platform/keys/rotate", { grace_hours: -1 })],
@@ -121,7 +121,7 @@ describe("a session whose person proved himself too long ago", () => {
     expect(refusalOf(await rotate())).toEqual(REQUIRED);
     expectStatus(await confirm(world, person), 200);
     const rotated = expectStatus(await rotate(), 200);
-    // What was done once is answered again, however old the confirmation is.
+    // A stored outcome is replayed, however old the confirmation is.
     world.advance(WINDOW_MS);
     const again = await rotate();
     expect([again.status, again.body]).toEqual([200, rotated]);

@@ -1,4 +1,4 @@
-// What is stored of a client's User-Agent and address (CRED-27): words that a person knows again, and nothing that anybody may send.
+// The stored names of a client's device and network (CRED-27).
 import { describe, expect, it } from "vitest";
 import { deviceName } from "../../src/accounts/device-name.ts";
 import { clientSubnet } from "../../src/core/client-network.ts";

@@ -134,7 +134,7 @@ describe("a hundred failures from everywhere", () => {
     const { platform_id: platformId } = await register(world, email);
     await guess(email, LOG_IN_FAILURES_A_DAY);
     expect(await noticesOf({ platformId })).toEqual([]);
-    // Whoever has the mailed link is no stranger.
+    // A mailed link counts from every network.
     const body = { token: mailedToken(world, email), password: PASSWORD };
     expectStatus(await post(world, "/v1/platform/verify-email", body, elsewhere()), 200);
   });

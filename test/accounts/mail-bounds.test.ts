@@ -1,4 +1,4 @@
-// How many mails an address gets (ACC-31): a stranger's three a day, and of one account's notices twenty an hour.
+// The bounds of mails (ACC-31): three a day to an address without an account, and twenty notices an hour about one account.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 const mailsTo = (address: string): number => world.mails.filter(({ to }) => to === address).length;
-/** Of each test another domain. */
+/** Each test uses another domain. */
 let box = 0;
 const domain = (): string => `stranger-${box}.example`;
 const named = (number: number | string): string => `box+${number}@${domain()}`;

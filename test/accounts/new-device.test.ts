@@ -1,4 +1,4 @@
-// A log-in from a device or a network that the account was not seen with is told to its owner (CRED-29).
+// A log-in from a new device or network is mailed to the owner (CRED-29).
 import { beforeAll, describe, expect, it } from "vitest";
 import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
 import { DAY_MS, KNOWN_DEVICE_DAYS } from "../../src/core/limits.ts";

@@ -41,7 +41,7 @@ export const bearer = (token: string): Record<string, string> => ({ Authorizatio
 
 export const ADDRESS = { line1: "Hauptstr. 1", city: "Berlin", postal_code: "10115", country: "DE" };
 
-/** What the review needs beside the admin contact, which is the account's own address from the sign-up on. */
+/** The members that the review needs. The admin contact is the account's own address from the sign-up on. */
 export const PROFILE = {
   legal_name: "Startup Robotics GmbH",
   registration_number: "HRB 4711",

@@ -36,7 +36,7 @@ describe("a log-in with TOTP", () => {
     expect((await enter(world, one, codeNow(world, one, 2))).status).toBe(401);
     expectStatus(await enter(world, one, codeNow(world, one, -1)), 201);
     expectStatus(await enter(world, one, codeNow(world, one, 1)), 201);
-    // An earlier one than the last that was used counts no more.
+    // A step before the last used one is refused.
     expect((await enter(world, one, codeNow(world, one))).status).toBe(401);
   });
 

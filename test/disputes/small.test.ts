@@ -1,4 +1,4 @@
-// Open disputes of together less than 5.00 on a network constrain nobody (MKT-17, DSP-10).
+// Open disputes of less than 5.00 in total on a network leave the escrow unconstrained (MKT-17, DSP-10).
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";

@@ -245,7 +245,7 @@ describe("the reviewer names", () => {
         const names = required({ path: "", node });
         delete (node["example"] as Json)[names[choice % names.length] ?? ""];
       },
-      // Of a refusal without its code, the code is reported first.
+      // A refusal's example without its code is reported for the code.
       fault: /required|a code that not every operation gives/,
     };
     fc.assert(

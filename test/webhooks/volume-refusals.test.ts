@@ -13,7 +13,7 @@ beforeAll(async () => {
     .run();
 });
 
-/** What stops or ends something, keeps the account safe, or changes nothing: by operation, with the body that it is so for where it has others. */
+/** Operations that are answered, because they stop or end something, protect the account, or change nothing, with the bodies for which they do. */
 const ANSWERED: Readonly<Record<string, readonly Json[]>> = {
   logOut: [{}],
   endOtherSessions: [{}],

@@ -52,7 +52,7 @@ const alertsOf = async (world: World): Promise<string[]> => {
 const create = (world: World, options: Json = {}): Promise<Reply> =>
   world.call("POST", "/v1/principals", { body: principalBody(), ...options });
 
-/** Of the events as they are listed, which are the bodies. */
+/** The bytes of the listed events, which are the bodies. */
 async function bodyBytes(world: World): Promise<number> {
   const { results } = await env.DB.prepare("select id from events where platform_id = ?").bind(world.platformId).all();
   const bodies = results.map(async ({ id }) => (await world.call("GET", `/v1/events/${id}`)).bytes.length);
@@ -154,7 +154,7 @@ describe("an account that has used up its events of the day", () => {
     await fanOut(world);
     expect(await alertsOf(world)).toEqual(["sandbox", "sandbox 80 %"]);
     expect((await create(world)).status).toBe(429);
-    // What jobs and others go on writing for it is counted, and told of no more.
+    // Further events are counted, and raise no second alert.
     await someEvents(world, 1);
     await fanOut(world);
     expect(await counted(world)).toMatchObject({ events: 6, deliveries: 6 });
@@ -250,7 +250,7 @@ describe("GET /v1/operator/platforms/{platform_id}/usage", () => {
       sandbox: { endpoints: 1, limits: { events: LIMIT, event_bytes: MEGABYTE } },
       production: { endpoints: 1, limits: { events: 1_000, event_bytes: MEGABYTE } },
       rows: entries?.["n"],
-      // Of the key, and of the two endpoints.
+      // One for the key, and one for each endpoint.
       mails: 3,
     });
     expect([usage.sandbox.events, usage.production.events]).toEqual([1, 1]);

@@ -32,7 +32,7 @@ export type ReviewedProfile = {
   readonly registered_address: Record<string, string> | null;
 };
 
-/** What an account proposes to be from now on: the members that would change, and when they were proposed. */
+/** The members that an account proposes to change, and when it proposed them (ACC-30). */
 export type PendingProfile = {
   readonly legal_name?: string;
   readonly country?: string;
@@ -163,7 +163,7 @@ export const sessions = sqliteTable(
     /** Names the session to its owner, who never sees the token again. */
     sessionId: text().notNull().default(""),
     platformId: text().notNull(),
-    /** From where the person logged in, in words. */
+    /** The device and the network of the log-in, for people. */
     device: text().notNull().default(""),
     network: text().notNull().default(""),
     createdAt: integer().notNull(),
@@ -178,7 +178,7 @@ export const sessions = sqliteTable(
 );
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** From where an account was logged in to: a log-in from another device or network is told to its owner (CRED-29). */
+/** The devices and networks of earlier log-ins: a log-in from another one is mailed to the owner (CRED-29). */
 export const seenDevices = sqliteTable(
   "seen_devices",
   {
@@ -259,7 +259,7 @@ export type NoticeRow = typeof notices.$inferSelect;
 export const mailCounts = sqliteTable(
   "mail_counts",
   {
-    /** Of the address and what is counted, because the address of a stranger is stored nowhere. */
+    /** A hash of the address and the count's kind, because the address of a person without an account is not stored. */
     subjectHash: text().primaryKey(),
     mails: integer().notNull(),
     endsAt: integer().notNull(),

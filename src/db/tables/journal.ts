@@ -161,14 +161,14 @@ export const eventTerms = sqliteTable(
 /** The number of the last event at an instant of real time, about once an hour: what a month had is told by it, whatever a sandbox's clock says. */
 export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
 
-/** What was recorded for an account on a day (EVT-35), one row each: a later day begins anew. */
+/** The volume of each account on its last day (EVT-35): a later day replaces it. */
 export const accountVolumes = sqliteTable("account_volumes", {
   platformId: text().primaryKey(),
   /** Days since 1970, in UTC and real time. */
   day: integer().notNull(),
   sandboxEvents: integer().notNull(),
   sandboxDeliveries: integer().notNull(),
-  /** Of its events, each once, and once more for each delivery. */
+  /** The bytes of its events, counted once and once more for each delivery. */
   sandboxBytes: integer().notNull(),
   productionEvents: integer().notNull(),
   productionDeliveries: integer().notNull(),
