@@ -6,7 +6,7 @@ import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 import { HOPS } from "./hops.ts";
-import { MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
+import { FLOOD, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
@@ -139,6 +139,22 @@ export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): strin
   ),
   ...(once < agents || left > 0 ? [`the wave: ${once} of ${agents} agents reported once, ${left} rows left`] : []),
 ];
+
+/** `logIns`: the share of others' log-ins that are 201. */
+export type Flooded = { readonly calmMs: number; readonly floodedMs: number; readonly logIns: number };
+
+/** One address keeps nobody else waiting. */
+export function checkFlood({ calmMs, floodedMs, logIns }: Flooded): string[] {
+  const most = FLOOD.ratio * calmMs + FLOOD.plusMs;
+  return [
+    ...(floodedMs > most
+      ? [`the flood: the median of a reading is ${floodedMs.toFixed(1)} ms, at most ${most.toFixed(1)}`]
+      : []),
+    ...(logIns < FLOOD.logIns
+      ? [`the flood: ${(logIns * 100).toFixed(0)} % of others' log-ins succeed, at least ${FLOOD.logIns * 100} %`]
+      : []),
+  ];
+}
 
 /** A list costs its own exceptions, and nothing costs more for the certificates that there are. */
 export const checkStatusLists = (few: Measured, many: Measured): string[] => {

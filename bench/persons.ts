@@ -1,4 +1,5 @@
 // Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
+import { scheduler } from "node:timers/promises";
 import { hashPassword } from "../src/accounts/derivations.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { newId } from "../src/core/ids.ts";
@@ -11,7 +12,9 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 export const PASSWORD = "a long walk by the river";
-const hash = hashPassword(PASSWORD);
+// The Worker's runtime has it, Node only as a module.
+Object.assign(globalThis, { scheduler });
+export const hash = hashPassword(PASSWORD);
 
 type Sql = Pick<Stage, "sql">;
 export type Account = { readonly platformId: string; readonly email: string };

@@ -38,3 +38,6 @@ export const MOVEMENTS = {
     ["message follow_chain (a deposit, with a long ledger)", "message follow_chain (ten deposits, with a long ledger)"],
   ],
 } as const;
+
+/** Sign-ups ten times a second from one address: others' median reading, by the calm one, and the share of their log-ins that succeed. */
+export const FLOOD = { ratio: 2, plusMs: 5, logIns: 0.9 } as const;

@@ -31,8 +31,11 @@ export type Stage = {
   readonly cron: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
-/** `outbox`: events and entries are handed on beside the calls, as in production, instead of by the job alone. */
-type StageOptions = { readonly outbox?: boolean };
+/**
+ * `outbox`: events and entries are handed on beside the calls, as in production, instead of by the job alone. `vars`: variables of the Worker that
+ * are others than on a laptop.
+ */
+type StageOptions = { readonly outbox?: boolean; readonly vars?: Readonly<Record<string, string>> };
 
 const ROOT = join(import.meta.dirname, "..");
 const CHAINS = [
@@ -48,7 +51,7 @@ const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
   simple: { limit: QUOTA, period: 60 as const },
 }));
 
-export async function setStage({ outbox = false }: StageOptions = {}): Promise<Stage> {
+export async function setStage({ outbox = false, vars = {} }: StageOptions = {}): Promise<Stage> {
   Object.assign(process.env, {
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_HIDE_BANNER: "true",
@@ -61,7 +64,7 @@ export async function setStage({ outbox = false }: StageOptions = {}): Promise<S
   const operatorKey = randomText(24);
   const secrets = await drawSecrets(operatorKey);
   const serviceDid = secrets.SERVICE_DID;
-  const config = benchConfig(networks, { ...secrets, BENCH_OUTBOX: outbox ? "on" : "off" });
+  const config = benchConfig(networks, { ...secrets, ...vars, BENCH_OUTBOX: outbox ? "on" : "off" });
   const receiver = await startReceiver();
   const server = createTestHarness({ root: ROOT, workers: [{ config }] });
   try {

@@ -1,13 +1,9 @@
 // Suspension, return and closing, each of an account or a principal of its own: with a few agents, and with ten more, whose rows the first slice takes.
-import { hashPassword } from "../../src/accounts/derivations.ts";
 import type { Case } from "../case.ts";
-import { asPerson } from "../persons.ts";
+import { asPerson, hash, PASSWORD } from "../persons.ts";
 import { agent, manage, must, operate, type Play, principal } from "../play.ts";
 import { accredit, type Platform } from "../stage.ts";
 import { type Ask, send } from "../wire.ts";
-
-const PASSWORD = "bench the standing of accounts";
-const hashed = hashPassword(PASSWORD);
 
 type Owned = { readonly platform: Platform; readonly name: string };
 
@@ -38,7 +34,7 @@ const closing = (agents: number) => async (play: Play) => {
   const { stage } = play;
   const { platform, name } = await owning(play, agents);
   const text = "insert into passwords (platform_id, hash, changed_at) values (?, ?, ?)";
-  await stage.sql([{ sql: text, params: [platform.platformId, await hashed, Date.now()] }]);
+  await stage.sql([{ sql: text, params: [platform.platformId, await hash, Date.now()] }]);
   const body = { confirmation: name, current_password: PASSWORD };
   return asPerson(stage, platform, "POST", "/v1/platform/close", body);
 };

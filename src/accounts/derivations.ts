@@ -1,5 +1,5 @@
-// Passwords at rest (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. Few
-// derivations run at once, because each takes 16 MiB of an isolate's 128. Only attempts.ts imports this file, so that each derivation has a
+// Passwords at rest (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. An
+// isolate derives one at a time, because it does nothing else meanwhile. Only attempts.ts imports this file, so that each derivation has a
 // place in the bucket of its client's network.
 import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
 import type { PasswordCost } from "../context.ts";
@@ -12,8 +12,8 @@ const HASH_BYTES = 32;
 /** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
 const MEMORY_FACTOR = 256;
 
-/** Derivations at once in an isolate. */
-const inTurn = turnsOf({ atOnce: 2, inAll: 2, patienceSeconds: 5, leaseSeconds: 30 });
+/** A derivation blocks the isolate: between two of them it serves others for twice as long as one took. */
+const inTurn = turnsOf({ atOnce: 1, inAll: 1, patienceSeconds: 10, leaseSeconds: 30, rest: 2 });
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
 export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>

@@ -13,6 +13,11 @@ type Turns = {
   readonly patienceSeconds: number;
   /** After which a turn counts no more: a request that the runtime has dropped never gives its own back. */
   readonly leaseSeconds: number;
+  /**
+   * How many times as long as the work took its place stays taken afterwards. Work that blocks the isolate leaves so much of its time to others,
+   * however slow the machine is.
+   */
+  readonly rest?: number;
 };
 
 /** Reads real time, and waits in it. */
@@ -23,9 +28,12 @@ const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) }
  * Runs at most `atOnce` of a key and `inAll` of all at a time. Others look again every moment, and are refused with 429 when their patience ends: a
  * request waits on its own timer, because it may not be woken by another request.
  */
-export function turnsOf({ atOnce, inAll, patienceSeconds, leaseSeconds }: Turns, { now, wait }: Timer = TIMER) {
+export function turnsOf(
+  { atOnce, inAll, patienceSeconds, leaseSeconds, rest = 0 }: Turns,
+  { now, wait }: Timer = TIMER,
+) {
   /** The turns that are taken, with the instants of their ends. */
-  const taken = new Set<{ readonly key: string; readonly until: number }>();
+  const taken = new Set<{ readonly key: string; until: number }>();
   const isFull = (key: string): boolean => {
     for (const turn of taken) if (turn.until <= now()) taken.delete(turn);
     return taken.size >= inAll || [...taken].filter((turn) => turn.key === key).length >= atOnce;
@@ -39,12 +47,17 @@ export function turnsOf({ atOnce, inAll, patienceSeconds, leaseSeconds }: Turns,
       }
       await wait(LOOK_MS);
     }
-    const turn = { key, until: now() + leaseSeconds * SECOND_MS };
+    const begun = now();
+    const turn = { key, until: begun + leaseSeconds * SECOND_MS };
     taken.add(turn);
     try {
       return await work();
     } finally {
-      taken.delete(turn);
+      // Also where the runtime drops the request while it waits here, as it does when its client leaves.
+      turn.until = now() + LOOK_MS;
+      // Its clock stands while the isolate computes.
+      if (rest > 0) await wait(0);
+      turn.until = now() + rest * (now() - begun);
     }
   };
 }

@@ -142,6 +142,52 @@ describe("turns", () => {
     expect(running).toEqual({ now: 0, most: 3 });
   });
 
+  it("rest for so many times as long as the work took, whatever came of it", async () => {
+    const { ends, work } = workOf();
+    const { timer, advance } = stoppedTime();
+    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60, rest: 2 }, timer);
+    const began: number[] = [];
+    const timed = () =>
+      inTurn("one", () => {
+        began.push(timer.now());
+        return work();
+      });
+    const each = [timed(), timed().catch(() => "failed"), timed()];
+    await advance(3);
+    ends[0]?.();
+    await advance(5.9);
+    expect(began).toEqual([0]);
+    await advance(0.2);
+    expect(began).toEqual([0, 9_000]);
+    ends[1]?.();
+    await advance(0.5);
+    await advance(0.5);
+    expect(began.length).toBe(3);
+    ends[2]?.();
+    await advance(0.1);
+    await Promise.all(each);
+  });
+
+  it("that are dropped while they rest are taken by the next", async () => {
+    const { ends, work } = workOf();
+    const { timer, advance } = stoppedTime();
+    let isDropped = false;
+    const dropping = {
+      now: timer.now,
+      wait: (ms: number) => (isDropped && ms === 0 ? new Promise(() => undefined) : timer.wait(ms)),
+    };
+    const inTurn = turnsOf({ ...TURNS, rest: 2 }, dropping);
+    void inTurn("one", work);
+    await advance(1);
+    isDropped = true;
+    ends[0]?.();
+    await advance(0.1);
+    isDropped = false;
+    const next = inTurn("one", async () => "next").catch(codeOf);
+    await advance(0.1);
+    expect(await next).toBe("next");
+  });
+
   it("that are never given back count no more when their lease is over", async () => {
     const { timer, advance } = stoppedTime();
     const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60 }, timer);
