@@ -12,6 +12,7 @@ import { recipientsOf, recordNotice } from "../journal/notices.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, useLink } from "./link-store.ts";
 import { ASKED, createLink, findRecentMails, refuseTooOften, replaceLink, sendLink } from "./links.ts";
+import { mayMailStranger } from "./mail-bounds.ts";
 import type { EmailChangeInput } from "./password-schema.ts";
 import { findPassword, keepsPassword } from "./password-store.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -19,11 +20,12 @@ import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 export async function requestEmailChange(call: SessionCall, { new_email, current_password }: EmailChangeInput) {
   const { db, deps, tenant } = call;
   const now = deps.clock.now();
-  const { caller, platform, stored, taken, mailed } = await call.read({
+  const { caller, platform, stored, taken, mailed, mayMail } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     taken: findPlatformByEmail(db, new_email),
     mailed: findRecentMails(db, tenant.platformId, "change_email", now),
+    mayMail: await mayMailStranger(db, new_email, now),
   });
   if (!platform) throw new ServiceError("invalid_credentials");
   if (foldName(new_email) === platform.emailFolded) throw new ServiceError("no_changes_requested");
@@ -32,9 +34,10 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   refuseTooOften(mailed, now);
   const { platformId } = platform;
   const to = { platformId, kind: "change_email", email: new_email } as const;
-  const link = await createLink(db, to, now);
-  await call.commit([keepsPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], ASKED);
-  call.background(sendLink(deps, link));
+  const link = mayMail ? await createLink(db, to, now) : null;
+  const replaced = link ? replaceLink(db, to, link, mailed, now) : [];
+  await call.commit([keepsPassword(db, platformId, before), ...replaced], ASKED);
+  if (link) call.background(sendLink(deps, link));
   return ASKED;
 }
 

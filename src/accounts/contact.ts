@@ -4,31 +4,38 @@ import type { ManagementCaller, PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { sameText } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import type { Database, Statement } from "../db/batch.ts";
+import { type Database, present, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { endLinks, useLink } from "./link-store.ts";
 import { createLink, findRecentMails, type MailTimes, type NewLink, refuseTooOften, replaceLink } from "./links.ts";
+import { mayMailStranger } from "./mail-bounds.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 import { updatePlatform } from "./store.ts";
 
-/** When links were mailed to a contact, where the patch may mail one. */
-export const contactReads = (
+/** When links were mailed to a contact, and whether another may be, where the patch names one. */
+export const contactReads = async (
   db: Database,
   platformId: Parameters<typeof findRecentMails>[1],
-  { admin_contact_email }: ProfilePatch,
+  { admin_contact_email: wanted }: ProfilePatch,
   now: number,
-) => (admin_contact_email === undefined ? null : findRecentMails(db, platformId, "confirm_contact", now));
+) =>
+  present({
+    mailed: wanted === undefined ? null : findRecentMails(db, platformId, "confirm_contact", now),
+    mayMail: wanted === undefined ? null : await mayMailStranger(db, wanted, now),
+  });
 
 type ContactChange = {
   readonly set: Partial<Pick<PlatformRow, "adminContactEmail" | "pendingContactEmail">>;
   readonly changes: Changes;
   readonly statements: Statement[];
+  /** The call asks for a mail, also where the address has had enough of them. */
+  readonly asksForMail: boolean;
   /** Mailed after the commit. */
   readonly link: NewLink | null;
 };
-const UNCHANGED: ContactChange = { set: {}, changes: {}, statements: [], link: null };
+const UNCHANGED: ContactChange = { set: {}, changes: {}, statements: [], asksForMail: false, link: null };
 
 /** The address that waits already gets another link. The one that counts, and the account's own, which is proven, need none. */
 export async function changeContact(
@@ -36,7 +43,7 @@ export async function changeContact(
   { actor }: ManagementCaller,
   before: PlatformRow,
   { admin_contact_email: wanted }: ProfilePatch,
-  mailed: MailTimes,
+  { mailed = [], mayMail = false }: { readonly mailed?: MailTimes; readonly mayMail?: boolean },
   now: number,
 ): Promise<ContactChange> {
   const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
@@ -49,16 +56,19 @@ export async function changeContact(
       set: { ...set, adminContactEmail: wanted },
       changes: { ...changes, admin_contact_email: { from: current, to: wanted } },
       statements: [...statements, noticeOf(db, before, wanted, now)],
+      asksForMail: false,
       link: null,
     };
   }
   refuseTooOften(mailed, now);
   const to = { platformId, kind: "confirm_contact", email: wanted } as const;
-  const link = await createLink(db, to, now);
+  const link = mayMail ? await createLink(db, to, now) : null;
+  const ended = wanted === pending ? [] : [endLinks(db, platformId, ["confirm_contact"], now)];
   return {
     set: { pendingContactEmail: wanted },
     changes: wanted === pending ? {} : { pending_admin_contact_email: { from: pending, to: wanted } },
-    statements: replaceLink(db, to, link, mailed, now),
+    statements: link ? replaceLink(db, to, link, mailed, now) : ended,
+    asksForMail: true,
     link,
   };
 }
@@ -67,6 +77,7 @@ const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow
   set: { pendingContactEmail: null },
   changes: { pending_admin_contact_email: { from: pendingContactEmail, to: null } },
   statements: [endLinks(db, platformId, ["confirm_contact"], now)],
+  asksForMail: false,
   link: null,
 });
 

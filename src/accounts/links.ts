@@ -9,7 +9,7 @@ import { commit, type Database, type Read, type Statement } from "../db/batch.ts
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import type { MailKind } from "../mail/kinds.ts";
 import { endLinks, findMailTimes, insertLink, mailedOnly } from "./link-store.ts";
-import { mayMailStranger } from "./mail-bounds.ts";
+import { countStrangerMail } from "./mail-bounds.ts";
 import { causeOf, mailTo } from "./mails.ts";
 import { ownerOfEmail } from "./store.ts";
 import { newLinkToken } from "./tokens.ts";
@@ -23,12 +23,12 @@ const MAILS = {
 
 type LinkTarget = Pick<LinkRow, "platformId" | "kind" | "email">;
 export type NewLink = {
-  readonly statement: Statement;
-  /** True when the mail was sent, false when its address has had enough. */
-  readonly send: (deps: Deps) => Promise<boolean>;
+  /** Its row, and the count of its mail. */
+  readonly statements: readonly Statement[];
+  readonly send: (deps: Deps) => Promise<void>;
 };
 
-/** A new link: its row for the commit, and its mail for the time after. `isOwner`: the address has proven that it has the account. */
+/** A new link: statements for the commit, and a mail for the time after. `isOwner`: the address has proven that it has the account. */
 export async function createLink(
   db: Database,
   to: LinkTarget,
@@ -37,20 +37,17 @@ export async function createLink(
 ): Promise<NewLink> {
   const { token, tokenHash } = await newLinkToken();
   const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt: null };
+  const counted = isOwner ? [] : await countStrangerMail(db, to.email, now);
   return {
-    statement: insertLink(db, row),
-    send: async (deps) => {
-      if (!isOwner && !(await mayMailStranger(deps, to.email))) return false;
-      await mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS });
-      return true;
-    },
+    statements: [insertLink(db, row), ...counted],
+    send: (deps) => mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS }),
   };
 }
 
 /** Sends after the answer. The log has neither the address nor the token. */
 export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
   try {
-    if (!(await send(deps))) console.warn(JSON.stringify({ event: "mail_withheld" }));
+    await send(deps);
   } catch (thrown) {
     console.error(JSON.stringify({ event: "mail_failed", message: causeOf(thrown) }));
   }
@@ -95,7 +92,7 @@ export const replaceLink = (
 ): Statement[] => [
   mailedOnly(db, platformId, kind, now - HOUR_MS, times.length),
   endLinks(db, platformId, [kind], now),
-  link.statement,
+  ...link.statements,
 ];
 
 // ---- For whoever asks ----------------------------------------------------------------------------------------------------
@@ -121,7 +118,7 @@ export async function mailLink(
   try {
     await commit(deps.db, replaceLink(deps.db, to, link, times, now));
   } catch (thrown) {
-    // Another call at the same moment mails it.
+    // Another call at the same moment mails it, or the address has had enough mails: the link that was mailed before goes on.
     if (thrown instanceof Conflict) return;
     throw thrown;
   }

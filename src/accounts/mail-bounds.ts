@@ -3,8 +3,8 @@ import type { Deps } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { DAY_MS, HOUR_MS, NOTICE_MAILS_PER_HOUR, STRANGER_MAILS_PER_DAY } from "../core/limits.ts";
 import { foldName } from "../core/text.ts";
-import { readBatch } from "../db/batch.ts";
-import { countMails, type MailCount } from "./mail-count-store.ts";
+import { type Database, type Read, readBatch, type Statement } from "../db/batch.ts";
+import { countMail, countMails, findMails, type MailCount } from "./mail-count-store.ts";
 
 /** Folds an address and drops its `+` tag: both spellings reach one mailbox. */
 function boxOf(address: string): string {
@@ -12,12 +12,15 @@ function boxOf(address: string): string {
   return `${name.split("+")[0]}@${host}`;
 }
 
-/** Counts a mail to an address that has not asked for it. False once the day has had enough of them. */
-export async function mayMailStranger(deps: Deps, address: string): Promise<boolean> {
-  const subjectHash = await sha256Hex(`stranger ${boxOf(address)}`);
-  const counts = await count(deps, [{ subjectHash, mails: 1 }], DAY_MS);
-  return (counts.get(subjectHash) ?? 1) <= STRANGER_MAILS_PER_DAY;
-}
+const strangerOf = (address: string): Promise<string> => sha256Hex(`stranger ${boxOf(address)}`);
+
+/** Reads whether an address may still get a mail today that no account of its own has caused. */
+export const mayMailStranger = async (db: Database, address: string, now: number): Promise<Read<boolean>> =>
+  findMails(db, await strangerOf(address), endOf(now, DAY_MS), (mails) => mails < STRANGER_MAILS_PER_DAY);
+
+/** Counts such a mail in the batch that makes its link. Fails the batch (Conflict) when the day has had enough of them. */
+export const countStrangerMail = async (db: Database, address: string, now: number): Promise<Statement[]> =>
+  countMail(db, await strangerOf(address), endOf(now, DAY_MS), STRANGER_MAILS_PER_DAY);
 
 type Addressed = { readonly platformId: string; readonly recipient: string };
 
@@ -44,8 +47,7 @@ async function count(
   each: readonly MailCount[],
   periodMs: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const now = clock.now();
-  const reads = countMails(db, each, now, endOf(now, periodMs));
+  const reads = countMails(db, each, endOf(clock.now(), periodMs));
   const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries()))).flat();
   return new Map(counts.map(({ subjectHash, mails }) => [subjectHash, mails]));
 }

@@ -1,39 +1,54 @@
 // Store of how many mails an address got within a time (ACC-31).
-import { sql } from "drizzle-orm";
-import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import type { Ending } from "../db/ended.ts";
 import { inParts } from "../db/parts.ts";
 import { mailCounts } from "../db/tables/accounts.ts";
 
 export type MailCount = { readonly subjectHash: string; readonly mails: number };
 
-/** Counts mails, of each subject once, and answers how many there are with them. A count of a time that is over begins again. */
-export const countMails = (
-  db: Database,
-  each: readonly MailCount[],
-  now: number,
-  endsAt: number,
-): Read<readonly MailCount[]>[] =>
+/** Counts mails of the day or hour that ends at an instant, of each subject once, and answers how many there are with them. */
+export const countMails = (db: Database, each: readonly MailCount[], endsAt: number): Read<readonly MailCount[]>[] =>
   inParts(each.map(({ subjectHash, mails }) => [subjectHash, mails])).map((part) =>
     readAll(
       db
         .insert(mailCounts)
         .select(sql`select value ->> 0, value ->> 1, ${endsAt} from ${part.rows} where true`)
         .onConflictDoUpdate({
-          target: mailCounts.subjectHash,
-          set: {
-            mails: sql`iif(${mailCounts.endsAt} <= ${now}, 0, ${mailCounts.mails}) + excluded.mails`,
-            endsAt: sql`iif(${mailCounts.endsAt} <= ${now}, excluded.ends_at, ${mailCounts.endsAt})`,
-          },
+          target: [mailCounts.endsAt, mailCounts.subjectHash],
+          set: { mails: sql`${mailCounts.mails} + excluded.mails` },
         })
         .returning({ subjectHash: mailCounts.subjectHash, mails: mailCounts.mails }),
     ),
   );
 
-const ENDED: Ending = { table: mailCounts, key: mailCounts.subjectHash, end: mailCounts.endsAt };
+const counted = (subjectHash: string, endsAt: number): SQL =>
+  sql`(select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash})`;
 
-export const countEndedCounts = (db: Database, by: number, most: number): Read<Ended> =>
-  countEnded(db, ENDED, by, most);
+/** What the mails of a day or an hour, so far, say. */
+export const findMails = <T>(db: Database, subjectHash: string, endsAt: number, judge: (mails: number) => T): Read<T> =>
+  read(
+    db
+      .select({ mails: mailCounts.mails })
+      .from(mailCounts)
+      .where(and(eq(mailCounts.endsAt, endsAt), eq(mailCounts.subjectHash, subjectHash))),
+    ([row]) => judge(row?.mails ?? 0),
+  );
 
-export const deleteEndedCounts = (db: Database, by: number, slice: number): Statement =>
-  db.delete(mailCounts).where(isEnded(ENDED, by, slice));
+/** Counts one mail. Fails the batch (Conflict) when there are more than `most` with it. */
+export const countMail = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
+  db
+    .insert(mailCounts)
+    .values({ subjectHash, endsAt, mails: 1 })
+    .onConflictDoUpdate({
+      target: [mailCounts.endsAt, mailCounts.subjectHash],
+      set: { mails: sql`${mailCounts.mails} + 1` },
+    }),
+  guard(db, sql`${counted(subjectHash, endsAt)} <= ${most}`),
+];
+
+export const ENDED_MAIL_COUNTS: Ending = {
+  table: mailCounts,
+  key: [mailCounts.endsAt, mailCounts.subjectHash],
+  end: mailCounts.endsAt,
+};

@@ -40,16 +40,16 @@ export const findPassword = (db: Database, platformId: string | SQL<string>): Re
 export const insertPassword = (db: Database, platformId: string, hash: string, now: number): Statement =>
   db.insert(passwords).values({ platformId, hash, changedAt: now });
 
-type Replacement = { readonly platformId: string; readonly before: string; readonly hash: string };
+type Replacement = { readonly platformId: string; readonly before?: string; readonly hash: string };
 
-/** Fails (Conflict) when another password was stored since `before` was read. */
+/** Fails (Conflict) when another password than `before`, if it is given, is stored. */
 export const replacePassword = (db: Database, { platformId, before, hash }: Replacement, now: number): Statement[] =>
   mustChange(
     db,
     db
       .update(passwords)
       .set({ hash, changedAt: now })
-      .where(and(eq(passwords.platformId, platformId), eq(passwords.hash, before))),
+      .where(and(eq(passwords.platformId, platformId), before === undefined ? undefined : eq(passwords.hash, before))),
   );
 
 /** Fails the batch (Conflict) when the password that was judged is no longer the account's. */

@@ -6,7 +6,6 @@ import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { present } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { countryFaults } from "../principals/countries.ts";
@@ -26,7 +25,7 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps, environment } = call;
   // Real time: the account is one for both environments.
   const now = deps.clock.now();
-  const { caller, platform: before, mailed = [], ...found } = await call.read(profileReads(call, patch, now));
+  const { caller, platform: before, ...found } = await call.read(await profileReads(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
   refuseKey(caller, before, patch);
   refuseUnconfirmed(caller, before, patch);
@@ -35,11 +34,11 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
 
   const { platformId } = before;
   const pendingProfile = proposalOf(caller, before, patch, now);
-  const contact = await changeContact(db, caller, before, patch, mailed, now);
+  const contact = await changeContact(db, caller, before, patch, found, now);
   const set = { ...membersOf(before, patch), ...contact.set };
   const changes = { ...changesBetween(before, set), ...contact.changes };
   const isProposed = pendingProfile !== before.pendingProfile;
-  if (Object.keys(changes).length === 0 && !isProposed && contact.link === null) {
+  if (Object.keys(changes).length === 0 && !isProposed && !contact.asksForMail) {
     throw new ServiceError("no_changes_requested");
   }
 
@@ -84,13 +83,13 @@ const consequencesOf = (moved: Move<PlatformStatus> | undefined, created: string
 });
 
 /** Where the name or the country is given, also what follows them; where a contact is, when links were mailed to one. */
-function profileReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
+async function profileReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
   const { platformId } = tenant;
   const follows = patch.legal_name !== undefined || patch.country !== undefined;
   return {
     platform: findPlatform(db, platformId),
     ...followReads(deps, platformId, follows),
-    ...present({ mailed: contactReads(db, platformId, patch, now) }),
+    ...(await contactReads(db, platformId, patch, now)),
   };
 }
 

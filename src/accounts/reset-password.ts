@@ -12,7 +12,7 @@ import { signOut } from "./change-password.ts";
 import { findLink, ownerOfLink, useLink } from "./link-store.ts";
 import { ASKED, mailLink, recentMailsTo } from "./links.ts";
 import type { PasswordResetInput } from "./password-schema.ts";
-import { findPassword, replacePassword } from "./password-store.ts";
+import { replacePassword } from "./password-store.ts";
 import { passwordFaults } from "./passwords.ts";
 import { findPlatform, findPlatformByEmail } from "./store.ts";
 import { USED_UP } from "./verify-email.ts";
@@ -32,12 +32,11 @@ export async function forgotPassword(call: PublicCall, { email }: { readonly ema
 export async function resetPassword(call: PublicCall, { token, new_password }: PasswordResetInput) {
   const { db, deps, now } = call;
   const tokenHash = await sha256Hex(token);
-  const { link, platform, stored } = await call.read({
+  const { link, platform } = await call.read({
     link: findLink(db, tokenHash),
     platform: findPlatform(db, ownerOfLink(tokenHash)),
-    stored: findPassword(db, ownerOfLink(tokenHash)),
   });
-  const usable = link && platform && stored !== null && isOpen(link, platform, now);
+  const usable = link && platform && isOpen(link, platform, now);
   // Of a link that does not count nothing is told, not even the address that the password must not be.
   const faults = passwordFaults("new_password", new_password, usable ? platform.email : undefined);
   if (!usable) throw validationError([USED_UP, ...faults]);
@@ -49,7 +48,8 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
   await call.commit(
     [
       ...useLink(db, tokenHash, now),
-      ...replacePassword(db, { platformId, before: stored, hash }, now),
+      // Whatever changes the password meanwhile also ends the link, and this batch with it.
+      ...replacePassword(db, { platformId, hash }, now),
       ...signOut(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.password_reset",

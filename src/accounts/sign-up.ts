@@ -9,6 +9,7 @@ import { recordActivity } from "../journal/activity.ts";
 import { beginChain } from "../journal/chain-store.ts";
 import { hashNewPassword } from "./attempts.ts";
 import { createLink, sendLink } from "./links.ts";
+import { mayMailStranger } from "./mail-bounds.ts";
 import { insertPassword } from "./password-store.ts";
 import { passwordFaults } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
@@ -17,19 +18,22 @@ import { findPlatformByEmail, insertPlatform, ownerOfEmail } from "./store.ts";
 
 export async function registerPlatform(call: PublicCall, input: RegistrationInput) {
   const { db, deps, now } = call;
-  const { taken } = await call.read({ taken: findPlatformByEmail(db, input.email) });
+  const { taken, mayMail } = await call.read({
+    taken: findPlatformByEmail(db, input.email),
+    mayMail: await mayMailStranger(db, input.email, now),
+  });
   const faults = passwordFaults("password", input.password, input.email);
   if (faults.length > 0) throw validationError(faults);
   if (taken) throw new ServiceError("email_exists");
   const row = newPlatform(input, now);
   const { platformId, email } = row;
-  const link = await createLink(db, { platformId, kind: "verify_email", email }, now);
+  const link = mayMail ? await createLink(db, { platformId, kind: "verify_email", email }, now) : null;
   const view = toPlatformView(row);
   await call.commit(
     [
       insertPlatform(db, row),
       insertPassword(db, platformId, await hashNewPassword(deps, call.clientAddress, input.password), now),
-      link.statement,
+      ...(link?.statements ?? []),
       beginChain(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.registered",
@@ -40,7 +44,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
     view,
     platformId,
   );
-  call.background(sendLink(deps, link));
+  if (link) call.background(sendLink(deps, link));
   return view;
 }
 

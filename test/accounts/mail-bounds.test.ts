@@ -46,6 +46,46 @@ describe("an address that has no account of its own", () => {
     expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY + 1);
   });
 
+  it("keeps the link that it got when a further one is withheld, of a sign-up and of a contact", async () => {
+    const later = () => world.advance(LINK_REST_SECONDS * SECOND_MS);
+    const address = named("late");
+    await register(world, address);
+    for (let n = 0; n < 4; n++) {
+      later();
+      expectStatus(await post(world, "/v1/platform/verify-email/resend", { email: address }), 202);
+    }
+    expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
+    const token = mailedToken(world, address);
+    const verified = await post(world, "/v1/platform/verify-email", { token, password: PASSWORD });
+    expect(expectStatus(verified, 200).platform_status).toBe("PROFILE_PENDING");
+
+    const headers = bearer(await logIn(world, (await signUp(world)).email));
+    const contact = `contact@other-${domain()}`;
+    const asked = [];
+    for (let n = 0; n < 5; n++) {
+      later();
+      const body = { admin_contact_email: contact };
+      const { status, body: account } = await world.call("PATCH", "/v1/platform", { key: null, headers, body });
+      asked.push([status, account.pending_admin_contact_email]);
+    }
+    expect(asked).toEqual(asked.map(() => [200, contact]));
+    expect(mailsTo(contact)).toBe(STRANGER_MAILS_PER_DAY);
+    expectStatus(await post(world, "/v1/platform/verify-email", { token: mailedToken(world, contact) }), 200);
+  });
+
+  it("that is named as another contact instead makes the link of the one before useless, also without a mail", async () => {
+    const headers = bearer(await logIn(world, (await signUp(world)).email));
+    const name = (body: unknown) => world.call("PATCH", "/v1/platform", { key: null, headers, body });
+    const first = `first@contact-${domain()}`;
+    expectStatus(await name({ admin_contact_email: first }), 200);
+    for (let n = 0; n < STRANGER_MAILS_PER_DAY; n++) await register(world, named(n));
+    world.advance(LINK_REST_SECONDS * SECOND_MS);
+    const renamed = expectStatus(await name({ admin_contact_email: named("contact") }), 200);
+    expect([renamed.pending_admin_contact_email, mailsTo(named("contact"))]).toEqual([named("contact"), 0]);
+    const late = await post(world, "/v1/platform/verify-email", { token: mailedToken(world, first) });
+    expect(late.status).toBe(422);
+  });
+
   it("gets no more of twelve at once", async () => {
     await Promise.all(Array.from({ length: 12 }, (_, n) => register(world, named(n))));
     expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);

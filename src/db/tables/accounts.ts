@@ -260,11 +260,12 @@ export const mailCounts = sqliteTable(
   "mail_counts",
   {
     /** A hash of the address and the count's kind, because the address of a person without an account is not stored. */
-    subjectHash: text().primaryKey(),
+    subjectHash: text().notNull(),
     mails: integer().notNull(),
+    /** The end of the day or the hour that is counted. */
     endsAt: integer().notNull(),
   },
-  (t) => [index("mail_counts_due").on(t.endsAt)],
+  (t) => [primaryKey({ columns: [t.endsAt, t.subjectHash] })],
 );
 
 /** Announcements of the operator to every admin contact, until each has its notice. */
