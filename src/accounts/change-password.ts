@@ -7,7 +7,7 @@ import type { Database, Statement } from "../db/batch.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { requireCurrentPassword } from "./current-password.ts";
-import { endLinks } from "./link-store.ts";
+import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
 import type { PasswordChangeInput } from "./password-schema.ts";
 import { findPassword, replacePassword } from "./password-store.ts";
 import { passwordFaults } from "./passwords.ts";
@@ -48,7 +48,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
 /** Ends every session but `staying`, and every mailed link by which an intruder could come back. */
 export const signOut = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
   deleteSessions(db, platformId, staying),
-  endLinks(db, platformId, ["reset_password", "change_email", "confirm_contact"], now),
+  endLinks(db, platformId, ["reset_password", ...LINKS_OF_SESSIONS], now),
 ];
 
 /** Finds the further faults of a body that the schema refuses. */

@@ -1,6 +1,6 @@
 // Store of mailed links.
-import { and, desc, eq, gt, inArray, isNull, type SQL, sql } from "drizzle-orm";
-import type { LinkKind } from "../core/vocabulary.ts";
+import { and, desc, eq, gt, gte, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { LINK_KINDS, type LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import type { Ending } from "../db/ended.ts";
 import { accountLinks, type LinkRow } from "../db/tables/accounts.ts";
@@ -23,6 +23,9 @@ export const useLink = (db: Database, tokenHash: string, now: number): Statement
       .set({ usedAt: now })
       .where(and(eq(accountLinks.tokenHash, tokenHash), isNull(accountLinks.usedAt), gt(accountLinks.expiresAt, now))),
   );
+
+/** The links by which whoever had a session could come back: to another address, or as the contact. */
+export const LINKS_OF_SESSIONS = ["change_email", "confirm_contact"] as const satisfies readonly LinkKind[];
 
 /** Ends every open link of the kinds. */
 export const endLinks = (db: Database, platformId: string, kinds: readonly LinkKind[], now: number): Statement =>
@@ -56,6 +59,22 @@ export const findMailTimes = (
       .orderBy(desc(accountLinks.createdAt))
       .limit(most),
     (rows) => rows.map(({ createdAt }) => createdAt),
+  );
+
+/** The number of links that were mailed since an instant, of every kind. */
+export const countLinks = (db: Database, platformId: string, instant: number): Read<number> =>
+  read(
+    db
+      .select({ count: sql<number>`count(*)`.as("count") })
+      .from(accountLinks)
+      .where(
+        and(
+          eq(accountLinks.platformId, platformId),
+          inArray(accountLinks.kind, [...LINK_KINDS]),
+          gte(accountLinks.createdAt, instant),
+        ),
+      ),
+    ([row]) => row?.count ?? 0,
   );
 
 /** Fails the batch (Conflict) unless exactly `times` links of a kind were mailed since an instant: of many that ask at once, one is served. */

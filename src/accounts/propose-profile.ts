@@ -50,7 +50,9 @@ export function proposalOf(
     named.filter((member) => differs(platform, patch, member)).map((member) => [member, patch[member]]),
   );
   if (Object.keys(members).length === 0) return null;
-  return isSame(members, before) ? before : { ...members, proposed_at: now };
+  if (isSame(members, before)) return before;
+  // A decision names the proposal by its instant, so no two of an account have the same.
+  return { ...members, proposed_at: before === null ? now : Math.max(now, before.proposed_at + 1) };
 }
 
 function isSame(members: Record<string, unknown>, before: PendingProfile | null): boolean {

@@ -1,9 +1,11 @@
-// The sessions of an account in its owner's hands (CRED-27): listed with where each began, and ended one by one, or all but the calling one.
+// The sessions of an account in its owner's hands (CRED-27): listed with where each began, and ended one by one, or all but the calling one. With
+// another's session end the links that it may have asked for.
 import { askedPage, type PersonCaller, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, toPage } from "../core/page.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
 import type { SessionsQuery } from "./session-schema.ts";
 import { countOtherSessions, deleteSession, deleteSessions, findSession, listSessions } from "./session-store.ts";
 
@@ -56,8 +58,11 @@ async function endOne(
   const { db, environment } = call;
   const subject = { type: "session", id: sessionId };
   const entry = { action: "session.ended", actor, subject } as const;
-  const recorded = recordActivity(db, { platformId, environment }, realTime(call), entry);
-  await call.commit([...deleteSession(db, tokenHash), recorded], null);
+  const now = realTime(call);
+  // Whoever logs out may still wait for a mail.
+  const ended = tokenHash === call.session.tokenHash ? [] : [endLinks(db, platformId, LINKS_OF_SESSIONS, now)];
+  const recorded = recordActivity(db, { platformId, environment }, now, entry);
+  await call.commit([...deleteSession(db, tokenHash), ...ended, recorded], null);
 }
 
 export async function endOtherSessions(call: SessionCall): Promise<void> {
@@ -69,6 +74,7 @@ export async function endOtherSessions(call: SessionCall): Promise<void> {
   await call.commit(
     [
       deleteSessions(db, platformId, session.tokenHash),
+      endLinks(db, platformId, LINKS_OF_SESSIONS, now),
       recordActivity(db, { platformId, environment }, now, {
         action: "session.ended",
         actor,

@@ -14,6 +14,7 @@ import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { judgePassword, judgePerson, requireCurrentPassword } from "./current-password.ts";
+import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
 import { findPerson, findSealedOtherwise, updatePerson } from "./password-store.ts";
 import { deleteSessions } from "./session-store.ts";
 import { findPlatform } from "./store.ts";
@@ -144,7 +145,7 @@ const NOTICES = {
   "account.totp_disabled": "customer.totp_disabled",
 } as const satisfies Record<TotpAction, string>;
 
-/** Ends the other sessions and writes the entry and the notice. */
+/** Ends the other sessions with the links that they asked for, and writes the entry and the notice. */
 const changed = (
   { db, environment, session }: SessionCall,
   { actor }: PersonCaller,
@@ -153,6 +154,7 @@ const changed = (
   now: number,
 ): Statement[] => [
   deleteSessions(db, platform.platformId, session.tokenHash),
+  endLinks(db, platform.platformId, LINKS_OF_SESSIONS, now),
   ...told(db, platform, { action, actor, environment }, now),
 ];
 
@@ -189,6 +191,7 @@ export async function removeTotpOf(call: OperatorCall, platformId: string, { rea
     [
       ...updatePerson(db, person, NO_TOTP),
       deleteSessions(db, platformId),
+      endLinks(db, platformId, LINKS_OF_SESSIONS, now),
       ...told(db, platform, { action: "account.totp_disabled", actor, environment: "sandbox" }, now, reason),
       recordOperatorEntry(db, actor, now, { action: "platform.totp_removed", subject, platformId, detail: { reason } }),
     ],

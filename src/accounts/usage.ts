@@ -8,19 +8,21 @@ import { dayOf, endOfDay, volumeMark } from "../core/volume.ts";
 import { countEntries } from "../journal/activity-store.ts";
 import { findVolumes } from "../journal/volume-store.ts";
 import { countEndpoints } from "../webhooks/store.ts";
+import { countLinks } from "./link-store.ts";
 import type { AccountUsage } from "./usage-schema.ts";
 
 export async function getUsage(call: OperatorCall, platformId: string): Promise<AccountUsage> {
   const { db, deps } = call;
-  const { found, rows, ...endpoints } = await call.read({
+  const now = deps.clock.now();
+  const { found, rows, links, ...endpoints } = await call.read({
     found: findVolumes(db, [platformId]),
     rows: countEntries(db, platformId),
+    links: countLinks(db, platformId, dayOf(now) * DAY_MS),
     sandbox: countEndpoints(db, { platformId, environment: "sandbox" }),
     production: countEndpoints(db, { platformId, environment: "production" }),
   });
   const [account] = found;
   if (!account) throw new ServiceError("not_found");
-  const now = deps.clock.now();
   const today = account.volume?.day === dayOf(now) ? account.volume : null;
   const of = (environment: Environment): AccountUsage["sandbox"] => ({
     events: today?.[`${environment}Events`] ?? 0,
@@ -37,6 +39,6 @@ export async function getUsage(call: OperatorCall, platformId: string): Promise<
     sandbox: of("sandbox"),
     production: of("production"),
     rows,
-    mails: today?.mails ?? 0,
+    mails: (today?.mails ?? 0) + links,
   };
 }

@@ -22,8 +22,16 @@ export function clientSubnet(address: string): string {
   return groups.length > 0 && groups.every((group) => GROUP.test(group)) ? `${groups.join(":")}::/48` : "local";
 }
 
-const unmapped = (address: string): string =>
-  /^(?:::ffff:|0(?::0){4}:ffff:)(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1] ?? address;
+/** The IPv4 address of one in IPv6 form (`::ffff:`), however it is written. */
+function unmapped(address: string): string {
+  const groups = address.includes(":") ? groupsOf(address) : [];
+  const [, dotted] = /^0(?::0)*:ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(groups.join(":")) ?? [];
+  if (dotted !== undefined) return dotted;
+  const [, high, low] = /^(?:0:){5}ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(groups.join(":")) ?? [];
+  if (high === undefined || low === undefined) return address;
+  const bits = [high, low].map((group) => Number.parseInt(group, 16));
+  return bits.flatMap((group) => [group >> 8, group & 255]).join(".");
+}
 
 /** The eight groups of an IPv6 address, without leading zeros. */
 function groupsOf(address: string): string[] {

@@ -32,7 +32,7 @@ const eachOnce = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
 
-/** They warn the owner of a takeover, so the hour's limit never holds them back (ACC-31). */
+/** They warn the owner of a takeover or a theft, so the hour's limit never holds them back (ACC-31). */
 const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.key_issued",
   "customer.key_rotated",
@@ -44,6 +44,7 @@ const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.log_ins_limited",
   "customer.email_changed",
   "customer.contact_changed",
+  "customer.wallet_changed",
 ]);
 /** The notice to an account that the same trip has looked up; none where there is no such account. */
 export const noticeTo = <K extends NoticeKind>(

@@ -11,18 +11,21 @@ const SLICES = 8;
 type Link = { readonly seq: number; readonly hash: string };
 type Numbered = { readonly seq: number };
 
-export type RunningLog<Row extends Numbered> = {
+export type RunningLog<Row extends Numbered, Also = null> = {
   /** How far it is hashed; null where nothing was hashed yet. */
   readonly reached: (db: Database) => Read<Link | null>;
   /** The entries behind that, in their order. */
   readonly unhashed: (db: Database, limit: number) => Read<Row[]>;
   /** An entry exactly as the API returns it. */
   readonly view: (row: Row) => object;
+  /** What `store` needs besides, read in the same trip. */
+  readonly also?: (db: Database) => Read<Also>;
   /** The statements that move the log on, refused where another run has moved it, and store the hashes. `begins`: nothing was hashed yet. */
   readonly store: (
     db: Database,
     moved: { readonly begins: boolean; readonly from: number; readonly to: Link },
     hashed: readonly { readonly row: Row; readonly hash: string }[],
+    also: Also | undefined,
   ) => Statement[];
 };
 
@@ -35,7 +38,7 @@ export type Hashed = Link & {
 };
 
 /** Hashes the entries that have no hash, in slices; of two runs at once each slice is written by one. */
-export async function hashLog<Row extends Numbered>(deps: Deps, log: RunningLog<Row>): Promise<Hashed> {
+export async function hashLog<Row extends Numbered, Also>(deps: Deps, log: RunningLog<Row, Also>): Promise<Hashed> {
   for (let slice = 1; ; slice++) {
     const hashed = await retryConflicts(() => hashSlice(deps, log));
     if (!hashed.more || slice === SLICES) return hashed;
@@ -43,24 +46,36 @@ export async function hashLog<Row extends Numbered>(deps: Deps, log: RunningLog<
 }
 
 /** As the queue runs it: where others are always faster, they hash the entries. */
-export async function hashUnlessOthersDo<Row extends Numbered>(deps: Deps, log: RunningLog<Row>): Promise<void> {
+export async function hashUnlessOthersDo<Row extends Numbered, Also>(
+  deps: Deps,
+  log: RunningLog<Row, Also>,
+): Promise<void> {
   await hashLog(deps, log).catch((thrown) => {
     if (!(thrown instanceof Conflict)) throw thrown;
   });
 }
 
-async function hashSlice<Row extends Numbered>({ db }: Deps, log: RunningLog<Row>): Promise<Hashed> {
-  const { reached, rows } = await readBatch(db, { reached: log.reached(db), rows: log.unhashed(db, SLICE) });
+async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningLog<Row, Also>): Promise<Hashed> {
+  const { reached, rows, also } = await readBatch(db, {
+    reached: log.reached(db),
+    rows: log.unhashed(db, SLICE),
+    ...(log.also && { also: log.also(db) }),
+  });
   const from = { seq: reached?.seq ?? 0, hash: reached?.hash ?? FIRST_HASH };
   const hashed = await hashesOf(log, rows, from);
   const missing = hashed.length < rows.length ? from.seq + hashed.length + 1 : null;
   const to = { seq: from.seq + hashed.length, hash: hashed.at(-1)?.hash ?? from.hash };
-  if (hashed.length > 0) await commit(db, log.store(db, { begins: reached === null, from: from.seq, to }, hashed));
+  const moved = { begins: reached === null, from: from.seq, to };
+  if (hashed.length > 0) await commit(db, log.store(db, moved, hashed, also));
   return { ...to, missing, more: rows.length === SLICE && missing === null };
 }
 
 /** The hashes of the entries that follow without a gap. */
-async function hashesOf<Row extends Numbered>({ view }: RunningLog<Row>, rows: readonly Row[], from: Link) {
+async function hashesOf<Row extends Numbered>(
+  { view }: Pick<RunningLog<Row>, "view">,
+  rows: readonly Row[],
+  from: Link,
+) {
   const hashed: { row: Row; hash: string }[] = [];
   let { hash } = from;
   for (const row of rows) {

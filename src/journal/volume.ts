@@ -8,7 +8,7 @@ import type { Statement } from "../db/batch.ts";
 import { type Alert, raiseAlert } from "./alerts.ts";
 import { addVolumes, type FoundVolume, markVolume } from "./volume-store.ts";
 
-/** Events of an account in an environment, and their deliveries; `bytes` of both. */
+/** Events of an account in an environment, and their deliveries; `bytes` of both, and of entries of the activity log. */
 export type Counted = {
   readonly platformId: string;
   readonly environment: Environment;
@@ -71,7 +71,7 @@ function judge(deps: Deps, owner: FoundVolume, environment: Environment, counts:
   const limits = config.volume[environment];
   const [before, added] = [volumeOn(owner.volume, environment, now), volumeOf(counts, environment)];
   const reaches = (quota: VolumeQuota, share: number): boolean => before[quota] + added[quota] >= share * limits[quota];
-  if (added.events === 0 || volumeMark(owner.marks, environment, now) !== null) return [];
+  if (added.events + added.event_bytes === 0 || volumeMark(owner.marks, environment, now) !== null) return [];
   const full = VOLUME_QUOTAS.find((quota) => reaches(quota, 1));
   if (full !== undefined) {
     const mark = { quota: full, until: endOfDay(now) };

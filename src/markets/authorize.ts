@@ -39,9 +39,10 @@ export async function authorizeMarkets(
   const facts = await call.read({
     ...marketReads(call, did),
     production: findMarkets(db, did, "production"),
+    ...(environment === "sandbox" && { ofProduction: findEscrows(db, did, "production") }),
     ...trialReads(call, input),
   });
-  const { caller, found, markets, production } = facts;
+  const { caller, found, markets, production, ofProduction = [] } = facts;
   const agent = marketable(found, environment, caller, now);
   const faults = await marketFaults(call, did, input.markets, facts.escrows);
   if (faults.length > 0) throw validationError(faults);
@@ -49,7 +50,7 @@ export async function authorizeMarkets(
   const wanted = wantedRows(call, agent, input, markets);
   const networks = [...new Set([...wanted, ...askedAgain(deps, input, markets)].map((row) => row.network))];
   if (networks.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
-  if (environment !== "production" && holdsOtherWallet(wanted, production))
+  if (environment !== "production" && holdsOtherWallet(wanted, [...production, ...ofProduction]))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
   const known = [...markets, ...production, ...facts.escrows];
   const trials = countTrials(call, agent.platformId, { ...facts, wanted, known });

@@ -55,7 +55,7 @@ async function provisionNow(deps: Deps, job: Provisioning, until: number): Promi
   // What somebody else has changed is changed back so often alone (MKT-24).
   const returning = asking.some(({ reason }) => reason === OTHER_WALLET);
   if (returning && !mayAsk(agent, deps.clock.now())) return null;
-  const forbidden = forbiddenBy(agent, asked, production);
+  const forbidden = forbiddenBy(agent, asked, [...production, ...others]);
   const tools = { chain, signer: signerOn(env, "registrar", name) };
   const driven: Driven =
     forbidden === null
@@ -74,7 +74,7 @@ async function provisionNow(deps: Deps, job: Provisioning, until: number): Promi
 function forbiddenBy(
   agent: Pick<AgentRow, "status">,
   asked: MarketRow,
-  production: readonly MarketRow[],
+  production: Parameters<typeof holdsOtherWallet>[1],
 ): ErrorCode | null {
   if (isFinal(agent.status)) return "agent_status_not_mutable";
   return asked.environment === "sandbox" && holdsOtherWallet([asked], production) ? "environment_mismatch" : null;

@@ -32,12 +32,16 @@ export const withAsked = (row: MarketRow): MarketRow => ({
   operationalWallet: askedWallet(row) ?? row.operationalWallet,
 });
 
+/** A market, or an escrow, which stays when its markets are taken away. */
+type Holder = Pick<EscrowRow, "network" | "operationalWallet"> & { readonly status?: MarketStatus };
+
 /** True when production has another wallet on a network than the requested one: a sandbox key never moves it (MKT-9). */
-export const holdsOtherWallet = (asked: readonly MarketRow[], production: readonly MarketRow[]): boolean =>
+export const holdsOtherWallet = (asked: readonly MarketRow[], production: readonly Holder[]): boolean =>
   production.some(
-    (row) =>
-      row.status !== "FAILED" &&
-      asked.some((one) => one.network === row.network && one.operationalWallet !== row.operationalWallet),
+    ({ status, network, operationalWallet: wallet }) =>
+      status !== "FAILED" &&
+      wallet !== "" &&
+      asked.some((one) => one.network === network && one.operationalWallet !== wallet.toLowerCase()),
   );
 
 /**

@@ -1,8 +1,10 @@
 // What a fan-out reads: the events behind its mark, and the endpoints of their owners.
-import { asc, sql } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
+import { agents } from "../db/tables/agents.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
+import { paymentIntents } from "../db/tables/money.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
 import { markOf } from "../journal/outbox-store.ts";
 
@@ -12,6 +14,16 @@ export const findFresh = (db: Database, limit: number) => ({
   mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
   fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
 });
+
+/** The platforms whose agents have opened intents. */
+export const findOpeners = (db: Database, intentIds: readonly string[]) =>
+  readAll(
+    db
+      .select({ intentId: paymentIntents.intentId, platformId: agents.platformId })
+      .from(paymentIntents)
+      .innerJoin(agents, eq(agents.did, paymentIntents.openedBy))
+      .where(sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`),
+  );
 
 /** Enabled endpoints of the owners of events. */
 export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {

@@ -3,7 +3,7 @@
 import type { Deps } from "../context.ts";
 import { newId } from "../core/ids.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, type Database, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { toEventView, type ViewedEvent } from "../journal/event-views.ts";
@@ -11,7 +11,7 @@ import type { EventType } from "../journal/events.ts";
 import { moveMark } from "../journal/outbox-store.ts";
 import { type Counted, countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { findFresh, findReceivers } from "./fan-out-store.ts";
+import { findFresh, findOpeners, findReceivers } from "./fan-out-store.ts";
 import { nudge } from "./nudge.ts";
 import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
 
@@ -37,14 +37,12 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
     known = undefined;
     const last = fresh.at(-1);
     if (last === undefined) return null;
+    const openers = await openersOf(db, fresh);
     const { receivers, volumes } = await readBatch(db, {
       receivers: findReceivers(db, fresh),
-      volumes: findVolumes(
-        db,
-        fresh.map(({ platformId }) => platformId),
-      ),
+      volumes: findVolumes(db, [...fresh.map(({ platformId }) => platformId), ...openers.values()]),
     });
-    const { deliveries, counted } = deliveriesOf(fresh, receivers, deps.clock.now());
+    const { deliveries, counted } = deliveriesOf(fresh, receivers, openers, deps.clock.now());
     await commit(db, [
       ...moveMark(db, mark, last.seq, "webhooks"),
       ...queueDeliveries(db, deliveries),
@@ -60,7 +58,19 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
   return made.more;
 }
 
-function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRow[], now: number) {
+/** Platforms, by the intents that their agents have opened. */
+type Openers = ReadonlyMap<string, string>;
+
+/** An intent that ends unpaid has cost its opener nothing, so it counts for the opener alone, and nobody uses up another account's volume with it. */
+async function openersOf(db: Database, fresh: readonly EventRow[]): Promise<Openers> {
+  const ids = fresh.filter(({ type }) => type === ENDED_UNPAID).map(({ object }) => String(object["intent_id"]));
+  if (ids.length === 0) return new Map();
+  const { openers } = await readBatch(db, { openers: findOpeners(db, ids) });
+  return new Map(openers.map(({ intentId, platformId }) => [intentId, platformId]));
+}
+const ENDED_UNPAID: EventType = "intent.abandoned";
+
+function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRow[], openers: Openers, now: number) {
   const byOwner = Map.groupBy(receivers, ({ platformId, environment }) => `${platformId} ${environment}`);
   const deliveries: NewDelivery[] = [];
   const counted: Counted[] = [];
@@ -70,7 +80,9 @@ function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRo
     );
     const made = own.map((endpoint) => newDelivery(endpoint, event, now));
     deliveries.push(...made);
-    counted.push(countOf(event, event.type === TEST ? 1 : made.length));
+    const opener = event.type === ENDED_UNPAID ? openers.get(String(event.object["intent_id"])) : undefined;
+    const counts = countOf(event, event.type === TEST ? 1 : made.length);
+    counted.push(opener === undefined ? counts : { ...counts, platformId: opener });
   }
   return { deliveries: inOrder(deliveries), counted };
 }

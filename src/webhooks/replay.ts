@@ -6,6 +6,7 @@ import { toIso } from "../core/clock.ts";
 import { withFurther } from "../core/daily.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
+import { volumeMark } from "../core/volume.ts";
 import { commit, present, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
@@ -139,6 +140,9 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     events: findReplayed(db, replay, SLICE),
     volumes: findVolumes(db, [platformId]),
   });
+  // The replay of an account that has used up its volume goes on with the next day.
+  const isUsedUp = volumes.some(({ marks }) => volumeMark(marks, environment, clock.now()) !== null);
+  if (isUsedUp) return true;
   const last = events.at(-1);
   const ended = last === undefined || events.length < SLICE;
   const selected = events.filter(({ type }) => type !== "webhook.test" && selects(endpoint, type));
