@@ -241,8 +241,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/tasks/{task_id}/confirm (agents that have traded with many)": mutation(51, 22, 2 * KIB, { objects: 1 }),
 
   // A dispute. Two agents, the escrow, the task, the dispute and the places in its lists, one event for both, and what the chain is to keep.
-  // The other side's account is looked up, and gets a notice.
-  "POST /v1/disputes": mutation(18, 22, 2 * KIB, { objects: 1, queues: 2 }),
+  // The other side's account is looked up, and gets a notice. A filing and a decision are one entry each, since one platform has both sides here.
+  "POST /v1/disputes": mutation(19, 26, 2 * KIB, { objects: 1, queues: 2 }),
   "POST /v1/disputes (management key)": mutation(19, 26, 2 * KIB, { queues: 2 }),
   "GET /v1/disputes/{dispute_id}": read(7, 2 * KIB, { objects: 1 }),
   "GET /v1/disputes": read(60, 24 * KIB),
@@ -254,8 +254,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/disputes/{dispute_id}/escalate": mutation(7, 7, 2 * KIB, { objects: 1 }),
   "GET /v1/operator/disputes": read(60, 24 * KIB),
   "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
-  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(64, 41, 4 * KIB, { queues: 3 }),
-  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(64, 39, 4 * KIB, { queues: 2 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(65, 45, 4 * KIB, { queues: 3 }),
+  "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(65, 43, 4 * KIB, { queues: 2 }),
 
   // The password and the address. Objects: a derivation takes a place; an attempt is counted with it and by its account, and given back after.
   "POST /v1/platform/register": mutation(6, 14, KIB, { objects: 1 }),

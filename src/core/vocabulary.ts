@@ -199,7 +199,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** `system` acts when something falls due; the actor's id names the job. */
+/** `system` acts when something falls due, or where the log does not say who acted; the actor's id names the job, or what was done. */
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };
@@ -265,6 +265,7 @@ export const ACTIVITY_ACTIONS = [
   "dispute.conceded",
   "dispute.withdrawn",
   "dispute.escalated",
+  "dispute.decided",
   "webhook.created",
   "webhook.deleted",
   "webhook.url_changed",

@@ -18,8 +18,9 @@ import { autoConfirmed } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
 import { applyEffect, foundOf } from "./effects.ts";
+import { noteFiling } from "./entries.ts";
 import { noticeOfFiling } from "./notices.ts";
-import { type Caller, CLOCK, noteAct, type PartyCall, readAs, sidesOf } from "./parties.ts";
+import { type Caller, CLOCK, type PartyCall, readAs, sidesOf } from "./parties.ts";
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
 import { findDisputable, findLatest, findSellersAccount, insertDispute, whileSettled } from "./store.ts";
@@ -64,15 +65,16 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
     bounty: bountyOf(disputed, networkNamed(deps.config.networks, transaction.network).decimals),
   };
   const effect = { provider: { open: 1 }, consumer: { open: 1 }, claim: { disputed, owed: 0 } };
+  const found = foundOf(facts.seller, clockOffsetMs);
   const view = toDisputeView(deps.config, dispute, now);
   await call.commit(
     [
       insertDispute(db, dispute),
       // A reversal of the settlement makes an open task void.
       ...(held ? holdTask(db, task) : [whileSettled(db, transaction.transactionId)]),
-      ...applyEffect(deps, dispute, foundOf(facts.seller, clockOffsetMs), effect, now).statements,
+      ...applyEffect(deps, dispute, found, effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
-      ...noteAct(call, caller, now, { action: "dispute.filed", disputeId: dispute.disputeId }),
+      ...noteFiling(call, caller, dispute, { now, apart: found.apart }),
       ...noticeOfFiling(deps, facts.sellersAccount, dispute),
     ],
     view,

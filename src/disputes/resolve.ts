@@ -15,6 +15,7 @@ import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
 import { escalated, isTakenAway } from "./deadlines.ts";
 import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
+import { noteDecision } from "./entries.ts";
 import { listAllDisputes } from "./list-store.ts";
 import { noticesOfDecision } from "./notices.ts";
 import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
@@ -49,8 +50,9 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
       ...accountsOf(db, disputeId),
     };
     const { caller, messages, evidence, sellersAccount, buyersAccount, ...facts } = await call.read(reads);
-    const before = facts.found?.dispute;
-    if (!before) throw new ServiceError("not_found");
+    const { found } = facts;
+    if (!found) throw new ServiceError("not_found");
+    const { dispute: before } = found;
     touches([before.providerDid, before.consumerDid]);
     const now = deps.clock.now() + offsetOf(facts);
     const present = effectiveDispute(before, now);
@@ -77,6 +79,7 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
         ...ended.statements,
         putAward(db, disputeId, award),
         ...noticesOfDecision(deps, { sellersAccount, buyersAccount }, ended.row),
+        ...noteDecision(db, caller.actor, found, view, now),
         recordOperatorEntry(db, caller.actor, deps.clock.now(), {
           action: "dispute.resolved",
           subject: { type: "dispute", id: disputeId },

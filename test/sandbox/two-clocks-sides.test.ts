@@ -127,6 +127,7 @@ describe.each([
       return (await rows(text, platformId, id)).map(({ action, occurred_at }) => [action, dayOf(occurred_at)]);
     };
     expect(await logOf(selling)).toEqual([
+      ["dispute.filed", sellers],
       ["dispute.answered", sellers],
       ["dispute.evidence_added", sellers],
       ["dispute.conceded", sellers],

@@ -1,5 +1,5 @@
 // Disputes (DSP-1 to DSP-16): the rows of the table of consequences (table.ts). The acts of parties are played with the keys of their platforms: an
-// agent's own leave no entry.
+// agent's own leave no entry in the log of its platform. The entry of a filing or a decision is in the logs of both platforms.
 
 import type { ChainMessage } from "../../context.ts";
 import type { ActivityAction } from "../../core/vocabulary.ts";
@@ -14,7 +14,6 @@ const TO_BOTH_ACCOUNTS = ["customer.dispute_decided", "customer.dispute_decided"
 const QUIET = { directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
 const UPDATED = (activity: ActivityAction) =>
   ({ activity: [activity], events: TO_BOTH("dispute.updated"), ...QUIET }) as const;
-const OPERATORS = { none: "an operator's act, an entry of the operators' own log" } as const;
 const ENDED = {
   events: TO_BOTH("dispute.resolved", "task.closed"),
   directory: { provider: ["updated"], consumer: ["updated"] },
@@ -172,7 +171,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       when: "upheld, and it held the task",
       states: ["chain operation none → waiting", "dispute arbitration → resolved", "task disputed → confirmed"],
       tables: AWARDED,
-      activity: OPERATORS,
+      activity: ["dispute.decided"],
       ...ENDED,
       mails: TO_BOTH_ACCOUNTS,
     },
@@ -185,7 +184,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
         "task disputed → confirmed",
       ],
       tables: AWARDED,
-      activity: OPERATORS,
+      activity: ["dispute.decided"],
       ...RELEASED,
       mails: TO_BOTH_ACCOUNTS,
     },
@@ -193,7 +192,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       when: "rejected, and the task was closed",
       states: ["dispute arbitration → resolved"],
       tables: AWARDED,
-      activity: OPERATORS,
+      activity: ["dispute.decided"],
       events: TO_BOTH("dispute.resolved"),
       directory: { consumer: ["updated"] },
       document: NEW_REVISIONS,

@@ -72,7 +72,8 @@ const resolve =
         body: { reason: "So it is.", ...body },
       }),
     );
-const upheld = resolve({ resolution: "upheld" });
+const UPHELD = { resolution: "upheld" };
+const upheld = resolve(UPHELD);
 const confirmTask = ({ world, bought }: Case) => must(200, confirm(world, bought.consumer, bought.task));
 /** What falls due does so now. */
 const due = ({ id, world }: Pick<Filed, "id" | "world">) =>
@@ -121,16 +122,24 @@ const byProvider =
       return { ...of.parties, account: [stage.world.platformId] };
     };
   };
-const filing =
-  (before: (of: Case) => Promise<unknown>): Play =>
+/** The entries of both platforms. */
+const inBothLogs =
+  (play: Play): Play =>
   async (stage) => {
+    const last = await play(stage);
+    return async () => ({ ...(await last()), account: [stage.other.platformId, stage.world.platformId] });
+  };
+const filing = (before: (of: Case) => Promise<unknown>): Play =>
+  inBothLogs(async (stage) => {
     const of = await purchase(stage);
     await before(of);
     return async () => {
       await file(of);
       return of.parties;
     };
-  };
+  });
+const deciding = (verdict: Json, before?: (of: Case) => Promise<unknown>): Play =>
+  inBothLogs(playing(resolve(verdict), [arbitrate], before));
 /** One of production, by its agents. */
 const overdueLive: Play = async ({ world, other }) => {
   const one = await disputed(world, { pair: await livePair(world, other) });
@@ -184,9 +193,9 @@ export const DISPUTE_PLAYS: Plays = {
     "it held the task and constrained the escrow": playing(withdraw),
   },
   resolveDispute: {
-    "upheld, and it held the task": playing(upheld, [arbitrate], covered),
-    "upheld, and it held the task and constrained the escrow": playing(upheld, [arbitrate]),
-    "rejected, and the task was closed": playing(resolve({ resolution: "rejected" }), [arbitrate], async (of) => {
+    "upheld, and it held the task": deciding(UPHELD, covered),
+    "upheld, and it held the task and constrained the escrow": deciding(UPHELD),
+    "rejected, and the task was closed": deciding({ resolution: "rejected" }, async (of) => {
       await covered(of);
       await confirmTask(of);
     }),
