@@ -13,9 +13,13 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   sessions: ["used_at"],
 };
 
-/** Tables that follow as a whole: the marks of the outbox, what events are found by, and what is made of the directory's records and entries. */
+/**
+ * Tables that follow as a whole: the marks of the outbox, the volumes that jobs count, what events are found by, and what is made of the directory's
+ * records and entries.
+ */
 export const FOLLOWING: ReadonlySet<string> = new Set([
   "outbox",
+  "account_volumes",
   "event_terms",
   "directory_terms",
   "directory_term_counts",

@@ -100,7 +100,7 @@ export const JOB_CONSEQUENCES: Readonly<Record<string, Cases>> = {
     {
       when: "entries were added since the last head",
       states: [],
-      tables: ["activity_chains", "activity_heads"],
+      tables: ["account_volumes", "activity_chains", "activity_heads"],
       activity: NO_EDIT,
       ...UNSEEN,
     },
