@@ -13,7 +13,11 @@ const HASH_BYTES = 32;
 const MEMORY_FACTOR = 256;
 
 /** A derivation blocks the isolate: between two of them it serves others for twice as long as one took. */
-const inTurn = turnsOf({ atOnce: 1, inAll: 1, patienceSeconds: 10, leaseSeconds: 30, rest: 2 });
+const inTurn = turnsOf(
+  { atOnce: 1, inAll: 1, patienceSeconds: 10, leaseSeconds: 30, rest: 2 },
+  // Measures how long one took, so it is no clock that may be set.
+  { now: () => performance.now(), wait: (ms) => scheduler.wait(ms) },
+);
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
 export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>

@@ -20,7 +20,7 @@ type Turns = {
   readonly rest?: number;
 };
 
-/** Reads real time, and waits in it. */
+/** Reads real time in milliseconds, and waits in it. */
 type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promise<unknown> };
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 

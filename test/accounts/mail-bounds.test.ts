@@ -195,6 +195,29 @@ describe("the notices of one account", () => {
     expect(digests().map(({ to, subject }) => [to, subject])).toEqual([[CONTACT, "7 more notices of the last hour"]]);
   });
 
+  it.each([
+    "customer.key_issued",
+    "customer.key_rotated",
+    "customer.password_changed",
+    "customer.password_reset",
+    "customer.totp_enabled",
+    "customer.totp_disabled",
+    "customer.session_opened",
+    "customer.log_ins_limited",
+    "customer.email_changed",
+    "customer.contact_changed",
+    "customer.wallet_changed",
+  ] as const)("%s is never held back from the owner, and is from the contact", async (kind) => {
+    const { platformId, deps } = world;
+    const platform = { platformId, legalName: "Acme GmbH", email: OWNER, adminContactEmail: CONTACT };
+    await commit(deps.db, [recordNotice(deps.db, platform, world.now(), { kind, data: {} } as never)]);
+    const rows = await rowsOf("notices", platformId);
+    expect(rows.map(({ recipient, is_bounded }) => [recipient, is_bounded]).sort()).toEqual([
+      [OWNER, 0],
+      [CONTACT, 1],
+    ]);
+  });
+
   it("count together by runs at the same moment", async () => {
     await tell("customer.account_closed", 2 * NOTICE_MAILS_PER_HOUR);
     await Promise.all([world.run(mailNotices), world.run(mailNotices), world.run(mailNotices)]);

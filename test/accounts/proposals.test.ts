@@ -1,5 +1,6 @@
 // Who an account is, once it was submitted, changes by the operator's decision alone (ACC-30): a person proposes it, and what is signed stays.
 import { beforeAll, describe, expect, it } from "vitest";
+import { stopped } from "../support/clock.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { accountOf, accredited, ask, complete, decide, inReview, operate, type Person } from "./review-support.ts";
 import { patch, rowsOf } from "./support.ts";
@@ -198,6 +199,17 @@ describe("the decision about it", () => {
     const { proposed_at } = (await accountOf(world, person)).pending_profile;
     expectStatus(await decideProfile(person, { decision: "approve", proposed_at }), 200);
     expect((await accountOf(world, person)).legal_name).toBe("Other GmbH");
+  });
+
+  it("is about one proposal, also where two were made in the same millisecond", async () => {
+    const person = await accredited(world);
+    const still = stopped(world);
+    const propose = async (legal_name: string) =>
+      expectStatus(await ask(still, person, "PATCH", "/v1/platform", { body: { legal_name } }), 200).pending_profile;
+    const [first, second] = [await propose("First GmbH"), await propose("Second GmbH")];
+    expect(Date.parse(second.proposed_at)).toBeGreaterThan(Date.parse(first.proposed_at));
+    const approve = { decision: "approve", proposed_at: first.proposed_at };
+    expect(codeOf(await decideProfile(person, approve))).toEqual([409, "invalid_status"]);
   });
 
   it("counts once of two at the same moment", async () => {
