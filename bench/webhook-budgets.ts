@@ -13,9 +13,10 @@ export const WEBHOOK_BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/webhooks": read(24, 8 * KIB),
   "GET /v1/webhooks/{webhook_id}": read(4, KIB),
   "PATCH /v1/webhooks/{webhook_id}": mutation(8, 5, KIB, WAKES),
-  // An entry of the activity log for each of the four, and a notice of the address.
-  "PATCH /v1/webhooks/{webhook_id} (all at once)": mutation(13, 19, KIB),
-  "DELETE /v1/webhooks/{webhook_id}": mutation(8, 5, 0, WAKES),
+  // An entry of the activity log for each of the four, a notice of the address, and one of the end of its deliveries.
+  "PATCH /v1/webhooks/{webhook_id} (all at once)": mutation(13, 21, KIB),
+  // The account is looked up, and gets a notice.
+  "DELETE /v1/webhooks/{webhook_id}": mutation(10, 7, 0, WAKES),
   "POST /v1/webhooks/{webhook_id}/rotate-secret": mutation(8, 6, KIB, WAKES),
   "POST /v1/webhooks/{webhook_id}/test": mutation(7, 3, KIB, WAKES),
   [DELIVERIES]: read(27, 8 * KIB),

@@ -248,6 +248,7 @@ export const ACTIVITY_ACTIONS = [
   "agent.updated",
   "agent.scope_changed",
   "agent.markets_changed",
+  "agent.wallet_changed",
   "agent.escrow_release_requested",
   "agent.certificate_reissued",
   "agent.key_rotated",

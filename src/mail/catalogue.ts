@@ -219,13 +219,22 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     const paragraphs = others.length === 0 ? [`${sentences.join("")} ${effect}`] : [sentences.join("\n"), effect];
     return notice(data, subject, ...paragraphs);
   },
-  "customer.webhook_disabled": (data) =>
-    notice(
+  "customer.webhook_disabled": (data, sender) => {
+    const { cause } = data;
+    const endpoint = say`The ${data.environment} endpoint ${data.webhookId} at ${data.host}`;
+    const kept = "Nothing is lost: its events stand in GET /v1/events.";
+    if (cause === "gone" || cause === "failing") {
+      const sentence = say`${endpoint} was disabled, because it ${WHY_DISABLED[cause]}.`;
+      return notice(data, "A webhook endpoint was disabled", sentence, kept);
+    }
+    const what = cause === "deleted" ? "deleted" : "disabled";
+    return notice(
       data,
-      "A webhook endpoint was disabled",
-      say`The ${data.environment} endpoint ${data.webhookId} at ${data.host} was disabled, because it ${WHY_DISABLED[data.cause]}.`,
-      "Nothing is lost: its events stand in GET /v1/events.",
-    ),
+      say`A webhook endpoint was ${what} by the account`,
+      say`${endpoint} was ${what} at ${instant(data.at)}, with a key or a session of ${data.account}. It gets no more events. ${kept}`,
+      unexpected(sender),
+    );
+  },
   "customer.digest": (data) =>
     notice(
       data,

@@ -1,5 +1,5 @@
 // The data of each kind of mail (MAIL-1). The only secret in it is the token of a link (MAIL-4).
-import type { AlertKind, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
+import type { AlertKind, DisabledCause, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
 
 /** These addresses are not verified, so the mails hold no text that a person wrote. */
 export type LinkData = { readonly token: string; readonly validHours: number };
@@ -64,13 +64,8 @@ export type MailData = {
   "customer.account_reinstated": Reasoned;
   "customer.account_closed": Changed & { readonly retentionYears: number };
   "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
-  /** `host` alone of the endpoint's URL: its path may hold a secret. `gone`: it answered 410. */
-  "customer.webhook_disabled": About & {
-    readonly environment: Environment;
-    readonly webhookId: string;
-    readonly host: string;
-    readonly cause: "gone" | "failing";
-  };
+  /** `gone`: it answered 410. `owner`: a key or session disabled it. `deleted`: a key or session deleted it, and it was enabled. */
+  "customer.webhook_disabled": Endpoint & { readonly cause: DisabledCause | "deleted" };
   /** The subjects of mails that were held back in an hour, and how many more there were. */
   "customer.digest": About & {
     readonly held: readonly { readonly subject: string; readonly at: number }[];

@@ -27,7 +27,15 @@ import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { countTrials, trialReads } from "./trials.ts";
 import { walletAsks } from "./wallet-asks.ts";
-import { holdsOtherWallet, NO_CHANGE, OTHER_WALLET, otherWallets, sameMarket, walletOn } from "./wallets.ts";
+import {
+  holdsOtherWallet,
+  NO_CHANGE,
+  OTHER_WALLET,
+  otherWallets,
+  sameMarket,
+  walletChanges,
+  walletOn,
+} from "./wallets.ts";
 
 export async function authorizeMarkets(
   call: ManagementCall,
@@ -127,6 +135,8 @@ async function requested(
       subject: { type: "agent", id: agent.did },
       changes: {
         authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
+        // The rows that wait come first: they have the wallet that is asked for.
+        ...walletChanges(markets, [...wanted, ...markets]),
       },
     }),
   ];

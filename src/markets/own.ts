@@ -20,6 +20,7 @@ import { recordActivity } from "../journal/activity.ts";
 import type { MarketsQuery } from "./agent-schema.ts";
 import { documentChange } from "./document.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
+import { walletChanges } from "./wallets.ts";
 
 export const marketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
   found: findOwnAgent(db, tenant, did),
@@ -97,7 +98,10 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
         action: "agent.markets_changed",
         actor: caller.actor,
         subject: { type: "agent", id: did },
-        changes: { authorized_markets: { from: marketCodes(markets), to: marketCodes(left) } },
+        changes: {
+          authorized_markets: { from: marketCodes(markets), to: marketCodes(left) },
+          ...walletChanges(markets, left),
+        },
       }),
     ],
     null,

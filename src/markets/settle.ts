@@ -20,7 +20,7 @@ import { recordEvent } from "../journal/events.ts";
 import { documentChange } from "./document.ts";
 import { escrowAfter, escrowStatements, presentEdition } from "./settle-escrow.ts";
 import { findOwner, noteRegistration, refusePromoted, updateMarket } from "./store.ts";
-import { type WalletFacts, walletNotices } from "./wallet-notices.ts";
+import { recordWalletNews, type WalletFacts } from "./wallet-notices.ts";
 import {
   askedWallet,
   holdsOtherWallet,
@@ -111,14 +111,14 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
     ...(await settlement(deps, job, facts, settling, moves, now)),
     ...("failed" in said
       ? []
-      : walletNotices(deps, job, ofBoth(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
+      : recordWalletNews(deps, job, ofBoth(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
   ]);
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
   return movedRows(markets, moves);
 }
 
-/** What the notices of a wallet compare: the contract has one for both environments, and the job's own is looked at first. */
+/** What the news of a wallet compare: the contract has one for both environments, and the job's own is looked at first. */
 const ofBoth = ({ account, markets, otherMarkets, escrows, otherEscrows }: Facts): WalletFacts => ({
   account,
   markets: [...markets, ...otherMarkets],
@@ -159,7 +159,7 @@ async function keepWaiting(
     recordSplit(db, job.network, job.did, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
     ...(await documented(deps, job, facts, moves, null, now)),
-    ...walletNotices(deps, job, ofBoth(facts), { wallet: null, scheduled: waits }),
+    ...recordWalletNews(deps, job, ofBoth(facts), { wallet: null, scheduled: waits }),
   ]);
   return movedRows(markets, moves);
 }

@@ -1,11 +1,14 @@
-// The mails about operational wallets (MKT-32): what the contract pays a provider, and what is scheduled there.
+// What the account is told of operational wallets (MKT-32): what the contract pays a provider, and what is scheduled there. Each change is a mail
+// and an entry of the activity log.
 import type { WalletChange } from "../chain/gateway.ts";
 import type { Deps } from "../context.ts";
+import { toIso } from "../core/clock.ts";
 import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Account } from "../journal/notice-store.ts";
-import { noticeTo } from "../journal/notices.ts";
+import { recordNotice } from "../journal/notices.ts";
 
 type Place = Pick<MarketRow, "did" | "environment" | "network">;
 
@@ -20,7 +23,12 @@ export type WalletFacts = {
 export type WalletNews = { readonly wallet: string | null; readonly scheduled: WalletChange | null };
 
 /** None of a first wallet, of the one that the escrow has, and of a change that was scheduled before. */
-export function walletNotices(deps: Deps, place: Place, facts: WalletFacts, { wallet, scheduled }: WalletNews) {
+export function recordWalletNews(
+  deps: Deps,
+  place: Place,
+  facts: WalletFacts,
+  { wallet, scheduled }: WalletNews,
+): Statement[] {
   const previous = previousWallet(place, facts);
   if (previous === null) return [];
   const isKnown = (change: WalletChange): boolean =>
@@ -32,22 +40,24 @@ export function walletNotices(deps: Deps, place: Place, facts: WalletFacts, { wa
   return [
     ...(wallet === null || wallet === previous
       ? []
-      : noticeOf(deps, place, facts, { ...asked, wallet, effectiveAt: null })),
+      : recordChange(deps, place, facts, { ...asked, wallet, effectiveAt: null })),
     ...(scheduled === null || scheduled.wallet === previous || isKnown(scheduled)
       ? []
-      : noticeOf(deps, place, facts, { ...asked, wallet: scheduled.wallet, effectiveAt: scheduled.effectiveAt })),
+      : recordChange(deps, place, facts, { ...asked, wallet: scheduled.wallet, effectiveAt: scheduled.effectiveAt })),
   ];
 }
 
 /** The contract got a wallet that no market asks for (MKT-31). */
-export function strangeWalletNotice(
+export function recordStrangeWallet(
   deps: Deps,
   place: Place,
   facts: Omit<WalletFacts, "markets">,
   wallet: string,
 ): Statement[] {
   const previous = previousWallet(place, facts);
-  return previous === null ? [] : noticeOf(deps, place, facts, { wallet, previous, effectiveAt: null, asked: false });
+  return previous === null
+    ? []
+    : recordChange(deps, place, facts, { wallet, previous, effectiveAt: null, asked: false });
 }
 
 const previousWallet = ({ network }: Place, { escrows }: Pick<WalletFacts, "escrows">): string | null =>
@@ -59,13 +69,35 @@ type Change = {
   readonly effectiveAt: number | null;
   readonly asked: boolean;
 };
-const noticeOf = (
+
+/** Writes both once for the two environments: in that of the market which the contract's answer is for, or in the agent's own (MKT-32). */
+function recordChange(
   { db, clock }: Deps,
   { did, environment, network }: Place,
   { account }: Pick<WalletFacts, "account">,
   change: Change,
-): Statement[] =>
-  noticeTo(db, account, clock.now(), {
-    kind: "customer.wallet_changed",
-    data: { did, environment, network, ...change },
-  });
+): Statement[] {
+  if (account === null) return [];
+  const now = clock.now();
+  return [
+    recordActivity(db, { platformId: account.platformId, environment }, now, {
+      action: "agent.wallet_changed",
+      actor: { type: "system", id: change.asked ? "provision_market" : "watch_registrations" },
+      subject: { type: "agent", id: did },
+      changes: changesOf(network, change),
+    }),
+    recordNotice(db, account, now, {
+      kind: "customer.wallet_changed",
+      data: { did, environment, network, ...change },
+    }),
+  ];
+}
+
+/** A scheduled wallet has its instant, and `from` is the one that is paid until then. */
+const changesOf = (network: string, { wallet, previous, effectiveAt }: Change): Changes =>
+  effectiveAt === null
+    ? { [`operational_wallet.${network}`]: { from: previous, to: wallet } }
+    : {
+        [`pending_wallet.${network}`]: { from: previous, to: wallet },
+        [`effective_at.${network}`]: { from: null, to: toIso(effectiveAt) },
+      };

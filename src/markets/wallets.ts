@@ -4,6 +4,7 @@ import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { wasEver } from "../escrow/wallets.ts";
+import type { Changes } from "../journal/activity.ts";
 
 export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
 
@@ -57,6 +58,19 @@ export function wishedWallet(rows: readonly MarketRow[]): string | null {
     ofState("sandbox", "PROVISIONING") ??
     ofState("sandbox", "ACTIVE") ??
     null
+  );
+}
+
+/** The wallets that an edit changes, one for each network, for its entry. Null: no market there has a wallet or asks for one. */
+export function walletChanges(before: readonly MarketRow[], after: readonly MarketRow[]): Changes {
+  const wished = (rows: readonly MarketRow[], network: string) =>
+    wishedWallet(rows.filter((row) => row.network === network).map(withAsked));
+  const networks = new Set([...before, ...after].map(({ network }) => network));
+  return Object.fromEntries(
+    [...networks]
+      .map((network) => ({ network, from: wished(before, network), to: wished(after, network) }))
+      .filter(({ from, to }) => from !== to)
+      .map(({ network, from, to }) => [`operational_wallet.${network}`, { from, to }]),
   );
 }
 

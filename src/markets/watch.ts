@@ -25,7 +25,7 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 import { documentChange } from "./document.ts";
 import { findOwner, updateMarket } from "./store.ts";
-import { strangeWalletNotice } from "./wallet-notices.ts";
+import { recordStrangeWallet } from "./wallet-notices.ts";
 import { askedWallet, isStrange, OTHER_WALLET, wishedWallet } from "./wallets.ts";
 
 const KIND = "provider_split";
@@ -167,7 +167,7 @@ async function takeBack(
     ...(promised ? await documentChange(deps, source, now) : []),
     ...(reason === REORGANISED ? [raiseAlert(db, undone(deps, operation))] : []),
     ...(reason === OTHER_WALLET && held !== null
-      ? strangeWalletNotice(
+      ? recordStrangeWallet(
           deps,
           { did, network, environment },
           { account, escrows: [...productionEscrows, ...sandboxEscrows] },

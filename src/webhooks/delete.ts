@@ -1,20 +1,34 @@
-// Deletes an endpoint (EVT-22). What waits for it is dropped by its object, and what was tried by the retention of 30 days.
+// Deletes an endpoint (EVT-22). What waits for it is dropped by its object, and what was tried by the retention of 30 days. The account is told of one
+// that was enabled (EVT-34).
 import type { ManagementCall } from "../call.ts";
 import { recordActivity } from "../journal/activity.ts";
+import { findAddressee } from "../journal/notice-store.ts";
+import { noticeTo } from "../journal/notices.ts";
+import { disabledNotice } from "./disable.ts";
 import { wake } from "./nudge.ts";
-import { known, ownEndpoint } from "./read.ts";
+import { known, ownEndpoint, realTime } from "./read.ts";
 import { deleteEndpoint } from "./store.ts";
 
 export async function deleteWebhook(call: ManagementCall, webhookId: string): Promise<null> {
   const { db, deps, now } = call;
-  const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
+  const { caller, endpoint, account } = await call.read({
+    ...ownEndpoint(call, webhookId),
+    account: findAddressee(db, call.tenant.platformId),
+  });
   const before = known(endpoint);
   const deleted = {
     action: "webhook.deleted",
     actor: caller.actor,
     subject: { type: "webhook_endpoint", id: webhookId },
   } as const;
-  await call.commit([...deleteEndpoint(db, webhookId), recordActivity(db, before, now, deleted)], null);
+  await call.commit(
+    [
+      ...deleteEndpoint(db, webhookId),
+      recordActivity(db, before, now, deleted),
+      ...(before.status === "enabled" ? noticeTo(db, account, realTime(call), disabledNotice(before, "deleted")) : []),
+    ],
+    null,
+  );
   call.background(wake(deps.env, webhookId));
   return null;
 }

@@ -7,8 +7,17 @@ import { readBatch } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
-import { recordNotice } from "../journal/notices.ts";
+import { type Notice, recordNotice } from "../journal/notices.ts";
 import { updateEndpoint } from "./store.ts";
+
+/** The notice of an endpoint that gets no more events, named by its id and host: its path may hold a secret. */
+export const disabledNotice = (
+  { environment, webhookId, url }: EndpointRow,
+  cause: DisabledCause | "deleted",
+): Notice<"customer.webhook_disabled"> => ({
+  kind: "customer.webhook_disabled",
+  data: { environment, webhookId, host: new URL(url).host, cause },
+});
 
 /** False where its owner has changed it meanwhile: the next failure decides again. */
 export async function disableFailing(
@@ -17,7 +26,7 @@ export async function disableFailing(
   cause: Exclude<DisabledCause, "owner">,
 ): Promise<boolean> {
   const { db, clock } = deps;
-  const { webhookId, environment, platformId, updatedAt } = endpoint;
+  const { webhookId, platformId, updatedAt } = endpoint;
   const now = clock.now();
   const { platform } = await readBatch(db, { platform: findAddressee(db, platformId) });
   if (platform === null) return false;
@@ -35,10 +44,7 @@ export async function disableFailing(
         subject: { type: "webhook_endpoint", id: webhookId },
         changes: { status: { from: "enabled", to: "disabled" }, disabled_cause: { from: null, to: cause } },
       }),
-      recordNotice(db, platform, now, {
-        kind: "customer.webhook_disabled",
-        data: { environment, webhookId, host: new URL(endpoint.url).host, cause },
-      }),
+      recordNotice(db, platform, now, disabledNotice(endpoint, cause)),
     ]);
     return true;
   } catch (thrown) {

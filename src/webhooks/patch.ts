@@ -7,9 +7,10 @@ import { present } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
-import { noticeTo } from "../journal/notices.ts";
+import { type Notice, noticeTo } from "../journal/notices.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { addressFaults, selectionOf } from "./create.ts";
+import { disabledNotice } from "./disable.ts";
 import { wake } from "./nudge.ts";
 import { known, ownEndpoint, realTime } from "./read.ts";
 import type { WebhookPatch, WebhookView } from "./schema.ts";
@@ -28,7 +29,7 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   const now = realTime(call);
   const { caller, endpoint, account } = await call.read({
     ...ownEndpoint(call, webhookId),
-    ...present({ account: patch.url === undefined ? null : findAddressee(db, call.tenant.platformId) }),
+    ...present({ account: mayTell(patch) ? findAddressee(db, call.tenant.platformId) : null }),
   });
   const before = known(endpoint);
   const faults = addressFaults(call, patch.url);
@@ -45,7 +46,7 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
       ...entries.map(({ action, changes }) =>
         recordActivity(db, before, call.now, { action, actor: caller.actor, subject, changes }),
       ),
-      ...(after.url === before.url ? [] : noticeTo(db, account, now, addressNotice(before, after))),
+      ...noticesOf(before, after).flatMap((notice) => noticeTo(db, account, now, notice)),
     ],
     view,
   );
@@ -53,10 +54,20 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   return view;
 }
 
-const addressNotice = ({ environment, webhookId, url }: EndpointRow, after: EndpointRow) => ({
-  kind: "customer.webhook_url_changed" as const,
-  data: { environment, webhookId, host: new URL(after.url).host, previousHost: new URL(url).host },
-});
+/** Whether a patch names what the account is told of (EVT-34). */
+const mayTell = ({ url, status }: WebhookPatch): boolean => url !== undefined || status === "disabled";
+
+/** One that is disabled is named by the host that got its events. */
+function noticesOf(before: EndpointRow, after: EndpointRow): Notice[] {
+  const { environment, webhookId } = before;
+  const [host, previousHost] = [new URL(after.url).host, new URL(before.url).host];
+  const moved: Notice = {
+    kind: "customer.webhook_url_changed",
+    data: { environment, webhookId, host, previousHost },
+  };
+  const isDisabled = before.status === "enabled" && after.status === "disabled";
+  return [...(after.url === before.url ? [] : [moved]), ...(isDisabled ? [disabledNotice(before, "owner")] : [])];
+}
 
 /** The columns that it writes: since when the endpoint fails is written by its deliveries too, and left alone unless it begins afresh. */
 function changesOf(before: EndpointRow, patch: WebhookPatch, now: number): Partial<EndpointRow> {

@@ -78,10 +78,9 @@ const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
       ],
     },
   ],
-  "customer.webhook_disabled": [
-    { ...endpoint, cause: "gone" },
-    { ...endpoint, cause: "failing" },
-  ],
+  "customer.webhook_disabled": (["gone", "failing", "owner", "deleted"] as const).map((cause) => {
+    return { ...endpoint, at: AT, cause };
+  }),
   "customer.digest": [
     { ...about, held: [{ subject: "Your <b>password</b> was changed", at: AT }], more: 0 },
     {
@@ -320,9 +319,12 @@ describe("facts", () => {
     const [, digest] = textOf("customer.digest");
     expect(digest).toContain("The production key was rotated");
     expect(digest).toContain("And 12 more.");
-    const [gone, failing] = textOf("customer.webhook_disabled");
+    const [gone, failing, disabled, deleted] = textOf("customer.webhook_disabled");
     expect(gone).toContain("answered 410 Gone");
     expect(failing).toContain("failed for five days");
+    expect(disabled).toContain("was disabled at 2026-11-22 09:30:15 UTC, with a key or a session of");
+    expect(deleted).toContain("was deleted at 2026-11-22 09:30:15 UTC, with a key or a session of");
+    for (const text of [disabled, deleted]) expect(text).toContain("If none of you did this,");
   });
 });
 

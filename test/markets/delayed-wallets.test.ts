@@ -23,7 +23,16 @@ import { deliver } from "../support/queue.ts";
 import { withSilentChain } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { noteAccepted } from "./accepted.ts";
-import { later, market, marketsPath, openMarkets, refusedWallet, takeMessages, walletHeldFor } from "./support.ts";
+import {
+  entriesAbout,
+  later,
+  market,
+  marketsPath,
+  openMarkets,
+  refusedWallet,
+  takeMessages,
+  walletHeldFor,
+} from "./support.ts";
 
 const LAB = "lab-delayed";
 const [A, B, C] = [account(8), account(7), account(6)].map((wallet) => wallet.toLowerCase()) as [
@@ -233,6 +242,8 @@ describe("another wallet", () => {
     const did = await waitingForB();
     expect(await ask(did, A)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
     expect(await shown(did)).not.toHaveProperty("pending_wallet");
+    const [newest] = (await entriesAbout(world, did, "agent.markets_changed")).slice(-1);
+    expect(newest?.changes).toMatchObject({ [`operational_wallet.${LAB}`]: { from: B, to: A } });
     await pass(DELAYS.wallet + 60);
     expect(await dueMinute(did)).toBe(0);
     expect(await walletOnChain(did)).toBe(A);
@@ -267,7 +278,7 @@ describe("another wallet", () => {
   });
 });
 
-describe("the mails", () => {
+describe("the mails and the entries", () => {
   it("tell of a change when it is scheduled, and again when it is made", async () => {
     const own = await createWorld({ NETWORKS: networksWith(LAB) });
     const { did } = await own.provider({}, "GLOBAL-USDC", LAB);
@@ -285,6 +296,13 @@ describe("the mails", () => {
     await pass(DELAYS.wallet + 60);
     await provisionMarkets(own.deps, { did, environment: "sandbox", network: LAB }, later());
     expect(await told()).toMatchObject([scheduled, { ...change, effectiveAt: null }]);
+    expect((await entriesAbout(own, did, "agent.wallet_changed")).map(({ changes }) => changes)).toEqual([
+      {
+        [`pending_wallet.${LAB}`]: { from: A, to: B },
+        [`effective_at.${LAB}`]: { from: null, to: pending_wallet.effective_at },
+      },
+      { [`operational_wallet.${LAB}`]: { from: A, to: B } },
+    ]);
   });
 });
 

@@ -4,11 +4,12 @@ import type { ChainGateway } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage, Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
+import type { ActivityAction } from "../../src/core/vocabulary.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { account, networksWith, plannedClone, vaultImplementationOf } from "../support/chain.ts";
 import { restoreLab } from "../support/lab.ts";
 import { withDeps } from "../support/variants.ts";
-import { createWorld, type Json, type Reply, type World } from "../support/world.ts";
+import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export const marketsPath = (did: string): string => `/v1/agents/${did}/scope/authorized_markets`;
 export const market = (overrides = {}) => ({
@@ -42,6 +43,13 @@ export function useLab(network: string, set: (world: World) => void) {
     },
   };
 }
+
+/** The entries of an action about an agent, in the order in which they were written. */
+export const entriesAbout = async (by: World, did: string, action: ActivityAction): Promise<Json[]> =>
+  expectStatus(
+    await by.call("GET", `/v1/platform/activity?subject_id=${did}&action=${action}&limit=50`),
+    200,
+  ).data.toReversed();
 
 /** An instant that no test reaches. */
 export const later = (): number => Date.now() + MINUTE_MS;

@@ -1,11 +1,14 @@
-// The mails about operational wallets (MKT-32), where the contract has no delay. Those of a delay stand in delayed-wallets.test.ts, those of a wallet
-// that nobody asked for in test/follower/wallets.test.ts.
+// The mails and entries about operational wallets (MKT-32), where the contract has no delay. Those of a delay stand in delayed-wallets.test.ts, and
+// those of a wallet that nobody asked for in test/follower/wallets.test.ts too.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { watchRegistrations } from "../../src/markets/watch.ts";
+import { moveWallet } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
 import { account } from "../support/chain.ts";
 import { noticesOf } from "../support/notices.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { market, openMarkets, refusedWallet } from "./support.ts";
+import { entriesAbout, market, marketsPath, openMarkets, refusedWallet } from "./support.ts";
 
 const [A, B] = [account(8).toLowerCase(), account(7).toLowerCase()];
 let world: World;
@@ -15,6 +18,15 @@ beforeEach(async () => {
 
 const ask = async (did: string, wallet: string, more: Json = {}, by = world): Promise<Json> =>
   expectStatus(await openMarkets(by, did, [market({ operational_wallet: wallet, ...more })]), 200).markets.at(-1);
+const WALLET = "operational_wallet.base-sepolia";
+const walletEntries = (did: string) => entriesAbout(world, did, "agent.wallet_changed");
+/** What each request for markets says of wallets. */
+const requested = async (did: string): Promise<Json[]> =>
+  (await entriesAbout(world, did, "agent.markets_changed")).map(
+    ({ changes: { authorized_markets: _, ...rest } }) => rest,
+  );
+const remove = async (did: string, code: string): Promise<void> =>
+  void expectStatus(await world.call("DELETE", `${marketsPath(did)}/${code}?network=base-sepolia`), 204);
 
 describe("an operational wallet", () => {
   it("that is changed is told with the one before, once", async () => {
@@ -26,6 +38,14 @@ describe("an operational wallet", () => {
     await ask(did, B, { market: "EU-USDC" });
     const [notice, ...others] = await noticesOf(world);
     expect(others).toEqual([]);
+    expect(await walletEntries(did)).toMatchObject([
+      {
+        actor: { type: "system", id: "provision_market" },
+        subject: { type: "agent", id: did },
+        environment: "sandbox",
+        changes: { [WALLET]: { from: A, to: B } },
+      },
+    ]);
     expect(notice).toMatchObject({
       kind: "customer.wallet_changed",
       data: {
@@ -49,6 +69,9 @@ describe("an operational wallet", () => {
     expect((await noticesOf(world)).map(({ data }) => [data.environment, data.previous, data.wallet])).toEqual([
       ["production", A, B],
     ]);
+    expect((await walletEntries(did)).map(({ environment, changes }) => [environment, changes])).toEqual([
+      ["production", { [WALLET]: { from: A, to: B } }],
+    ]);
   });
 
   it("that the contract refuses is not told", async () => {
@@ -56,5 +79,58 @@ describe("an operational wallet", () => {
     await ask(did, A);
     expect(await ask(did, await refusedWallet(world))).toMatchObject({ reason: "InvalidWallet" });
     expect(await noticesOf(world)).toEqual([]);
+    expect(await walletEntries(did)).toEqual([]);
+  });
+
+  it("that nobody asked for is told with the one before, by the job that compares", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await ask(did, A);
+    await moveWallet(did, A, B, "base-sepolia");
+    await rows("update chain_operations set next_check_at = 1, status = 'waiting' where subject = ?", did);
+    await watchRegistrations.record(world.deps, `base-sepolia ${did}`);
+    expect(await noticesOf(world)).toMatchObject([{ data: { did, wallet: B, previous: A, asked: false } }]);
+    expect(await walletEntries(did)).toMatchObject([
+      {
+        actor: { type: "system", id: "watch_registrations" },
+        environment: "sandbox",
+        changes: { [WALLET]: { from: A, to: B } },
+      },
+    ]);
+  });
+});
+
+describe("the entry of a request", () => {
+  it("names the wallet of a first market, of a change, and of the last market that is taken away", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await ask(did, A);
+    await ask(did, A, { market: "EU-USDC" });
+    await ask(did, B);
+    await remove(did, "DE-USDC");
+    await remove(did, "EU-USDC");
+    expect(await requested(did)).toEqual([
+      { [WALLET]: { from: null, to: A } },
+      {},
+      { [WALLET]: { from: A, to: B } },
+      {},
+      { [WALLET]: { from: B, to: null } },
+    ]);
+  });
+
+  it("names each network by itself", async () => {
+    const { did } = await world.agent("PROVIDER");
+    await ask(did, A);
+    const markets = [market({ operational_wallet: B }), market({ network: "base", operational_wallet: A })];
+    expectStatus(await openMarkets(world, did, markets), 200);
+    expect((await requested(did)).at(-1)).toEqual({
+      [WALLET]: { from: A, to: B },
+      "operational_wallet.base": { from: null, to: A },
+    });
+  });
+
+  it("names no wallet of a market that the chain refused", async () => {
+    const { did } = await world.agent("PROVIDER");
+    expect(await ask(did, await refusedWallet(world))).toMatchObject({ status: "FAILED" });
+    await ask(did, A);
+    expect((await requested(did)).at(-1)).toEqual({ [WALLET]: { from: null, to: A } });
   });
 });

@@ -99,7 +99,10 @@ describe("authorized_markets", () => {
     expect(await eventsOf(did)).toContain("market.provisioned");
     expect(await feedOf(did)).toEqual(["registered", "updated"]);
     const entry = (await activityOf(did)).find(({ action }) => action === "agent.markets_changed");
-    expect(entry?.changes).toEqual({ authorized_markets: { from: [], to: ["DE-USDC"] } });
+    expect(entry?.changes).toEqual({
+      authorized_markets: { from: [], to: ["DE-USDC"] },
+      "operational_wallet.base-sepolia": { from: null, to: account(8).toLowerCase() },
+    });
   });
 
   it("MKT-13: GET lists the same entries, DELETE removes one", async () => {

@@ -1,4 +1,5 @@
-// The mails about endpoints (EVT-34): one that is made, and one that goes to another address. They name the endpoint by its id and host.
+// The mails about endpoints (EVT-34): one that is made, one that goes to another address, and one that a caller disables or deletes. They name the
+// endpoint by its id and host. Those of one that fails stand in schedule.test.ts.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { stopped } from "../support/clock.ts";
@@ -45,7 +46,7 @@ describe("an endpoint", () => {
   it("that gets another address is told with both hosts", async () => {
     const { webhook_id } = await create();
     world.advance(1);
-    expectStatus(await patch(webhook_id, { url: "https://thief.example.net/x", status: "disabled" }), 200);
+    expectStatus(await patch(webhook_id, { url: "https://thief.example.net/x" }), 200);
     expect(await kinds()).toEqual(["customer.webhook_created", "customer.webhook_url_changed"]);
     const notice = (await noticesOf(world)).at(-1);
     expect(notice?.data).toMatchObject({ host: "thief.example.net", previousHost: "hooks.example.com" });
@@ -57,16 +58,64 @@ describe("an endpoint", () => {
 
   it("whose address stays is not told", async () => {
     const { webhook_id, url } = await create();
-    for (const body of [{ event_types: ["task.closed"] }, { description: "Mine" }, { url, status: "disabled" }])
+    for (const body of [{ event_types: ["task.closed"] }, { description: "Mine" }, { url, description: "Ours" }])
       expectStatus(await patch(webhook_id, body), 200);
     expect(await kinds()).toEqual(["customer.webhook_created"]);
+  });
+
+  it("that is disabled by a key is told once, and not when it is enabled again", async () => {
+    const { webhook_id } = await create();
+    world.advance(1);
+    expectStatus(await patch(webhook_id, { status: "disabled" }), 200);
+    expectStatus(await patch(webhook_id, { status: "disabled", description: "Mine" }), 200);
+    expectStatus(await patch(webhook_id, { status: "enabled" }), 200);
+    const [, notice, ...others] = await noticesOf(world);
+    expect(others).toEqual([]);
+    expect(notice).toMatchObject({
+      kind: "customer.webhook_disabled",
+      data: { environment: "sandbox", webhookId: webhook_id, host: "hooks.example.com", cause: "owner" },
+    });
+    await world.run(mailNotices);
+    const mail = world.mails.find(({ subject }) => subject === "A webhook endpoint was disabled by the account");
+    expect(mail?.text).toContain(`The sandbox endpoint ${webhook_id} at hooks.example.com was disabled at `);
+    expect(JSON.stringify([notice, mail])).not.toContain("s3cr3t");
+  });
+
+  it("that is disabled as it gets another address is told of both, by the host that got its events", async () => {
+    const { webhook_id } = await create();
+    world.advance(1);
+    expectStatus(await patch(webhook_id, { url: "https://thief.example.net/x", status: "disabled" }), 200);
+    const told = (await noticesOf(world)).slice(1).map(({ kind, data }) => [kind, data.host]);
+    expect(told.sort()).toEqual([
+      ["customer.webhook_disabled", "hooks.example.com"],
+      ["customer.webhook_url_changed", "thief.example.net"],
+    ]);
+  });
+
+  it("that is deleted is told while it is enabled", async () => {
+    const [enabled, disabled] = [await create(), await create()];
+    expectStatus(await patch(disabled.webhook_id, { status: "disabled" }), 200);
+    world.advance(1);
+    for (const { webhook_id } of [disabled, enabled])
+      expectStatus(await world.call("DELETE", `/v1/webhooks/${webhook_id}`), 204);
+    const told = (await noticesOf(world)).filter(({ data }) => data.cause === "deleted");
+    expect(told).toMatchObject([
+      {
+        kind: "customer.webhook_disabled",
+        data: { environment: "sandbox", webhookId: enabled.webhook_id, host: "hooks.example.com" },
+      },
+    ]);
+    await world.run(mailNotices);
+    const mail = world.mails.find(({ subject }) => subject === "A webhook endpoint was deleted by the account");
+    expect(mail?.text).toContain(`The sandbox endpoint ${enabled.webhook_id} at hooks.example.com was deleted at `);
+    expect(JSON.stringify([told, mail])).not.toContain("s3cr3t");
   });
 
   it("that is refused is not told", async () => {
     const { webhook_id } = await create();
     const body = { url: "http://10.0.0.1/", event_types: ["*"] };
     expect((await world.call("POST", "/v1/webhooks", { body })).status).toBe(422);
-    expect((await patch(webhook_id, { url: body.url })).status).toBe(422);
+    expect((await patch(webhook_id, { url: body.url, status: "disabled" })).status).toBe(422);
     expect(await kinds()).toEqual(["customer.webhook_created"]);
   });
 });

@@ -16,12 +16,20 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   patchWebhook: [
     {
-      when: "each field changes",
-      states: ["webhook enabled → disabled"],
+      when: "its address, its events and its description change",
+      states: [],
       tables: ["webhook_endpoints"],
-      activity: ["webhook.url_changed", "webhook.events_changed", "webhook.description_changed", "webhook.disabled"],
+      activity: ["webhook.url_changed", "webhook.events_changed", "webhook.description_changed"],
       ...UNSEEN,
       mails: ["customer.webhook_url_changed"],
+    },
+    {
+      when: "it is disabled",
+      states: ["webhook enabled → disabled"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.disabled"],
+      ...UNSEEN,
+      mails: ["customer.webhook_disabled"],
     },
     {
       when: "it is enabled again",
@@ -38,8 +46,16 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   deleteWebhook: [
     {
-      when: "always",
+      when: "it is enabled",
       states: ["webhook enabled → none"],
+      tables: ["webhook_endpoints"],
+      activity: ["webhook.deleted"],
+      ...UNSEEN,
+      mails: ["customer.webhook_disabled"],
+    },
+    {
+      when: "it is disabled",
+      states: ["webhook disabled → none"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.deleted"],
       ...UNSEEN,
