@@ -1,4 +1,4 @@
-// Budgets of log-ins, sessions and TOTP (bench/budgets.ts). Objects: an attempt is counted by its client and by its account, before it is judged,
+// Budgets of log-ins, sessions and TOTP, and of who an account is (bench/budgets.ts). Objects: an attempt is counted by its client and by its account, before it is judged,
 // and given back after.
 import { type Budget, EACH, job, KIB, mutation, read } from "./budget.ts";
 
@@ -7,17 +7,23 @@ export const SESSION_BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/sessions (a new device)": mutation(6, 11, 250, { objects: 4 }),
   "POST /v1/platform/sessions (a code)": mutation(6, 12, 250, { objects: 4 }),
   "GET /v1/platform/sessions": read(6, KIB),
-  "DELETE /v1/platform/sessions": mutation(9, 5, 0),
-  "DELETE /v1/platform/sessions/{session_id}": mutation(7, 5, 0),
+  "DELETE /v1/platform/sessions": mutation(10, 5, 0),
+  "DELETE /v1/platform/sessions/{session_id}": mutation(8, 5, 0),
   "DELETE /v1/platform/sessions/current": mutation(5, 5, 0),
   "POST /v1/platform/sessions/current/confirm": mutation(8, 1, 100, { objects: 4, queues: 0 }),
   "POST /v1/platform/sessions/current/confirm (a code)": mutation(8, 2, 100, { objects: 4, queues: 0 }),
   // Refused on the first trip.
   "POST /v1/platform/keys/rotate (to be confirmed)": read(5, 300),
+  "PATCH /v1/platform (a proposal)": mutation(14, 10, 4 * KIB),
+  // With the link and the count of its mail.
+  "PATCH /v1/platform (a contact)": mutation(11, 9, 4 * KIB),
+  "POST /v1/operator/platforms/{platform_id}/decision (a name)": mutation(11, 14, 4 * KIB),
+  // For each agent: it and its newest version with their indexes, once to read, once to write, and the directory's record.
+  "POST /v1/operator/platforms/{platform_id}/decision (a name, with ten agents)": mutation(105, 74, 4 * KIB),
   "POST /v1/platform/totp": mutation(9, 2, KIB, { objects: 4, queues: 0 }),
-  "POST /v1/platform/totp/confirm": mutation(11, 8, 100, { objects: 4 }),
-  "DELETE /v1/platform/totp": mutation(11, 8, 0, { objects: 4 }),
+  "POST /v1/platform/totp/confirm": mutation(12, 8, 100, { objects: 4 }),
+  "DELETE /v1/platform/totp": mutation(12, 8, 0, { objects: 4 }),
   // Nobody stays logged in, and both logs have an entry.
-  "POST /v1/operator/platforms/{platform_id}/totp/remove": mutation(6, 13, 200),
+  "POST /v1/operator/platforms/{platform_id}/totp/remove": mutation(7, 13, 200),
   ...job("reseal_totp_secrets", { ...EACH, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
 };

@@ -1,6 +1,6 @@
 import type { Case } from "../case.ts";
-import { asPerson } from "../persons.ts";
-import { agent, manage, type Play } from "../play.ts";
+import { asPerson, openAccount } from "../persons.ts";
+import { agent, manage, must, operate, type Play } from "../play.ts";
 import type { Stage } from "../stage.ts";
 import type { Ask } from "../wire.ts";
 
@@ -20,12 +20,16 @@ async function withAgents(play: Play, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await agent(stage, stage.platform, "CONSUMER", tenant);
 }
 
-const rename = ({ stage, next }: Play): Ask =>
-  manage(stage, "PATCH", "/v1/platform", { legal_name: `Bench Platform ${next()}` });
+const proposing = ({ stage, next }: Play): Promise<Ask> =>
+  asPerson(stage, stage.platform, "PATCH", "/v1/platform", { legal_name: `Bench Platform ${next()}` });
 
+/** Approves another name, which the documents of the agents follow. */
 const renaming = (count: number) => async (play: Play) => {
+  const { stage } = play;
   await withAgents(play, count);
-  return rename(play);
+  await must(stage, proposing(play), 200);
+  const path = `/v1/operator/platforms/${stage.platform.platformId}/decision`;
+  return operate(stage, "POST", path, { subject: "profile", decision: "approve" });
 };
 
 /** The state that a crash behind the batch of a change leaves, with one agent. */
@@ -42,6 +46,8 @@ export async function leaveRestatement(play: Play): Promise<void> {
   ]);
 }
 
+const DECISION = "POST /v1/operator/platforms/{platform_id}/decision";
+
 export const PROFILE: readonly Case[] = [
   {
     route: "GET /v1/platform",
@@ -55,6 +61,24 @@ export const PROFILE: readonly Case[] = [
     timed: "effect",
     ask: ({ stage, next }) => manage(stage, "PATCH", "/v1/platform", { trading_name: `Bench ${next()}` }),
   },
-  { route: "PATCH /v1/platform", variant: "the name", status: 200, ask: renaming(0) },
-  { route: "PATCH /v1/platform", variant: "the name, with ten agents", status: 200, ask: renaming(10) },
+  {
+    route: "PATCH /v1/platform",
+    variant: "a proposal",
+    status: 200,
+    ask: async (play) => {
+      await withAgents(play, 0);
+      return proposing(play);
+    },
+  },
+  {
+    route: "PATCH /v1/platform",
+    variant: "a contact",
+    status: 200,
+    ask: async (play) => {
+      const body = { admin_contact_email: `contact-${play.next()}@bench.example` };
+      return asPerson(play.stage, await openAccount(play), "PATCH", "/v1/platform", body);
+    },
+  },
+  { route: DECISION, variant: "a name", status: 200, ask: renaming(0) },
+  { route: DECISION, variant: "a name, with ten agents", status: 200, ask: renaming(10) },
 ];

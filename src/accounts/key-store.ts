@@ -4,7 +4,7 @@ import type { InProduction } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import type { Ending } from "../db/ended.ts";
+import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
@@ -121,4 +121,9 @@ export const endKeys = (
 export const deleteKeys = (db: Database, platformId: string): Statement =>
   db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));
 
-export const ENDED_KEYS: Ending = { table: managementKeys, key: managementKeys.keyHash, end: managementKeys.expiresAt };
+const ENDED: Ending = { table: managementKeys, key: managementKeys.keyHash, end: managementKeys.expiresAt };
+
+export const countEndedKeys = (db: Database, by: number, most: number): Read<Ended> => countEnded(db, ENDED, by, most);
+
+export const deleteEndedKeys = (db: Database, by: number, slice: number): Statement =>
+  db.delete(managementKeys).where(isEnded(ENDED, by, slice));

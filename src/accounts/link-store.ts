@@ -2,7 +2,7 @@
 import { and, desc, eq, gt, gte, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { LINK_KINDS, type LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import type { Ending } from "../db/ended.ts";
+import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { accountLinks, type LinkRow } from "../db/tables/accounts.ts";
 
 export const findLink = (db: Database, tokenHash: string): Read<LinkRow | null> =>
@@ -94,4 +94,9 @@ export const mailedOnly = (
 export const deleteLinksOf = (db: Database, platformIds: SQL): Statement =>
   db.delete(accountLinks).where(sql`${accountLinks.platformId} in ${platformIds}`);
 
-export const ENDED_LINKS: Ending = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };
+const ENDED: Ending = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };
+
+export const countEndedLinks = (db: Database, by: number, most: number): Read<Ended> => countEnded(db, ENDED, by, most);
+
+export const deleteEndedLinks = (db: Database, by: number, slice: number): Statement =>
+  db.delete(accountLinks).where(isEnded(ENDED, by, slice));

@@ -1,7 +1,7 @@
 // Store of how many mails an address got within a time (ACC-31).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
-import type { Ending } from "../db/ended.ts";
+import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { inParts } from "../db/parts.ts";
 import { mailCounts } from "../db/tables/accounts.ts";
 
@@ -47,8 +47,14 @@ export const countMail = (db: Database, subjectHash: string, endsAt: number, mos
   guard(db, sql`${counted(subjectHash, endsAt)} <= ${most}`),
 ];
 
-export const ENDED_MAIL_COUNTS: Ending = {
+const ENDED: Ending = {
   table: mailCounts,
   key: [mailCounts.endsAt, mailCounts.subjectHash],
   end: mailCounts.endsAt,
 };
+
+export const countEndedCounts = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, ENDED, by, most);
+
+export const deleteEndedCounts = (db: Database, by: number, slice: number): Statement =>
+  db.delete(mailCounts).where(isEnded(ENDED, by, slice));

@@ -1,4 +1,4 @@
-// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a mail to the admin contact of the platform. The notice and
+// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a notice to the account. The notice and
 // the instant of the next one are one guarded batch, so that each is given once, also by two runs at once.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";

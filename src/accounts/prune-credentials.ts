@@ -3,21 +3,25 @@
 import { FIRST } from "../core/due.ts";
 import { DAY_MS, ENDED_KEY_HOURS, HOUR_MS, KNOWN_DEVICE_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import { countAllEnded, deleteAllEnded } from "../db/ended.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { ENDED_KEYS } from "./key-store.ts";
-import { ENDED_LINKS } from "./link-store.ts";
-import { ENDED_MAIL_COUNTS } from "./mail-count-store.ts";
-import { ENDED_SESSIONS, FORGOTTEN_DEVICES } from "./session-store.ts";
+import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
+import { countEndedLinks, deleteEndedLinks } from "./link-store.ts";
+import { countEndedCounts, deleteEndedCounts } from "./mail-count-store.ts";
+import {
+  countEndedSessions,
+  countForgottenDevices,
+  deleteEndedSessions,
+  deleteForgottenDevices,
+} from "./session-store.ts";
 
 const SLICE = 200;
 /** How long each is kept after its end: a rotation is replayed by the key that it ended. */
 const KINDS = [
-  { ending: ENDED_SESSIONS, keptMs: 0 },
-  { ending: ENDED_LINKS, keptMs: 0 },
-  { ending: ENDED_MAIL_COUNTS, keptMs: 0 },
-  { ending: ENDED_KEYS, keptMs: ENDED_KEY_HOURS * HOUR_MS },
-  { ending: FORGOTTEN_DEVICES, keptMs: KNOWN_DEVICE_DAYS * DAY_MS },
+  { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
+  { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
+  { count: countEndedCounts, remove: deleteEndedCounts, keptMs: 0 },
+  { count: countEndedKeys, remove: deleteEndedKeys, keptMs: ENDED_KEY_HOURS * HOUR_MS },
+  { count: countForgottenDevices, remove: deleteForgottenDevices, keptMs: KNOWN_DEVICE_DAYS * DAY_MS },
 ];
 
 export const pruneCredentials: BulkJob = {
@@ -26,13 +30,18 @@ export const pruneCredentials: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const { ended } = await readBatch(db, { ended: countAllEnded(db, KINDS, now, SLICE) });
-    if (ended.count === 0) return null;
+    const reads = KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
+    const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
+    const done = counts.reduce((sum, { count }) => sum + count, 0);
+    if (done === 0) return null;
     return {
-      oldestDueAt: ended.oldest ?? now,
+      oldestDueAt: Math.min(...counts.map(({ oldest }, kind) => (oldest ?? now) + (KINDS[kind]?.keptMs ?? 0))),
       run: async () => {
-        await commit(db, deleteAllEnded(db, KINDS, now, SLICE));
-        return { done: ended.count, failed: [], next: ended.count >= SLICE ? FIRST : null };
+        await commit(
+          db,
+          KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
+        );
+        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? FIRST : null };
       },
     };
   },

@@ -6,7 +6,7 @@ import type { InProduction } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import type { Ending } from "../db/ended.ts";
+import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
@@ -153,7 +153,13 @@ export const deleteSessions = (db: Database, platformId: string, staying?: strin
       and(eq(sessions.platformId, platformId), staying === undefined ? undefined : ne(sessions.tokenHash, staying)),
     );
 
-export const ENDED_SESSIONS: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
+const ENDED: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
+
+export const countEndedSessions = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, ENDED, by, most);
+
+export const deleteEndedSessions = (db: Database, by: number, slice: number): Statement =>
+  db.delete(sessions).where(isEnded(ENDED, by, slice));
 
 // ---- The devices that were seen ---------------------------------------------------------------------------------------------
 
@@ -192,8 +198,14 @@ export const noteDevice = (db: Database, platformId: string, { device, network }
 export const deleteDevices = (db: Database, platformId: string): Statement =>
   db.delete(seenDevices).where(eq(seenDevices.platformId, platformId));
 
-export const FORGOTTEN_DEVICES: Ending = {
+const FORGOTTEN: Ending = {
   table: seenDevices,
   key: [seenDevices.platformId, seenDevices.network, seenDevices.device],
   end: seenDevices.seenAt,
 };
+
+export const countForgottenDevices = (db: Database, by: number, most: number): Read<Ended> =>
+  countEnded(db, FORGOTTEN, by, most);
+
+export const deleteForgottenDevices = (db: Database, by: number, slice: number): Statement =>
+  db.delete(seenDevices).where(isEnded(FORGOTTEN, by, slice));

@@ -40,7 +40,8 @@ export const signUpRoutes = [
     summary: "Verify an email address",
     description:
       "Uses the token of a mailed link up, by whoever knows the account's password too. The first verification issues the sandbox key, once; that " +
-      "of a new address makes it the account's. A wrong password leaves the token as it is, and counts as a failed log-in.",
+      "of a new address makes it the account's. The link of an admin contact takes no password, and makes the address the contact. A wrong password " +
+      "leaves the token as it is, and counts as a failed log-in.",
     surfaces: ["public"],
     body: verificationInput,
     status: 200,

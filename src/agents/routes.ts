@@ -188,7 +188,8 @@ export const agentRoutes = [
     summary: "Transfer an agent to another principal",
     description:
       "Of the same platform and environment, ACTIVE. The DID and the key stay, and with them intents, tasks, disputes, ratings and escrow; the " +
-      "certificate is replaced at once. An agent in a delegation stays where it is.",
+      "certificate is replaced at once. An agent in a delegation stays where it is, and so does one whose principal's attestation was revoked (409 " +
+      "`invalid_status`).",
     params: agentParams,
     body: transferInput,
     status: 200,

@@ -1,7 +1,7 @@
 // Rows with an end, for jobs that work on what has ended slice by slice. The stores name their own table.
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Database, type Read, read, type Statement } from "./batch.ts";
+import { type Database, type Read, read } from "./batch.ts";
 
 /** The table's key, of one column or several, and its end, which an index orders. */
 export type Ending = {
@@ -15,31 +15,12 @@ export type Ended = { readonly count: number; readonly oldest: number | null };
 
 /** The number of rows whose end is `by` or before, counted up to `most`, and the first of the ends. */
 export const countEnded = (db: Database, ending: Ending, by: number, most: number): Read<Ended> =>
-  countOf(db, first(ending, sql`${ending.end} as ended`, by, most));
-
-const countOf = (db: Database, rows: SQL): Read<Ended> =>
   read(
     db
       .select({ count: sql<number>`count(*)`.as("count"), oldest: sql<number | null>`min(ended)`.as("oldest") })
-      .from(rows),
+      .from(first(ending, sql`${ending.end} as ended`, by, most)),
     ([row]) => row ?? { count: 0, oldest: null },
   );
-
-/** Rows that have ended, and for how long they are kept after that. */
-export type Kept = { readonly ending: Ending; readonly keptMs: number };
-
-/** As `countEnded`, of several kinds together, up to `most` of each. */
-export const countAllEnded = (db: Database, kinds: readonly Kept[], now: number, most: number): Read<Ended> => {
-  const parts = kinds.map(
-    ({ ending, keptMs }) =>
-      sql`select * from ${first(ending, sql`${ending.end} + ${keptMs} as ended`, now - keptMs, most)}`,
-  );
-  return countOf(db, sql`(${sql.join(parts, sql` union all `)})`);
-};
-
-/** Deletes at most `slice` of each kind. */
-export const deleteAllEnded = (db: Database, kinds: readonly Kept[], now: number, slice: number): Statement[] =>
-  kinds.map(({ ending, keptMs }) => db.delete(ending.table).where(isEnded(ending, now - keptMs, slice)));
 
 /** The keys of at most `slice` of them, the first ended first, as an expression. */
 export const endedKeys = (ending: Ending, by: number, slice: number): SQL => first(ending, keyOf(ending), by, slice);

@@ -33,7 +33,7 @@ export const marketRoutes = [
     tag: "Agents",
     summary: "Open markets for a provider",
     description:
-      "Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
+      'Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background. Accounts that are not accredited register so many providers on mainnets together in a day: the next one is 429 with `detail {bound: "all_accounts"}`. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.',
     params: agentParams,
     body: marketInput,
     rules: marketRules,

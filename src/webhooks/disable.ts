@@ -1,4 +1,4 @@
-// Disables an endpoint that is gone or has failed for days (EVT-28): with an entry of the activity log and a notice to the admin contact.
+// Disables an endpoint that is gone or has failed for days (EVT-28): with an entry of the activity log and a notice to the account.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";

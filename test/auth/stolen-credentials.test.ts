@@ -139,6 +139,27 @@ const LINES: Readonly<Record<string, (world: World) => Promise<void>>> = {
       expect(await bySession(world, stolen.session_token)).toBe(401);
     }
   },
+  "session and password": async (world) => {
+    const moving = async (to: string) => {
+      const account = await signUp(world);
+      const stolen = await logIn(world, account.email);
+      // With TOTP too.
+      await setUpTotp(world, stolen);
+      const move = { new_email: to, current_password: PASSWORD };
+      expectStatus(await postAs(world, stolen, "/v1/platform/email", move, freshClient()), 202);
+      const opened = { token: mailedToken(world, to), password: PASSWORD };
+      const open = async () => (await post(world, "/v1/platform/verify-email", opened, freshClient())).status;
+      return { ...account, stolen, open };
+    };
+    const late = await moving("late@thief.example");
+    await change(world, late.stolen);
+    expect(await late.open()).toBe(422);
+    const moved = await moving("thief@thief.example");
+    expect(await moved.open()).toBe(200);
+    expect(await kindsTo(moved.platformId)).toEqual(
+      expect.arrayContaining([moved.email, "thief@thief.example"].map((to) => ["customer.email_changed", to])),
+    );
+  },
   key: async (world) => {
     const { key } = await signUp(world);
     const current = await rotate(world, key, 0);

@@ -1,0 +1,29 @@
+// A sandbox key never moves the wallet that production has, also when no market of production is left (MKT-9): the vault stands.
+import { expect, it } from "vitest";
+import { didHash } from "../../src/chain/hashes.ts";
+import { account } from "../support/chain.ts";
+import { createWorld, expectStatus } from "../support/world.ts";
+import { market, marketsPath, openMarkets } from "./support.ts";
+
+it("is kept from a sandbox key after the last market of production was taken away, and not from a live key", async () => {
+  const world = await createWorld();
+  const { did } = await world.agent("PROVIDER");
+  const path = marketsPath(did);
+  const walletOnChain = async () => {
+    const seen = await world.deps.chain.readProvider("base-sepolia", didHash(did));
+    return seen.ok ? seen.value.operationalWallet : null;
+  };
+  const openLive = (wallet: string) =>
+    world.call("POST", path, { key: world.liveKey, body: { markets: [market({ operational_wallet: wallet })] } });
+  expectStatus(await openLive(account(8)), 200);
+  const removed = await world.call("DELETE", `${path}/DE-USDC?network=base-sepolia`, { key: world.liveKey });
+  expect(removed.status).toBe(204);
+
+  const other = await openMarkets(world, did, [market({ operational_wallet: account(7) })]);
+  expect([other.status, other.body.code]).toEqual([409, "environment_mismatch"]);
+  expect(await walletOnChain()).toBe(account(8).toLowerCase());
+  const [same] = expectStatus(await openMarkets(world, did, [market()]), 200).markets;
+  expect(same.status).toBe("ACTIVE");
+  expectStatus(await openLive(account(7)), 200);
+  expect(await walletOnChain()).toBe(account(7).toLowerCase());
+});
