@@ -260,13 +260,14 @@ function exampleFaults(document: Document): string[] {
     const codes = refusals.get(shared ?? "");
     // A refusal has an example where all who refer to it give one code; an outcome of one operation's own has none.
     if (example === undefined && shared !== undefined && (codes ?? []).length === 0) return;
-    if (example === undefined) faults.push(`${path}: there is no example`);
-    else if (codes && !codes.includes((example as Json)["code"]))
-      faults.push(`${path}: the example has a code that not every operation gives`);
-    else {
-      dereference(schema, known, initialBaseURI, `${path.slice(1)}/schema`);
-      faults.push(...mismatches(schema, known, example).map((fault) => `${path}: ${fault}`));
+    if (example === undefined) {
+      faults.push(`${path}: there is no example`);
+      return;
     }
+    dereference(schema, known, initialBaseURI, `${path.slice(1)}/schema`);
+    faults.push(...mismatches(schema, known, example).map((fault) => `${path}: ${fault}`));
+    if (codes && !codes.includes((example as Json)["code"]))
+      faults.push(`${path}: the example has a code that not every operation gives`);
   });
   return faults;
 }
