@@ -7,6 +7,7 @@ import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import { must, operator } from "../journal/plays/stage.ts";
 import { account } from "../support/chain.ts";
+import { FOLLOWING } from "../support/following.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import { deliverEvents, type Snapshot, takeSnapshot } from "../support/snapshot.ts";
 import { type Agent, agentBody, type CallOptions, createWorld, type Reply, type World } from "../support/world.ts";
@@ -331,7 +332,8 @@ export function told({ status, headers, text }: Reply): string {
 
 /** How many messages and mails were sent. */
 const sentSoFar = (): string => opened.map(({ sent, mails }) => `${sent.length} ${mails.length}`).join();
-const textOf = (snapshot: Snapshot): string => JSON.stringify([...snapshot].map(([name, rows]) => [name, [...rows]]));
+const textOf = (snapshot: Snapshot): string =>
+  JSON.stringify([...snapshot].filter(([name]) => !FOLLOWING.has(name)).map(([name, rows]) => [name, [...rows]]));
 
 /** Returns the check that no row was written and nothing sent since. Everything that waits is delivered first. */
 export async function watchRows(side: Side): Promise<() => Promise<boolean>> {
