@@ -14,7 +14,7 @@ export const SESSION_BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/sessions/current/confirm (a code)": mutation(8, 2, 100, { objects: 4, queues: 0 }),
   // Refused on the first trip.
   "POST /v1/platform/keys/rotate (to be confirmed)": read(5, 300),
-  "PATCH /v1/platform (a proposal)": mutation(14, 10, 4 * KIB),
+  "PATCH /v1/platform (a proposal)": mutation(15, 11, 4 * KIB),
   // With the link and the count of its mail.
   "PATCH /v1/platform (a contact)": mutation(11, 9, 4 * KIB),
   "POST /v1/operator/platforms/{platform_id}/decision (a name)": mutation(11, 14, 4 * KIB),
