@@ -73,7 +73,7 @@ function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: Dec
     throw new ServiceError("invalid_status", { message: "The account proposes no change of its profile." });
   }
   if (proposed_at !== undefined && proposed_at !== pendingProfile.proposed_at) {
-    const message = `The account has replaced the proposal at ${toIso(pendingProfile.proposed_at)}.`;
+    const message = `The account has another proposal by now, of ${toIso(pendingProfile.proposed_at)}.`;
     throw new ServiceError("invalid_status", { message });
   }
   return pendingProfile;

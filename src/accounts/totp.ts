@@ -55,8 +55,14 @@ const wrongCode = (field: string): FieldError =>
   fieldError(field, "invalid_value", "Is neither the code of this moment nor a recovery code, or was used before.");
 
 /** The refusal of a wrong code in a body. */
-export const codeInvalid = (field: string): ServiceError =>
-  new ServiceError("validation_failed", { field_errors: [wrongCode(field)], type: "totp_invalid" });
+export const codeInvalid = (field: string, fault = wrongCode(field)): ServiceError =>
+  new ServiceError("validation_failed", { field_errors: [fault], type: "totp_invalid" });
+
+const NO_CODE_OF_APP = fieldError(
+  "code",
+  "invalid_value",
+  "Is not the code that the app shows now, or was used before.",
+);
 
 // ---- By a session --------------------------------------------------------------------------------------------------------
 
@@ -104,7 +110,7 @@ export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation)
   // A recovery code would not show that the app works.
   const withoutCodes = { ...person, recoveryCodes: null };
   const used = await judgePerson(call, caller, (wrong) =>
-    useCode(deps.env, withoutCodes, code, now, () => wrong(codeInvalid("code"))),
+    useCode(deps.env, withoutCodes, code, now, () => wrong(codeInvalid("code", NO_CODE_OF_APP))),
   );
   const view = { confirmed_at: toIso(now) };
   const set = { ...used, totpConfirmedAt: now };

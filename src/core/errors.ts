@@ -23,7 +23,10 @@ export const ERRORS = {
   email_not_verified: entry(403, "The account's email address is not verified."),
   account_suspended: entry(403, "The platform account is suspended."),
   tier_exceeds_accreditation: entry(403, "The action needs a higher accreditation."),
-  forbidden: entry(403, "The caller is not a party to this object."),
+  forbidden: entry(
+    403,
+    "The caller may not do this: it is no party to the object, or the act needs another credential.",
+  ),
   role_not_permitted: entry(403, "The agent's role does not permit this."),
   spend_policy_violation: entry(403, "The consumer's spend policy refuses this payment."),
   // 404

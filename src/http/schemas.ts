@@ -82,7 +82,7 @@ export const placeOrInstant = <Place>(name: string, read: (text: string) => Plac
       if (place !== null) return place;
       const at = instantInput.safeParse(text);
       if (at.success) return { at: at.data };
-      const message = `Must be ${name}, or an instant of ISO 8601: with Z, or an offset whose plus sign is written as %2B.`;
+      const message = `Must be ${name}, or an instant of ISO 8601: with Z or an offset, whose plus sign is written as %2B in a query.`;
       context.addIssue({ code: "custom", params: { code: "invalid_format" }, message });
       return z.NEVER;
     });

@@ -50,15 +50,15 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   verify_email: linkMail(
     "Verify your email address",
     [
-      "An account was opened with this address, and a password chosen for it. Open the link and press its button to begin.",
-      "If somebody else chose the password, ask for a new one before you begin: whoever knows it can sign in.",
+      "An account was opened with this address, and a password chosen for it. Open the link and enter that password to begin.",
+      "If it was not you who opened it, say so on the page that the link opens: the account is deleted then.",
     ],
     "Verify the address",
     VERIFY_PATH,
   ),
   verify_new_email: linkMail(
     "Verify your new email address",
-    ["An account is to use this address from now on. Open the link and press its button to let it."],
+    ["An account is to use this address from now on. Open the link and enter the password of the account to let it."],
     "Verify the new address",
     VERIFY_PATH,
   ),
@@ -158,7 +158,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       data,
       "A log-in from a new device",
       say`Someone logged in to the account of ${data.account} at ${instant(data.at)} with ${data.device}, from the network ${data.network}. The account was not seen with them in the last 90 days.`,
-      "GET /v1/platform/sessions lists the sessions, and DELETE ends one.",
+      "GET /v1/platform/sessions lists the sessions, and DELETE /v1/platform/sessions/{session_id} ends one.",
       unexpected(sender),
     ),
   "customer.log_ins_limited": (data, sender) =>
