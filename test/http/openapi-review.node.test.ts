@@ -78,7 +78,8 @@ const schemaNamed = (document: Document, $ref: unknown): Json =>
 const isOperation = ({ node }: Place): boolean => "operationId" in node;
 const isField = ({ path }: Place): boolean => /\/properties\/[^/]+$/.test(path);
 /** The components that only requests use. */
-const isInput = ({ path }: Place): boolean => /^#\/components\/schemas\/\w+(Input|Patch|Confirmation)$/.test(path);
+const isInput = ({ path }: Place): boolean =>
+  /^#\/components\/schemas\/(\w+(Input|Patch)|TaskConfirmation)$/.test(path);
 const hasExample = ({ path, node }: Place): boolean => /\/content\/[^/]+$/.test(path) && "example" in node;
 const isRefusal = ({ path, node }: Place): boolean => /\/responses\/[45]\d\d$/.test(path) && "$ref" in node;
 

@@ -193,7 +193,7 @@ export async function endOf(worker: KillableWorker, one: Purchase): Promise<Json
     // Whether a transaction was seen waiting depends on the instant.
     told: told.filter((said) => !said.includes(" sent ")),
     twice: rows(worker, "select type, object from events group by type, object having count(*) > 1"),
-    alerts: rows(worker, "select kind, subject, message from alerts"),
+    alerts: rows(worker, "select kind, subject, message from alerts where kind <> 'arbitration_waiting'"),
   };
 }
 
