@@ -32,7 +32,7 @@ export type IssuedKey = {
 type NewKey = {
   readonly row: KeyRow;
   readonly view: IssuedKey;
-  /** What a mail says of it. */
+  /** The data of the notices about the key. */
   readonly notice: { readonly environment: Environment; readonly keyPrefix: string };
 };
 

@@ -4,7 +4,7 @@ import { sha256Hex } from "../core/encoding.ts";
 import { DAY_MS, HOUR_MS, NOTICE_MAILS_PER_HOUR, STRANGER_MAILS_PER_DAY } from "../core/limits.ts";
 import { foldName } from "../core/text.ts";
 import { type Database, type Read, readBatch, type Statement } from "../db/batch.ts";
-import { countMail, countMails, findMails, type MailCount } from "./mail-count-store.ts";
+import { countMail, countMails, hasRoom, type MailCount } from "./mail-count-store.ts";
 
 /** Folds an address and drops its `+` tag: both spellings reach one mailbox. */
 function boxOf(address: string): string {
@@ -16,7 +16,7 @@ const strangerOf = (address: string): Promise<string> => sha256Hex(`stranger ${b
 
 /** Reads whether an address may still get a mail today that no account of its own has caused. */
 export const mayMailStranger = async (db: Database, address: string, now: number): Promise<Read<boolean>> =>
-  findMails(db, await strangerOf(address), endOf(now, DAY_MS), (mails) => mails < STRANGER_MAILS_PER_DAY);
+  hasRoom(db, await strangerOf(address), endOf(now, DAY_MS), STRANGER_MAILS_PER_DAY);
 
 /** Counts such a mail in the batch that makes its link. Fails the batch (Conflict) when the day has had enough of them. */
 export const countStrangerMail = async (db: Database, address: string, now: number): Promise<Statement[]> =>

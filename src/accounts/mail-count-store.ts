@@ -1,5 +1,5 @@
 // Store of how many mails an address got within a time (ACC-31).
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { inParts } from "../db/parts.ts";
@@ -22,28 +22,19 @@ export const countMails = (db: Database, each: readonly MailCount[], endsAt: num
     ),
   );
 
-const counted = (subjectHash: string, endsAt: number): SQL =>
-  sql`(select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash})`;
+const counted = (subjectHash: string, endsAt: number): SQL<number> =>
+  sql<number>`coalesce((select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash}), 0)`;
 
-/** What the mails of a day or an hour, so far, say. */
-export const findMails = <T>(db: Database, subjectHash: string, endsAt: number, judge: (mails: number) => T): Read<T> =>
+/** Reads whether fewer than `most` mails are counted. */
+export const hasRoom = (db: Database, subjectHash: string, endsAt: number, most: number): Read<boolean> =>
   read(
-    db
-      .select({ mails: mailCounts.mails })
-      .from(mailCounts)
-      .where(and(eq(mailCounts.endsAt, endsAt), eq(mailCounts.subjectHash, subjectHash))),
-    ([row]) => judge(row?.mails ?? 0),
+    db.select({ mails: counted(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
+    ([row]) => (row?.mails ?? 0) < most,
   );
 
 /** Counts one mail. Fails the batch (Conflict) when there are more than `most` with it. */
 export const countMail = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
-  db
-    .insert(mailCounts)
-    .values({ subjectHash, endsAt, mails: 1 })
-    .onConflictDoUpdate({
-      target: [mailCounts.endsAt, mailCounts.subjectHash],
-      set: { mails: sql`${mailCounts.mails} + 1` },
-    }),
+  ...countMails(db, [{ subjectHash, mails: 1 }], endsAt).map(({ statement }) => statement),
   guard(db, sql`${counted(subjectHash, endsAt)} <= ${most}`),
 ];
 

@@ -123,7 +123,7 @@ const subjectOf = (mail: Together, config: Deps["config"]): string =>
 
 type Announcements = ReadonlyMap<string, AnnouncementRow>;
 
-/** What an announcement says stands once, and not in the notice of every account. */
+/** Reads the texts of announcements: a notice refers to its announcement, so that each text is stored once. */
 async function announcementsOf({ db }: Deps, taken: readonly NoticeRow[]): Promise<Announcements> {
   const ids = [
     ...new Set(taken.flatMap(({ data }) => ("announcementId" in data ? [String(data.announcementId)] : []))),
@@ -145,7 +145,7 @@ function mailTogether(deps: Deps, [first, ...others]: Together, announcements: A
 const dataOf = ([first, ...others]: Together): object =>
   others.reduce((sum: object, { data }) => together(sum, data), first.data);
 
-/** Of two notices of ends. */
+/** Joins the data of two notices of expiring attestations. */
 function together(one: object, other: object): object {
   const endsOf = (data: object): readonly unknown[] => ("ends" in data && Array.isArray(data.ends) ? data.ends : []);
   return { ...one, ends: [...endsOf(one), ...endsOf(other)] };

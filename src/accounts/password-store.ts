@@ -5,7 +5,7 @@ import { type Database, guard, mustChange, type Read, read, readOne, type Statem
 import { type PersonRow, type PlatformRow, passwords, platforms } from "../db/tables/accounts.ts";
 import { byEmail } from "./store.ts";
 
-/** What a log-in is judged by. */
+/** The person of an account, with the columns of the account that a log-in needs. */
 export type LogInAccount = PersonRow & Pick<PlatformRow, "status" | "email" | "adminContactEmail" | "legalName">;
 
 export const findLogIn = (db: Database, email: string): Read<LogInAccount | null> =>

@@ -17,7 +17,7 @@ const addressInput = z
   })
   .register(z.globalRegistry, { id: "RegisteredAddressInput" });
 
-/** What the review needs is never taken away, so only the other members may be null. */
+/** The review needs some members, so only the others may be null. */
 export const profilePatch = z
   .strictObject({
     legal_name: name(300).optional(),

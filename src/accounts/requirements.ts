@@ -1,4 +1,4 @@
-// What the next state of an account waits for, told from its row alone (ACC-3, ACC-18).
+// Derives the requirements of an account's next state from its row alone (ACC-3, ACC-18).
 import { type PlatformStatus, REQUIRED_DOCUMENTS } from "../core/vocabulary.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 

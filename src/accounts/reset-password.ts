@@ -37,7 +37,7 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
     platform: findPlatform(db, ownerOfLink(tokenHash)),
   });
   const usable = link && platform && isOpen(link, platform, now);
-  // Of a link that does not count nothing is told, not even the address that the password must not be.
+  // A useless link reveals nothing, so the password is not compared with an address.
   const faults = passwordFaults("new_password", new_password, usable ? platform.email : undefined);
   if (!usable) throw validationError([USED_UP, ...faults]);
   if (faults.length > 0) throw validationError(faults);
