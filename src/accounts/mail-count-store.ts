@@ -32,9 +32,15 @@ export const hasRoom = (db: Database, subjectHash: string, endsAt: number, most:
     ([row]) => (row?.mails ?? 0) < most,
   );
 
-/** Counts one mail. Fails the batch (Conflict) when there are more than `most` with it. */
+/** Counts one mail, without the rows that a list costs. Fails the batch (Conflict) when there are more than `most` with it. */
 export const countMail = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
-  ...countMails(db, [{ subjectHash, mails: 1 }], endsAt).map(({ statement }) => statement),
+  db
+    .insert(mailCounts)
+    .values({ subjectHash, endsAt, mails: 1 })
+    .onConflictDoUpdate({
+      target: [mailCounts.endsAt, mailCounts.subjectHash],
+      set: { mails: sql`${mailCounts.mails} + 1` },
+    }),
   guard(db, sql`${counted(subjectHash, endsAt)} <= ${most}`),
 ];
 
