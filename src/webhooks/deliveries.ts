@@ -111,7 +111,7 @@ export async function redeliver(call: ManagementCall, webhookId: string, deliver
 
 function afterwards({ tried, untried }: Delivery, isDue: boolean, now: number): ListedDelivery {
   if (tried !== null) return isDue ? tried : { ...tried, status: "pending", nextAt: now };
-  if (untried !== null) return { ...untried, status: "pending", attempts: [] };
+  if (untried !== null) return { ...untried, status: "pending", attempts: [], answers: null };
   throw new ServiceError("not_found");
 }
 

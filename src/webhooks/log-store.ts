@@ -21,17 +21,22 @@ export type Outcome = {
   readonly nextAt: number | null;
 };
 
+/** Whether one more attempt fits into the log of a delivery; the oldest one makes room otherwise. */
+const HAS_ROOM = sql`json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS_KEPT}`;
+
 /** Before the places are moved on: it writes of those that still are as they were claimed. */
 export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
   inParts(
-    outcomes.map(({ claimed: one, attempt, status, nextAt }) => [
-      ...[one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil, status, nextAt, packAnswer(attempt)],
-    ]),
+    outcomes.map(({ claimed: one, attempt, status, nextAt }) => {
+      const { stored, deflated } = packAnswer(attempt);
+      const answer = deflated === null ? null : deflated.toString("hex");
+      return [one.webhookId, one.nextAt, one.deliveryId, one.leaseUntil, status, nextAt, stored, answer];
+    }),
   ).map((part) =>
     db
       .insert(deliveries)
       .select(
-        sql`select q.webhook_id, q.delivery_id, q.event_id, q.event_type, r.value ->> 4, r.value ->> 5, json_array(json(r.value -> 6)), q.event_seq
+        sql`select q.webhook_id, q.delivery_id, q.event_id, q.event_type, r.value ->> 4, r.value ->> 5, json_array(json(r.value -> 6)), q.event_seq, unhex(r.value ->> 7)
           from ${part.rows} r cross join webhook_queue q on q.webhook_id = r.value ->> 0 and q.next_at = r.value ->> 1
             and q.delivery_id = r.value ->> 2 and q.lease_until = r.value ->> 3 where true`,
       )
@@ -40,8 +45,10 @@ export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Stateme
         set: {
           status: sql`excluded.status`,
           nextAt: sql`excluded.next_at`,
-          attempts: sql`json_insert(case when json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS_KEPT} then webhook_deliveries.attempts
+          attempts: sql`json_insert(case when ${HAS_ROOM} then webhook_deliveries.attempts
             else json_remove(webhook_deliveries.attempts, '$[0]') end, '$[#]', json(excluded.attempts -> 0))`,
+          answers: sql`cast(ifnull(substr(webhook_deliveries.answers, 1 + case when ${HAS_ROOM} then 0
+            else ifnull(webhook_deliveries.attempts ->> '$[0].deflated', 0) end), '') || ifnull(excluded.answers, '') as blob)`,
         },
       }),
   );
@@ -68,6 +75,7 @@ const LOGGED = {
   status: deliveries.status,
   nextAt: deliveries.nextAt,
   attempts: deliveries.attempts,
+  answers: deliveries.answers,
 };
 const loggedColumns = bareColumns(deliveries);
 const shownOfLog = Object.fromEntries(

@@ -189,6 +189,7 @@ export function listUntried(
         nextAt: sql<number>`next_at`,
         logged: sql<number>`logged`,
         attempts: sql<ListedDelivery["attempts"]>`'[]'`.mapWith(JSON.parse).as("attempts"),
+        answers: sql<null>`null`.as("answers"),
         beyond: BEYOND,
       })
       .from(source)

@@ -16,7 +16,7 @@ export async function sendTestEvent(call: ManagementCall, webhookId: string): Pr
   const now = realTime(call);
   const event = eventRow(own, call.now, { type: "webhook.test", object: toWebhookView(own, now) });
   const delivery = newDelivery(own, event, now);
-  const view = toDeliveryView(own, { ...delivery, status: "pending", attempts: [] });
+  const view = toDeliveryView(own, { ...delivery, status: "pending", attempts: [], answers: null });
   await call.commit([writeEvent(db, event), ...queueDeliveries(db, [delivery])], view);
   call.background(wake(deps.env, webhookId, true));
   return view;

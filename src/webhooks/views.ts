@@ -1,8 +1,8 @@
 // Maps rows to the shapes of schema.ts.
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { instantOfId } from "../core/ids.ts";
-import type { EndpointRow, StoredAttempt } from "../db/tables/webhooks.ts";
-import { answerOf } from "./answers.ts";
+import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
+import { unpackAnswers } from "./answers.ts";
 import type { ListedDelivery } from "./log-store.ts";
 import type { DeliveryView, NewWebhookView, WebhookView } from "./schema.ts";
 
@@ -31,22 +31,22 @@ export const toNewWebhookView = (row: Shown, now: number, secret: string): NewWe
 /** What waits of a disabled endpoint has no next attempt. */
 export const toDeliveryView = (
   { webhookId, status: endpointStatus }: Pick<EndpointRow, "webhookId" | "status">,
-  { deliveryId, eventId, eventType, status, attempts, nextAt }: ListedDelivery,
+  { deliveryId, eventId, eventType, status, nextAt, ...logged }: ListedDelivery,
 ): DeliveryView => ({
   delivery_id: deliveryId,
   webhook_id: webhookId,
   event_id: eventId,
   event_type: eventType as DeliveryView["event_type"],
   status,
-  attempts: attempts.map(toAttemptView),
+  attempts: unpackAnswers(logged).map(toAttemptView),
   next_attempt_at: endpointStatus === "enabled" ? toIsoOrNull(nextAt) : null,
   created_at: toIso(instantOfId("dlv", deliveryId) ?? 0),
 });
 
-const toAttemptView = (attempt: StoredAttempt): DeliveryView["attempts"][number] => ({
+const toAttemptView = (attempt: Attempt): DeliveryView["attempts"][number] => ({
   attempted_at: toIso(attempt.at),
   status_code: attempt.status,
   duration_ms: attempt.ms,
   error: attempt.error as DeliveryView["attempts"][number]["error"],
-  answer: answerOf(attempt),
+  answer: attempt.answer,
 });

@@ -1,10 +1,8 @@
-// Deliveries whose event was deleted after 30 days (EVT-29), which only a replay or a redelivery of old events can come to; and how answers are
-// stored (EVT-26).
+// Deliveries whose event was deleted after 30 days (EVT-29), which only a replay or a redelivery of old events can come to.
 import { inArray } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { events } from "../../src/db/tables/journal.ts";
 import { webhookQueue } from "../../src/db/tables/webhooks.ts";
-import { answerOf, packAnswer } from "../../src/webhooks/answers.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import type { Json } from "../support/world.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle, someEvents, work } from "./support.ts";
@@ -61,21 +59,5 @@ describe("a delivery whose event is no longer kept", () => {
     const reply = await world.call("POST", `${pathOf(made)}/deliveries/${delivery_id}/redeliver`);
     expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
     expect(await queuedOf(made)).toEqual([]);
-  });
-});
-
-describe("an answer", () => {
-  const attempt = { at: 1, status: 200, ms: 5, error: null };
-
-  it.each([
-    ["a page", "<p>Bad gateway.</p>".repeat(40), true],
-    ["many scripts", "Grüße, 世界 🌍 ".repeat(20), true],
-    ["a word", "ok", false],
-    ["nothing", "", false],
-    ["none", null, false],
-  ])("is stored deflated where that is shorter, and read as it was: %s", (_what, answer, isShorter) => {
-    const stored = packAnswer({ ...attempt, answer });
-    expect([answerOf(stored), "packed" in stored]).toEqual([answer, isShorter]);
-    expect(JSON.stringify(stored).length).toBeLessThanOrEqual(JSON.stringify({ ...attempt, answer }).length);
   });
 });

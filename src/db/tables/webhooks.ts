@@ -1,5 +1,5 @@
 // Tables of webhooks: endpoints, what waits for its delivery, what was tried, and replays that run.
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryStatus, DisabledCause, Environment, WebhookStatus } from "../../core/vocabulary.ts";
 
 export const webhookEndpoints = sqliteTable(
@@ -43,8 +43,13 @@ export type Attempt = {
   readonly error: string | null;
   readonly answer: string | null;
 };
-/** An attempt, as it stands in the log of a delivery: an answer may be packed (src/webhooks/answers.ts). */
-export type StoredAttempt = Attempt | (Omit<Attempt, "answer"> & { readonly packed: string });
+/**
+ * An attempt, as it stands in the log of a delivery (src/webhooks/answers.ts). `deflated`: how many bytes of the row's `answers` are its answer.
+ * `packed`: the deflated answer itself in base64, as earlier versions stored it.
+ */
+export type StoredAttempt =
+  | Attempt
+  | (Omit<Attempt, "answer"> & ({ readonly deflated: number } | { readonly packed: string }));
 
 /**
  * What waits for its next attempt, without the event's body, which stands in the event alone. A row is written with the mark of the events, and
@@ -85,6 +90,8 @@ export const webhookDeliveries = sqliteTable(
     nextAt: integer(),
     attempts: text({ mode: "json" }).$type<StoredAttempt[]>().notNull(),
     eventSeq: integer().notNull(),
+    /** The deflated answers of the attempts, in their order. */
+    answers: blob({ mode: "buffer" }),
   },
   (t) => [primaryKey({ columns: [t.webhookId, t.deliveryId] })],
 );
