@@ -34,10 +34,9 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   refuseTooOften(mailed, now);
   const { platformId } = platform;
   const to = { platformId, kind: "change_email", email: new_email } as const;
-  const link = mayMail ? await createLink(db, to, now) : null;
-  const replaced = link ? replaceLink(db, to, link, mailed, now) : [];
-  await call.commit([keepsPassword(db, platformId, before), ...replaced], ASKED);
-  if (link) call.background(sendLink(deps, link));
+  const link = await createLink(db, to, now, { isWithheld: !mayMail });
+  await call.commit([keepsPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], ASKED);
+  call.background(sendLink(deps, link));
   return ASKED;
 }
 

@@ -62,12 +62,11 @@ export async function changeContact(
   }
   refuseTooOften(mailed, now);
   const to = { platformId, kind: "confirm_contact", email: wanted } as const;
-  const link = mayMail ? await createLink(db, to, now) : null;
-  const ended = wanted === pending ? [] : [endLinks(db, platformId, ["confirm_contact"], now)];
+  const link = await createLink(db, to, now, { isWithheld: !mayMail });
   return {
     set: { pendingContactEmail: wanted },
     changes: wanted === pending ? {} : { pending_admin_contact_email: { from: pending, to: wanted } },
-    statements: link ? replaceLink(db, to, link, mailed, now) : ended,
+    statements: replaceLink(db, to, link, mailed, now),
     asksForMail: true,
     link,
   };

@@ -1,5 +1,5 @@
 // Store of mailed links.
-import { and, desc, eq, gt, gte, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { LINK_KINDS, type LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
@@ -27,13 +27,24 @@ export const useLink = (db: Database, tokenHash: string, now: number): Statement
 /** The links by which whoever had a session could come back: to another address, or as the contact. */
 export const LINKS_OF_SESSIONS = ["change_email", "confirm_contact"] as const satisfies readonly LinkKind[];
 
-/** Ends every open link of the kinds. */
-export const endLinks = (db: Database, platformId: string, kinds: readonly LinkKind[], now: number): Statement =>
+/** Ends every open link of the kinds; of those to an address none. */
+export const endLinks = (
+  db: Database,
+  platformId: string,
+  kinds: readonly LinkKind[],
+  now: number,
+  { butTo }: { readonly butTo?: string } = {},
+): Statement =>
   db
     .update(accountLinks)
     .set({ usedAt: now })
     .where(
-      and(eq(accountLinks.platformId, platformId), inArray(accountLinks.kind, [...kinds]), isNull(accountLinks.usedAt)),
+      and(
+        eq(accountLinks.platformId, platformId),
+        inArray(accountLinks.kind, [...kinds]),
+        isNull(accountLinks.usedAt),
+        butTo === undefined ? undefined : ne(accountLinks.email, butTo),
+      ),
     );
 
 /** For the closing of an account. */
@@ -72,6 +83,8 @@ export const countLinks = (db: Database, platformId: string, instant: number): R
           eq(accountLinks.platformId, platformId),
           inArray(accountLinks.kind, [...LINK_KINDS]),
           gte(accountLinks.createdAt, instant),
+          // One whose mail was withheld was used up as it was made.
+          sql`${accountLinks.usedAt} is not ${accountLinks.createdAt}`,
         ),
       ),
     ([row]) => row?.count ?? 0,

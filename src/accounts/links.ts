@@ -23,24 +23,34 @@ const MAILS = {
 
 type LinkTarget = Pick<LinkRow, "platformId" | "kind" | "email">;
 export type NewLink = {
+  readonly email: string;
+  /** Its mail is withheld: it opens nothing, and only shows when it was asked for. */
+  readonly isWithheld: boolean;
   /** Its row, and the count of its mail. */
   readonly statements: readonly Statement[];
   readonly send: (deps: Deps) => Promise<void>;
 };
 
-/** A new link: statements for the commit, and a mail for the time after. `isOwner`: the address has proven that it has the account. */
+/**
+ * A new link: statements for the commit, and a mail for the time after. `isOwner`: the address has proven that it has the account. `isWithheld`: it
+ * has had enough mails, which nobody sees by how often links may be asked for.
+ */
 export async function createLink(
   db: Database,
   to: LinkTarget,
   now: number,
-  { isOwner = false } = {},
+  { isOwner = false, isWithheld = false } = {},
 ): Promise<NewLink> {
   const { token, tokenHash } = await newLinkToken();
-  const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt: null };
-  const counted = isOwner ? [] : await countStrangerMail(db, to.email, now);
+  const usedAt = isWithheld ? now : null;
+  const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt };
+  const counted = isOwner || isWithheld ? [] : await countStrangerMail(db, to.email, now);
   return {
+    ...{ email: to.email, isWithheld },
     statements: [insertLink(db, row), ...counted],
-    send: (deps) => mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS }),
+    send: async (deps) => {
+      if (!isWithheld) await mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS });
+    },
   };
 }
 
@@ -82,7 +92,10 @@ export function refuseTooOften(times: MailTimes, now: number): void {
   throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(wait / SECOND_MS)) } });
 }
 
-/** The last link that is mailed is the one of its kind that counts. Of many calls that read the same times, one succeeds. */
+/**
+ * The last link that is mailed is the one of its kind that counts; one that is withheld ends those to other addresses. Of many calls that read the
+ * same times, one succeeds.
+ */
 export const replaceLink = (
   db: Database,
   { platformId, kind }: LinkTarget,
@@ -91,7 +104,7 @@ export const replaceLink = (
   now: number,
 ): Statement[] => [
   mailedOnly(db, platformId, kind, now - HOUR_MS, times.length),
-  endLinks(db, platformId, [kind], now),
+  endLinks(db, platformId, [kind], now, link.isWithheld ? { butTo: link.email } : {}),
   ...link.statements,
 ];
 

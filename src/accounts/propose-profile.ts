@@ -2,7 +2,6 @@
 // number that an operator has seen, so a person proposes others, and an operator decides.
 import type { ManagementCaller } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { shortHash } from "../core/short-hash.ts";
 import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PendingProfile, PlatformRow } from "../db/tables/accounts.ts";
@@ -80,7 +79,8 @@ export function reportProposal(
   const { proposed_at: _at, ...members } = after;
   const path = `/v1/operator/platforms/${platformId}`;
   const message = `Proposes another ${Object.keys(members).join(", ")}: see GET ${path}, and decide at POST ${path}/decision.`;
-  const subject = `${platformId} #${shortHash(JSON.stringify(after))}`;
+  // One for all proposals of an account: it may make any number of them, and the last one waits.
+  const subject = `${platformId} proposes`;
   return [entry, raiseAlert(db, { kind: "review_waiting", subject, message })];
 }
 

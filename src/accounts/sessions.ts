@@ -69,19 +69,16 @@ export async function endOtherSessions(call: SessionCall): Promise<void> {
   const { db, session, tenant, environment } = call;
   const now = realTime(call);
   const { caller, others } = await call.read({ others: countOtherSessions(db, tenant.platformId, session.tokenHash) });
-  if (others === 0) return;
   const { platformId, actor } = caller;
-  await call.commit(
-    [
-      deleteSessions(db, platformId, session.tokenHash),
-      endLinks(db, platformId, LINKS_OF_SESSIONS, now),
-      recordActivity(db, { platformId, environment }, now, {
-        action: "session.ended",
-        actor,
-        subject: { type: "platform", id: platformId },
-        changes: { sessions: { from: others + 1, to: 1 } },
-      }),
-    ],
-    null,
-  );
+  const ended = [
+    deleteSessions(db, platformId, session.tokenHash),
+    recordActivity(db, { platformId, environment }, now, {
+      action: "session.ended",
+      actor,
+      subject: { type: "platform", id: platformId },
+      changes: { sessions: { from: others + 1, to: 1 } },
+    }),
+  ];
+  // One that has logged out may still wait for a mail.
+  await call.commit([endLinks(db, platformId, LINKS_OF_SESSIONS, now), ...(others === 0 ? [] : ended)], null);
 }

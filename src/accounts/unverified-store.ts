@@ -3,6 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Database, Statement } from "../db/batch.ts";
 import { deleteEntries } from "../journal/activity-store.ts";
 import { deleteChains } from "../journal/chain-store.ts";
+import { deleteVolumes } from "../journal/volume-store.ts";
 import { deleteLinksOf } from "./link-store.ts";
 import { deletePasswords } from "./password-store.ts";
 import { deletePlatforms } from "./store.ts";
@@ -13,6 +14,7 @@ export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
   deleteLinksOf(db, those),
   deleteEntries(db, those),
   ...deleteChains(db, those),
+  deleteVolumes(db, those),
   deletePlatforms(db, those),
 ];
 

@@ -8,8 +8,8 @@ import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tabl
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
 
-/** The columns that address a notice, for calls that do not read the account. */
-export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName">;
+/** The columns that address a notice, and the clock of its sandbox, for calls that do not read the account. */
+export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName" | "clockOffsetMs">;
 export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<Account | null> =>
   readOne(
     db
@@ -18,6 +18,7 @@ export const findAddressee = (db: Database, platformId: string | SQL<string>): R
         email: platforms.email,
         adminContactEmail: platforms.adminContactEmail,
         legalName: platforms.legalName,
+        clockOffsetMs: platforms.clockOffsetMs,
       })
       .from(platforms)
       .where(eq(platforms.platformId, platformId)),

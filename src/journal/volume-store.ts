@@ -1,5 +1,5 @@
 // Store of what each account has had recorded on its last day (EVT-35): one row an account, which each batch adds to.
-import { eq, getTableColumns, sql } from "drizzle-orm";
+import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { dayOf, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
@@ -73,3 +73,6 @@ export const markVolume = (db: Database, platformId: string, environment: Enviro
       volumeMarks: sql`json_set(coalesce(${platforms.volumeMarks}, '{}'), ${`$.${environment}`}, json(${JSON.stringify(mark)}))`,
     })
     .where(eq(platforms.platformId, platformId));
+
+export const deleteVolumes = (db: Database, platformIds: SQL): Statement =>
+  db.delete(accountVolumes).where(sql`${accountVolumes.platformId} in ${platformIds}`);

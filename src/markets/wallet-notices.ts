@@ -79,8 +79,9 @@ function recordChange(
 ): Statement[] {
   if (account === null) return [];
   const now = clock.now();
+  const apart = environment === "sandbox" ? account.clockOffsetMs : 0;
   return [
-    recordActivity(db, { platformId: account.platformId, environment }, now, {
+    recordActivity(db, { platformId: account.platformId, environment }, now + apart, {
       action: "agent.wallet_changed",
       actor: { type: "system", id: change.asked ? "provision_market" : "watch_registrations" },
       subject: { type: "agent", id: did },

@@ -61,7 +61,10 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
 /** Platforms, by the intents that their agents have opened. */
 type Openers = ReadonlyMap<string, string>;
 
-/** An intent that ends unpaid has cost its opener nothing, so it counts for the opener alone, and nobody uses up another account's volume with it. */
+/**
+ * An intent that ends unpaid has cost its opener nothing, so its events count for the opener, with the deliveries to the opener's own endpoints. Those
+ * to the other account's count for nobody: neither uses up the volume of the other with them.
+ */
 async function openersOf(db: Database, fresh: readonly EventRow[]): Promise<Openers> {
   const ids = fresh.filter(({ type }) => type === ENDED_UNPAID).map(({ object }) => String(object["intent_id"]));
   if (ids.length === 0) return new Map();
@@ -81,7 +84,8 @@ function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRo
     const made = own.map((endpoint) => newDelivery(endpoint, event, now));
     deliveries.push(...made);
     const opener = event.type === ENDED_UNPAID ? openers.get(String(event.object["intent_id"])) : undefined;
-    const counts = countOf(event, event.type === TEST ? 1 : made.length);
+    const isOpeners = opener === undefined || opener === event.platformId;
+    const counts = countOf(event, event.type === TEST ? 1 : isOpeners ? made.length : 0);
     counted.push(opener === undefined ? counts : { ...counts, platformId: opener });
   }
   return { deliveries: inOrder(deliveries), counted };

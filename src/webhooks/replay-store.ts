@@ -1,5 +1,5 @@
 // Store of replays that run, and of the events that they queue once more.
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, gt, lte, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
@@ -7,10 +7,15 @@ import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../
 export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | null> =>
   readOne(db.select().from(replays).where(eq(replays.webhookId, webhookId)));
 
-/** The ids of those that run, behind one. */
-export const findReplays = (db: Database, after: string, limit: number): Read<ReplayRow[]> =>
+/** Those that run, in the order of their endpoints, behind one. */
+export const findReplays = (db: Database, now: number, after: string, limit: number): Read<ReplayRow[]> =>
   readAll(
-    db.select().from(replays).where(sql`${replays.webhookId} > ${after}`).orderBy(replays.webhookId).limit(limit),
+    db
+      .select()
+      .from(replays)
+      .where(and(gt(replays.webhookId, after), lte(replays.askedAt, now)))
+      .orderBy(replays.webhookId)
+      .limit(limit),
   );
 
 /** The number of the last event, 0 before the first. */
@@ -59,6 +64,10 @@ const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
 
 export const moveReplay = (db: Database, replay: ReplayRow, to: number): Statement[] =>
   mustChange(db, db.update(replays).set({ afterSeq: to }).where(asRead(replay)));
+
+/** The replay of an account that has used up its volume goes on with the next day, as if it were asked for then. */
+export const deferReplay = (db: Database, replay: ReplayRow, askedAt: number): Statement[] =>
+  mustChange(db, db.update(replays).set({ askedAt }).where(asRead(replay)));
 
 export const endReplay = (db: Database, replay: ReplayRow): Statement[] =>
   mustChange(db, db.delete(replays).where(asRead(replay)));

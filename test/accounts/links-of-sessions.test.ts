@@ -23,6 +23,10 @@ const ENDS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
     }
   },
   "the end of all others": (scene) => byOwner(scene, "DELETE", `${SESSIONS}?others=true`),
+  "the end of all others, once he has logged out": async (scene) => {
+    await scene.world.call("DELETE", `${SESSIONS}/current`, { key: null, headers: bearer(scene.thief) });
+    return byOwner(scene, "DELETE", `${SESSIONS}?others=true`);
+  },
   "another password": async ({ world, owner }) => {
     const body = { current_password: PASSWORD, new_password: "another battery staple" };
     return expectStatus(await postAs(world, owner, "/v1/platform/password", body, freshClient()), 200);

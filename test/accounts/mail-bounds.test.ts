@@ -86,6 +86,27 @@ describe("an address that has no account of its own", () => {
     expect(late.status).toBe(422);
   });
 
+  it("is asked for as often as one that still gets mails, and the link to another address ends all the same", async () => {
+    const { email } = await signUp(world);
+    let headers = bearer(await logIn(world, email));
+    const move = (new_email: string) =>
+      post(world, "/v1/platform/email", { new_email, current_password: PASSWORD }, headers);
+    const name = (admin_contact_email: string) =>
+      world.call("PATCH", "/v1/platform", { key: null, headers, body: { admin_contact_email } });
+    const typo = `typo@elsewhere-${domain()}`;
+    expectStatus(await move(typo), 202);
+    for (let n = 0; n < STRANGER_MAILS_PER_DAY; n++) await register(world, named(n));
+    for (const address of [named("full"), `fresh@elsewhere-${domain()}`]) {
+      world.advance(HOUR_MS);
+      headers = bearer(await logIn(world, email));
+      const answers = [await move(address), await move(address), await name(address), await name(address)];
+      expect(answers.map(({ status }) => status)).toEqual([202, 429, 200, 429]);
+    }
+    expect([mailsTo(named("full")), mailsTo(typo)]).toEqual([0, 1]);
+    const body = { token: mailedToken(world, typo), password: PASSWORD };
+    expect((await post(world, "/v1/platform/verify-email", body)).status).toBe(422);
+  });
+
   it("gets no more of twelve at once", async () => {
     await Promise.all(Array.from({ length: 12 }, (_, n) => register(world, named(n))));
     expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
@@ -215,6 +236,23 @@ describe("the notices of one account", () => {
     expect(rows.map(({ recipient, is_bounded }) => [recipient, is_bounded]).sort()).toEqual([
       [OWNER, 0],
       [CONTACT, 1],
+    ]);
+  });
+
+  it("of sandbox wallets, which any key changes at will, are held back as others are", async () => {
+    const { platformId, deps } = world;
+    const platform = { platformId, legalName: "Acme GmbH", email: OWNER, adminContactEmail: null };
+    for (const environment of ["sandbox", "production"])
+      await commit(deps.db, [
+        recordNotice(deps.db, platform, world.now(), {
+          kind: "customer.wallet_changed",
+          data: { environment },
+        } as never),
+      ]);
+    const told = (await rowsOf("notices", platformId)).map((row) => [JSON.parse(row.data).environment, row.is_bounded]);
+    expect(told.sort()).toEqual([
+      ["production", 0],
+      ["sandbox", 1],
     ]);
   });
 

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { LOG_IN_FAILURES_PER_ACCOUNT } from "../../src/core/limits.ts";
+import { hashNewEntries } from "../../src/journal/activity-chain.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import {
@@ -68,9 +69,12 @@ describe("an address that a stranger has registered", () => {
     const email = freshAddress();
     const { platform_id } = await register(world, email);
     const link = mailedToken(world, email);
+    await hashNewEntries(world.deps, platform_id);
+    const kept = ["platforms", "passwords", "account_links", "activity_entries", "activity_chains"];
+    const tables = [...kept, "account_volumes"];
+    for (const table of tables) expect([table, (await rowsOf(table, platform_id)).length]).toEqual([table, 1]);
     expect((await refuse(link)).status).toBe(204);
-    for (const table of ["platforms", "passwords", "account_links", "activity_entries", "activity_chains"])
-      expect([table, await rowsOf(table, platform_id)]).toEqual([table, []]);
+    for (const table of tables) expect([table, await rowsOf(table, platform_id)]).toEqual([table, []]);
     expect(faultsOf(await refuse(link))).toEqual(USED_UP);
     expect(faultsOf(await verify(link, PASSWORD))).toEqual(USED_UP);
     expect((await post(world, "/v1/platform/sessions", { email, password: PASSWORD }, freshClient())).status).toBe(401);

@@ -6,6 +6,23 @@ import { ask, decide, inReview, operate } from "./review-support.ts";
 const VERIFICATION = "/v1/platform/verification";
 const REJECTION = { decision: "reject", reason: "The certificate is of another company." };
 
+it("of proposals is one for each account, raised anew once it was acknowledged", async () => {
+  const world = await createWorld();
+  const person = await inReview(world);
+  const waiting = async (): Promise<Json[]> =>
+    expectStatus(await operate(world, "GET", "/v1/operator/alerts?limit=100"), 200).data.filter(
+      ({ kind, subject }: Json) => kind === "review_waiting" && subject === `${person.platformId} proposes`,
+    );
+  const propose = async (body: Json) => expectStatus(await ask(world, person, "PATCH", "/v1/platform", { body }), 200);
+  for (const legal_name of ["One Ltd", "Two Ltd", "One Ltd"]) await propose({ legal_name });
+  await propose({ country: "FR" });
+  const [alert, ...more] = await waiting();
+  expect([more, alert?.seen, alert?.message]).toEqual([[], 4, expect.stringContaining("Proposes another country")]);
+  expectStatus(await operate(world, "POST", `/v1/operator/alerts/${alert?.alert_id}/acknowledge`), 200);
+  await propose({ legal_name: "Three Ltd" });
+  expect((await waiting()).map(({ seen }) => seen)).toEqual([1]);
+});
+
 it("is raised by each submission, and acknowledged as any other", async () => {
   const world = await createWorld();
   const person = await inReview(world);

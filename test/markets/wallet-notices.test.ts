@@ -2,10 +2,12 @@
 // those of a wallet that nobody asked for in test/follower/wallets.test.ts too.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { moveWallet } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account } from "../support/chain.ts";
+import { moveClock } from "../support/clock.ts";
 import { noticesOf } from "../support/notices.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { entriesAbout, market, marketsPath, openMarkets, refusedWallet } from "./support.ts";
@@ -58,6 +60,19 @@ describe("an operational wallet", () => {
     expect(mail?.subject).toBe("An operational wallet was changed");
     expect(mail?.text).toContain(`The sandbox agent ${did} is paid at ${B} on base-sepolia, since `);
     expect(mail?.text).toContain(`The one before is ${A}.`);
+  });
+
+  it("is dated in the log by the sandbox's own clock, and in the mail by the real one", async () => {
+    const moved = await createWorld();
+    const { did } = await moved.agent("PROVIDER");
+    await ask(did, A, {}, moved);
+    await moveClock(moved, 10 * DAY_MS);
+    const at = moved.now() + 10 * DAY_MS;
+    await ask(did, B, {}, moved);
+    const entries = await entriesAbout(moved, did, "agent.wallet_changed");
+    expect(entries.map(({ occurred_at }) => Date.parse(occurred_at) >= at)).toEqual([true]);
+    const [notice] = await noticesOf(moved);
+    expect(notice?.data.at).toBeLessThan(at - DAY_MS);
   });
 
   it("that production changes is told once, where the sandbox has the same vault", async () => {

@@ -24,12 +24,14 @@ const usageOf = async (world: World): Promise<Json> =>
   expectStatus(await operate(world, "GET", `/v1/operator/platforms/${world.platformId}/usage`), 200).sandbox;
 const create = async (world: World) => (await world.call("POST", "/v1/principals", { body: principalBody() })).status;
 
-it("intents that others open and cancel with its agents count for those others, with all deliveries", async () => {
+it("intents that others open and cancel with its agents count for those others, and its deliveries for nobody", async () => {
   const victim = await account(few);
   const provider = await victim.provider();
   await endpoint(victim, "https://hooks.example.com/in", { event_types: ["intent.abandoned"] });
   const stranger = await account();
   const consumer = await stranger.consumer();
+  for (let n = 0; n < 5; n++)
+    await endpoint(stranger, `https://hooks.example.com/${n}`, { event_types: ["intent.abandoned"] });
   await fanOut(victim);
   const [before, theirs] = [await usageOf(victim), await usageOf(stranger)];
   for (let n = 0; n < LIMIT; n++) {
@@ -39,15 +41,17 @@ it("intents that others open and cancel with its agents count for those others, 
   await fanOut(victim);
   const after = await usageOf(stranger);
   expect(await usageOf(victim)).toEqual(before);
-  expect([after.events - theirs.events, after.deliveries - theirs.deliveries]).toEqual([2 * LIMIT, LIMIT]);
+  expect([after.events - theirs.events, after.deliveries - theirs.deliveries]).toEqual([2 * LIMIT, 5 * LIMIT]);
   expect(await create(victim)).toBe(201);
 
   // The provider's own count for its account.
   const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.00", currency: "USDC" };
   const { intent_id } = expectStatus(await victim.as(provider, "POST", "/v1/payment-intents", body), 201);
-  expectStatus(await victim.as(provider, "POST", `/v1/payment-intents/${intent_id}/cancel`), 200);
+  expectStatus(await stranger.as(consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`), 200);
   await fanOut(victim);
-  expect((await usageOf(victim)).events).toBeGreaterThan(before.events);
+  const { events, deliveries } = await usageOf(victim);
+  // The other's endpoints cost it nothing.
+  expect([events - before.events, deliveries - before.deliveries]).toEqual([2, 1]);
   expect(await usageOf(stranger)).toEqual(after);
 });
 
@@ -89,7 +93,11 @@ it("a replay of a marked account waits for the next day", async () => {
   const deliveries = async () => (await usageOf(world)).deliveries;
   await world.run(replayJob);
   expect(await deliveries()).toBe(0);
+  // Meanwhile it is not due, so no alert says that its job is late.
+  const due = () => replayJob.find(world.deps, null, 10);
+  expect(await due()).toEqual([]);
   world.advance(DAY_MS / 2);
+  expect(await due()).toHaveLength(1);
   await world.run(replayJob);
   expect(await deliveries()).toBeGreaterThanOrEqual(LIMIT);
 });
