@@ -1,5 +1,6 @@
 // Store of replays that run, and of the events that they queue once more.
-import { and, eq, gt, lte, sql } from "drizzle-orm";
+import { and, eq, gt, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
@@ -7,16 +8,22 @@ import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../
 export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | null> =>
   readOne(db.select().from(replays).where(eq(replays.webhookId, webhookId)));
 
-/** Those that run, in the order of their endpoints, behind one. */
-export const findReplays = (db: Database, now: number, after: string, limit: number): Read<ReplayRow[]> =>
-  readAll(
+/**
+ * Those that run, in the order of their endpoints, behind one. The replay of an account that has used up its volume is due when the day of its mark
+ * ends.
+ */
+export const findReplays = (db: Database, now: number, after: string, limit: number): Read<Due[]> => {
+  const markedUntil = sql`coalesce((select json_extract(p.volume_marks, '$.' || ${sql`${replays.environment}`} || '.until')
+    from platforms p where p.platform_id = ${sql`${replays.platformId}`}), 0)`;
+  return readAll(
     db
-      .select()
+      .select({ at: sql<number>`max(${replays.askedAt}, ${markedUntil})`.as("at"), id: replays.webhookId })
       .from(replays)
-      .where(and(gt(replays.webhookId, after), lte(replays.askedAt, now)))
+      .where(and(gt(replays.webhookId, after), sql`${markedUntil} <= ${now}`))
       .orderBy(replays.webhookId)
       .limit(limit),
   );
+};
 
 /** The number of the last event, 0 before the first. */
 export const findLastNumber = (db: Database): Read<number> =>
@@ -64,10 +71,6 @@ const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
 
 export const moveReplay = (db: Database, replay: ReplayRow, to: number): Statement[] =>
   mustChange(db, db.update(replays).set({ afterSeq: to }).where(asRead(replay)));
-
-/** The replay of an account that has used up its volume goes on with the next day, as if it were asked for then. */
-export const deferReplay = (db: Database, replay: ReplayRow, askedAt: number): Statement[] =>
-  mustChange(db, db.update(replays).set({ askedAt }).where(asRead(replay)));
 
 export const endReplay = (db: Database, replay: ReplayRow): Statement[] =>
   mustChange(db, db.delete(replays).where(asRead(replay)));

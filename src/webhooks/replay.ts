@@ -20,7 +20,6 @@ import { queueDeliveries } from "./queue-store.ts";
 import { known, ownEndpoint, realTime, requireEnabled } from "./read.ts";
 import {
   beginReplay,
-  deferReplay,
   dropReplay,
   endReplay,
   findLastNumber,
@@ -112,7 +111,7 @@ export const replayJob: EachJob = {
   part: 1,
   find: async ({ db, clock }, after, limit) => {
     const { running } = await readBatch(db, { running: findReplays(db, clock.now(), after?.id ?? "", limit) });
-    return running.map(({ webhookId, askedAt }) => ({ at: askedAt, id: webhookId }));
+    return running;
   },
   record: recordReplay,
 };
@@ -141,11 +140,9 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     events: findReplayed(db, replay, SLICE),
     volumes: findVolumes(db, [platformId]),
   });
-  const [mark] = volumes.flatMap(({ marks }) => volumeMark(marks, environment, clock.now()) ?? []);
-  if (mark) {
-    await commit(db, deferReplay(db, replay, mark.until));
-    return true;
-  }
+  // The replay of an account that has used up its volume goes on with the next day.
+  const isUsedUp = volumes.some(({ marks }) => volumeMark(marks, environment, clock.now()) !== null);
+  if (isUsedUp) return true;
   const last = events.at(-1);
   const ended = last === undefined || events.length < SLICE;
   const selected = events.filter(({ type }) => type !== "webhook.test" && selects(endpoint, type));
