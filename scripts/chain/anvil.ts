@@ -1,7 +1,8 @@
 // The node of a local chain, for the dev stack and the tests: starts anvil on loopback and stops it.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
@@ -45,21 +46,29 @@ const STATE_INTERVAL_SECONDS = 5;
  * interval. It loses `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
-  const { chainId, port: wanted, statePath, blockTime, genesis, states, quiet = true } = options;
+  const { chainId, port: wanted, statePath, blockTime, genesis, states: kept, quiet = true } = options;
   const args = ["--host", "127.0.0.1", "--port", String(wanted), "--chain-id", String(chainId)];
   args.push("--mnemonic", DEV_MNEMONIC, "--accounts", String(DEV_ACCOUNTS), "--hardfork", "prague");
   if (blockTime !== undefined) args.push("--block-time", String(blockTime));
-  if (states !== undefined) args.push("--prune-history", String(states));
+  if (kept !== undefined) args.push("--prune-history", String(kept));
   if (genesis !== undefined) args.push("--timestamp", String(genesis));
   if (statePath !== undefined) {
     mkdirSync(dirname(statePath), { recursive: true });
     args.push("--state", statePath, "--state-interval", String(STATE_INTERVAL_SECONDS));
   }
+  // Past states, which anvil would leave in the home folder for good.
+  const states = mkdtempSync(join(tmpdir(), "anvil-"));
+  args.push("--cache-path", states);
   const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
+  const forget = () => rmSync(states, { recursive: true, force: true });
+  child.once("exit", forget);
   // A parent that ends early takes its chain along; the signal lets it write its state.
   child.once(
     "exit",
-    atExit(() => child.kill("SIGTERM")),
+    atExit(() => {
+      child.kill("SIGTERM");
+      forget();
+    }),
   );
   const port = await untilListening(child, wanted);
   const rpcUrl = `http://127.0.0.1:${port}`;
