@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
@@ -56,8 +56,10 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     mkdirSync(dirname(statePath), { recursive: true });
     args.push("--state", statePath, "--state-interval", String(STATE_INTERVAL_SECONDS));
   }
-  // Past states, which anvil would leave in the home folder for good.
-  const states = mkdtempSync(join(tmpdir(), "anvil-"));
+  // Past states, which anvil leaves for good. In its own folder, because the one for temporary files may be a RAM disk.
+  const home = join(homedir(), ".foundry", "anvil", "tmp");
+  mkdirSync(home, { recursive: true });
+  const states = mkdtempSync(join(home, "service-"));
   args.push("--cache-path", states);
   const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const forget = () => rmSync(states, { recursive: true, force: true });
