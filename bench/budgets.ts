@@ -258,8 +258,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // of a link counts its mail (ACC-31).
   "POST /v1/platform/register": mutation(6, 15, KIB, { objects: 1 }),
   "POST /v1/platform/verify-email": mutation(12, 18, KIB, { objects: 4 }),
-  // Each table of the account is found by the account.
-  "POST /v1/platform/verify-email/refuse": mutation(27, 20, 0, { queues: 0 }),
+  // Each table of the account is found by the account, its volume of the day among them.
+  "POST /v1/platform/verify-email/refuse": mutation(30, 20, 0, { queues: 0 }),
   // One more trip after the answer, for an address that waits.
   "POST /v1/platform/verify-email/resend": mutation(5, 4, 300, { queues: 0 }),
   "POST /v1/platform/promote": mutation(9, 14, KIB),

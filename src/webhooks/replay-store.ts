@@ -2,6 +2,7 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { platforms } from "../db/tables/accounts.ts";
 import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
 
@@ -13,13 +14,15 @@ export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | nu
  * ends.
  */
 export const findReplays = (db: Database, now: number, after: string, limit: number): Read<Due[]> => {
-  const markedUntil = sql`coalesce((select json_extract(p.volume_marks, '$.' || ${sql`${replays.environment}`} || '.until')
-    from platforms p where p.platform_id = ${sql`${replays.platformId}`}), 0)`;
+  const markedUntil = sql`coalesce(json_extract(${platforms.volumeMarks}, '$.' || ${replays.environment} || '.until'), 0)`;
   return readAll(
     db
       .select({ at: sql<number>`max(${replays.askedAt}, ${markedUntil})`.as("at"), id: replays.webhookId })
       .from(replays)
-      .where(and(gt(replays.webhookId, after), sql`${markedUntil} <= ${now}`))
+      .crossJoin(platforms)
+      .where(
+        and(gt(replays.webhookId, after), eq(platforms.platformId, replays.platformId), sql`${markedUntil} <= ${now}`),
+      )
       .orderBy(replays.webhookId)
       .limit(limit),
   );
