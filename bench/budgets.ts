@@ -162,8 +162,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/escrow": read(40, 6 * KIB),
   // The wish; then what the chain says, and what is left of the wish.
   "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 4 }),
-  // What the follower books, and the comparison of the vault with its lines.
-  "POST /v1/agents/{did}/escrow/sync": mutation(45, 5, 6 * KIB, { trips: 8, queues: 0, fetches: 4 }),
+  // What the follower books once it has read it twice, and the comparison of the vault with its lines.
+  "POST /v1/agents/{did}/escrow/sync": mutation(55, 7, 6 * KIB, { trips: 11, queues: 0, fetches: 7 }),
   "GET /v1/platform": read(5, 4 * KIB),
   "GET /v1/platform (session)": read(5, 4 * KIB),
   "PATCH /v1/platform": mutation(8, 5, 4 * KIB),
@@ -192,6 +192,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // whose clock dates the rating.
   "GET /v1/agents/{did}/status": read(2, KIB),
   "GET /v1/agents/{did}/status (in a sandbox)": read(3, KIB),
+  "GET /v1/facilitations/{facilitation_id}": read(1, KIB),
   "GET /v1/agents/{did}/rating": read(1, KIB),
   "GET /v1/agents/{did}/rating (in a sandbox)": read(2, KIB),
   "GET /v1/agents/{did}/certificate": read(2, 4 * KIB),

@@ -5,6 +5,7 @@ import { copyRows, otherId } from "../copies.ts";
 import { LARGE_AMOUNT } from "../payer.ts";
 import {
   agent,
+  anyone,
   as,
   asBound,
   facilitated,
@@ -58,6 +59,7 @@ const makeOldest = ({ stage }: Play, intentId: string) =>
 /** Settlements of other intents by one on-chain transaction, which pays many at once. */
 async function settleBefore(play: Play, txHash: string): Promise<void> {
   const { transactionId } = await facilitated(play);
+  await follow(play);
   const [n, count] = [play.next(), { from: 0, to: SETTLED_BEFORE }];
   const own = (prefix: string) => otherId(`${prefix}_${n}`);
   const vary = { transaction_id: own("fac") };
@@ -72,6 +74,8 @@ async function settleBefore(play: Play, txHash: string): Promise<void> {
     log_index: "1000 + n",
   };
   await copyRows(play.stage, { table: "transactions", where, vary: others }, count);
+  // The chain has none of them, so they count as compared.
+  await play.stage.sql([{ sql: "update followers set checked_receipt = (select max(rowid) from receipts)" }]);
 }
 
 export const PAYMENTS: readonly Case[] = [
@@ -185,6 +189,11 @@ export const PAYMENTS: readonly Case[] = [
       const provider = await openProvider(stage, await principal(stage, stage.platform, play.next()));
       return facilitateAs(consumer, provider, await paid(play, { consumer, provider }, LARGE_AMOUNT));
     },
+  },
+  {
+    route: "GET /v1/facilitations/{facilitation_id}",
+    status: 200,
+    ask: async (play) => anyone("GET", `/v1/facilitations/${(await facilitated(play)).transactionId}`),
   },
   {
     route: "POST /v1/facilitate",

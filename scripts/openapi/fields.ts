@@ -998,6 +998,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   VerificationDecision: "The decisions on a review.",
   EscrowState: "The states of an escrow.",
   Facilitation: "A settled transaction.",
+  FacilitationStanding: "Whether a settlement stands on the chain.",
   FacilitationInput: "Either `intent_id` and `payment_tx`, or `provider_did`, `consumer_did`, `tx_hash` and `network`.",
   FieldError: "One fault of a value.",
   NetworkClosure: "Why a network takes no new payment intents.",

@@ -42,6 +42,7 @@ async function filed(
 }
 
 async function settle(stage: Stage, provider: Agent, consumer: Agent, id: string): Promise<void> {
+  await stage.show("getFacilitationStanding", { params: { facilitation_id: id } });
   const params = await filed(stage, consumer, id, stage.show);
   const body = { message: "The third page was hard to read; we offer half.", offer_amount: "0.50" };
   await stage.show("respondToDispute", { as: provider, params, body });

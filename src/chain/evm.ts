@@ -15,12 +15,12 @@ import type {
   WalletChange,
   WantedSplit,
 } from "./gateway.ts";
-import { parseTxHash } from "./hashes.ts";
+import { type Hash, parseTxHash } from "./hashes.ts";
 import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 import { codeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
-import { readVaults } from "./vaults.ts";
+import { balanceCall, balanceIn, readVaults } from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
 
@@ -56,7 +56,8 @@ export function createChainGateway(
   }
 
   return {
-    readSettlement: (name, txHash) => on(name, (network) => readSettlement(rpc, network, txHash)),
+    readSettlement: (name, txHash, providerDidHash) =>
+      on(name, (network) => readSettlement(rpc, network, txHash, providerDidHash)),
     readSettlementAgain: (name, txHash) => again(name, (network) => readSettlement(rpc, network, txHash)),
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readVaults: async (name, at, vaults) => {
@@ -149,15 +150,21 @@ async function waitForReceipt(
   }
 }
 
-async function readSettlement(rpc: Rpc, network: Network, text: string): Promise<ChainResult<SettlementReading>> {
+async function readSettlement(
+  rpc: Rpc,
+  network: Network,
+  text: string,
+  providerDidHash?: Hash,
+): Promise<ChainResult<SettlementReading>> {
   const txHash = parseTxHash(text);
   if (txHash === undefined) return found({ state: "unknown" });
   const answer = await rpc(network, "read", [
     { method: "eth_getTransactionReceipt", params: [txHash] },
     { method: "eth_blockNumber", params: [] },
+    ...(providerDidHash === undefined ? [] : [balanceCall(network, providerDidHash, "latest")]),
   ]);
   if (!answer.ok) return answer;
-  const [receiptReply, headReply] = answer.value;
+  const [receiptReply, headReply, heldReply] = answer.value;
   if (resultOf(receiptReply) === null) return readUnmined(rpc, network, txHash);
   const receipt = receiptSchema.safeParse(resultOf(receiptReply));
   const head = quantity.safeParse(resultOf(headReply));
@@ -169,6 +176,8 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
   // The receipt itself proves that the head is at least its block, whatever another node of the same provider says.
   const confirmations = Math.max(Number(head.data), blockNumber) - blockNumber + 1;
   if (confirmations < network.required_confirmations) return found({ state: "pending", confirmations });
+  const held = providerDidHash === undefined ? null : balanceIn(heldReply);
+  if (held === undefined) return unavailable(network.network, "bad_answer");
   if (Number(receipt.data.status) !== 1) return found({ state: "reverted" });
 
   const minedAt = await readBlockTime(rpc, network, receipt.data);
@@ -182,6 +191,7 @@ async function readSettlement(rpc: Rpc, network: Network, text: string): Promise
     blockHash: receipt.data.blockHash.toLowerCase(),
     minedAt: minedAt.value,
     settlements: eventsOf(receipt.data.logs, network).filter((event) => event.kind === "settled"),
+    held,
   });
 }
 

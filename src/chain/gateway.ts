@@ -70,6 +70,14 @@ export type EventAt = ContractEvent & {
   readonly minedAt: number;
 };
 
+/** Behind which block; without a hash nothing was read before. `most`: how many blocks. `seen`: a block whose hash is asked for too. */
+export type EventsAfter = {
+  readonly number: number;
+  readonly hash: string | null;
+  readonly most?: number;
+  readonly seen?: number | undefined;
+};
+
 /**
  * The events behind a block. `forked`: that block is not the one that was read before, also by the second node where there is one. `behind`: the node has not come so far, or its chain has
  * become shorter. `from`: that block. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
@@ -85,6 +93,10 @@ export type EventsReading =
       readonly settled: BlockRef | null;
       readonly paused: boolean | null;
       readonly events: readonly EventAt[];
+      /** The hash of the block that was asked for beside them; null where none was, or the node has none there. */
+      readonly seenHash: string | null;
+      /** What the second node says of the events up to `settled`; null where the network has none, or it does not answer. */
+      readonly second: "same" | "other" | null;
     };
 
 /**
@@ -103,6 +115,8 @@ export type SettlementReading =
       /** Epoch milliseconds of the block. */
       minedAt: number;
       settlements: Settled[];
+      /** What the provider's vault holds at the head, where that was asked for. Base units. */
+      held: bigint | null;
     };
 
 /** A provider's split and escrow in the network's token. The vault's address is known before it exists. */
@@ -176,17 +190,17 @@ export type VaultsReading =
   | { readonly state: "read"; readonly time: number; readonly balances: readonly bigint[] };
 
 export interface ChainGateway {
-  /** Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). */
-  readSettlement(network: string, txHash: string): Promise<ChainResult<SettlementReading>>;
+  /**
+   * Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). `providerDidHash`: what this provider's vault holds is asked for
+   * too, in the same request.
+   */
+  readSettlement(network: string, txHash: string, providerDidHash?: Hash): Promise<ChainResult<SettlementReading>>;
 
   /** What the second node says of it; null where the network has none. */
   readSettlementAgain(network: string, txHash: string): Promise<ChainResult<SettlementReading> | null>;
 
   /** Reads what the contract told behind a block, at most 2,000 blocks at once. */
-  readEvents(
-    network: string,
-    after: { readonly number: number; readonly hash: string | null; readonly most?: number },
-  ): Promise<ChainResult<EventsReading>>;
+  readEvents(network: string, after: EventsAfter): Promise<ChainResult<EventsReading>>;
 
   /**
    * What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there, and so has the

@@ -3,8 +3,9 @@
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
+import { digestOfEvents } from "./digests.ts";
 import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
-import type { BlockRef, ChainResult, EventAt, EventsReading } from "./gateway.ts";
+import type { BlockRef, ChainResult, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
 
@@ -22,25 +23,53 @@ const rangeLogSchema = logSchema.extend({
 });
 type RangeLog = z.infer<typeof rangeLogSchema>;
 
-/** Behind which block a range begins; without a hash nothing was read before. `most`: its blocks. */
-export type After = { readonly number: number; readonly hash: string | null; readonly most?: number };
-
 /** Reads behind a block, at the other node where the first one fails or answers what does not agree. */
-export async function readEvents(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
+export async function readEvents(rpc: Rpc, network: Network, after: EventsAfter): Promise<ChainResult<EventsReading>> {
   const first = await readAt(rpc, network, after);
   const { rpc_url, fallback_rpc_url } = network;
-  if (fallback_rpc_url === undefined || (first.ok && first.value.state === "read")) return first;
+  if (fallback_rpc_url === undefined) return first;
+  if (first.ok && first.value.state === "read")
+    return { ok: true, value: await compared(rpc, { ...network, rpc_url: fallback_rpc_url }, after, first.value) };
   // Nothing is taken back on the word of one node (CHN-30): what it says is asked of the other one alone.
   if (first.ok && first.value.state === "forked") return readAt(rpc, { ...network, rpc_url: fallback_rpc_url }, after);
   const second = await readAt(rpc, { ...network, rpc_url: fallback_rpc_url, fallback_rpc_url: rpc_url }, after);
   return second.ok ? second : first;
 }
 
-async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainResult<EventsReading>> {
-  const ends = await ask(rpc, network, [blockCall("latest"), blockCall(after.number), pausedCall(network)]);
+type Read = Extract<EventsReading, { state: "read" }>;
+
+/** The reading, with what the second node says of the events that have the network's confirmations. */
+async function compared(rpc: Rpc, second: Network, after: EventsAfter, read: Read): Promise<Read> {
+  const { settled } = read;
+  if (settled === null) return read;
+  const { number, hash } = after;
+  const again = await readAt(rpc, second, { number, hash, most: settled.number - number });
+  if (!again.ok || again.value.state === "behind") return read;
+  const { value } = again;
+  if (value.state === "read" && value.end.number < settled.number) return read;
+  const isSame =
+    value.state === "read" &&
+    digestOfEvents(value.events, value.end.hash) === digestOfEvents(settledIn(read.events, settled), settled.hash);
+  return { ...read, second: isSame ? "same" : "other" };
+}
+
+/** Those up to a block. */
+export const settledIn = (events: readonly EventAt[], { number }: Pick<BlockRef, "number">): EventAt[] =>
+  events.filter(({ blockNumber }) => blockNumber <= number);
+
+async function readAt(rpc: Rpc, network: Network, after: EventsAfter): Promise<ChainResult<EventsReading>> {
+  const seenCalls = after.seen === undefined ? [] : [blockCall(after.seen)];
+  const ends = await ask(rpc, network, [
+    ...[blockCall("latest"), blockCall(after.number), pausedCall(network)],
+    ...seenCalls,
+  ]);
   if (!ends.ok) return ends;
-  const [latest, last] = ends.value.slice(0, 2).map((result) => blockSchema.nullable().safeParse(result));
-  const paused = flagOf(ends.value[2]);
+  const [newest, before, flag, seen] = ends.value;
+  const [latest, last] = [newest, before].map((result) => blockSchema.nullable().safeParse(result));
+  const paused = flagOf(flag);
+  const seenBlock = blockSchema.safeParse(seen);
+  const seenHash = seenBlock.success ? refOf(seenBlock.data).hash : null;
+  const nothing = { seenHash, second: null, paused } as const;
   if (!latest?.success || latest.data === null || !last?.success) return unavailable(network.network, "bad_answer");
   const head = refOf(latest.data);
   if (head.number < after.number) return { ok: true, value: { state: "behind", head } };
@@ -48,7 +77,7 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   const from = refOf(last.data);
   if (after.hash !== null && from.hash !== after.hash) return { ok: true, value: { state: "forked", head } };
   if (head.number === after.number) {
-    return { ok: true, value: { state: "read", from, head, end: head, settled: null, paused, events: [] } };
+    return { ok: true, value: { state: "read", from, head, end: head, settled: null, events: [], ...nothing } };
   }
   const to = Math.min(head.number, after.number + (after.most ?? RANGE_MAX));
   const range = await readRange(rpc, network, after.number + 1, to);
@@ -59,7 +88,7 @@ async function readAt(rpc: Rpc, network: Network, after: After): Promise<ChainRe
   if (!settled.ok) return settled;
   const events = await readTransactions(rpc, network, logs);
   if (!events.ok) return events;
-  const read = { state: "read", from, head, end, settled: settled.value, paused, events: events.value } as const;
+  const read = { state: "read", from, head, end, settled: settled.value, events: events.value, ...nothing } as const;
   return { ok: true, value: read };
 }
 
@@ -71,10 +100,10 @@ const pausedCall = ({ settlement_contract: to }: Network): RpcCall => ({
 });
 
 function flagOf(result: unknown): boolean | null {
-  const word = flag.safeParse(result);
+  const word = flagSchema.safeParse(result);
   return word.success ? BigInt(word.data) === 1n : null;
 }
-const flag = z.string().regex(/^0x0{63}[01]$/);
+const flagSchema = z.string().regex(/^0x0{63}[01]$/);
 
 /** The last block of a range that has the network's confirmations. */
 async function readSettled(

@@ -26,6 +26,11 @@ const networkSchema = z.strictObject({
   required_confirmations: z.number().int().min(1),
   /** The block before which none of its contracts took a payment. */
   first_block: z.number().int().min(0).default(0),
+  /** From this amount on, in whole units of its currency, a settlement is asked of the fallback node too before it counts. */
+  ask_twice_from: z
+    .string()
+    .regex(/^[0-9]{1,15}(\.[0-9]{1,2})?$/)
+    .default("100.00"),
   /** How far its blocks are apart; 0 where a block is mined for a transaction alone, as anvil does. */
   block_seconds: z.number().min(0).default(2),
   explorer: z.url().optional(),
@@ -102,6 +107,18 @@ export function onEdition(network: Network, contract: string): Network | null {
   );
   return edition ? { ...network, ...edition } : null;
 }
+
+/** Whether a settlement of so many base units is asked of both nodes before it counts. */
+export const asksTwice = (
+  { ask_twice_from, decimals }: Pick<Network, "ask_twice_from" | "decimals">,
+  units: number | bigint,
+): boolean => BigInt(units) >= parseUnits(ask_twice_from, decimals);
+
+/** Of a number of whole units, which has two decimals at most. */
+const parseUnits = (text: string, decimals: number): bigint => {
+  const [whole = "0", part = ""] = text.split(".");
+  return (BigInt(whole + part.padEnd(2, "0")) * 10n ** BigInt(decimals)) / 100n;
+};
 
 const GWEI_PER_ETH = 1_000_000_000;
 const WEI_PER_GWEI = 1_000_000_000n;

@@ -10,7 +10,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { applyEffect, type Effect, type Found, type Rated, uncounted } from "./effects.ts";
 import { countedOf } from "./end.ts";
 import { disputeMachine } from "./states.ts";
-import { moveDispute } from "./store.ts";
+import { dropAward, moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
 type Reversed = {
@@ -19,18 +19,29 @@ type Reversed = {
   readonly statements: Statement[];
 };
 
-/** `found`: as the batch leaves it before this; `escrows`: behind it. `rated`: whose rating the batch writes too. */
+/**
+ * `found`: as the batch leaves it before this; `escrows`: behind it. `rated`: whose rating the batch writes too. `paidOut`: what was paid out of the
+ * vault for its settlement, on the chain as it is now.
+ */
 export function reverseDispute(
   deps: Deps,
   before: DisputeRow | null,
   found: Found,
   rated: Rated,
+  paidOut: number,
   now: number,
 ): Reversed {
   // One that was withdrawn has left nothing to end.
   if (before === null || before.resolution === "withdrawn")
     return { escrows: found.escrows, turned: false, statements: [] };
-  const set = { ...NOTHING_OWED, resolution: "withdrawn", endedBy: "reversal", resolvedAt: now, dueAt: null } as const;
+  const set = {
+    ...NOTHING_OWED,
+    paidOut,
+    resolution: "withdrawn",
+    endedBy: "reversal",
+    resolvedAt: now,
+    dueAt: null,
+  } as const;
   const ended: DisputeRow = { ...before, ...set, status: "resolved" };
   const effect = takenBack(before);
   const applied = applyEffect(deps, before, found, effect, now, rated);
@@ -39,6 +50,7 @@ export function reverseDispute(
     statements: [
       ...moveDispute(deps.db, before, move(disputeMachine, before.status, "reverse"), set),
       ...applied.statements,
+      dropAward(deps.db, before.disputeId),
       ...dropped(deps, before),
       ...recordEventForParties(deps.db, before, now, {
         type: "dispute.resolved",
@@ -48,8 +60,14 @@ export function reverseDispute(
   };
 }
 
-/** What was paid before stays told. */
-const NOTHING_OWED = { refund: 0, refundFrom: null, refundStatus: "none", owed: 0, bountyBy: null } as const;
+const NOTHING_OWED = {
+  refund: 0,
+  refundFrom: null,
+  refundStatus: "none",
+  owed: 0,
+  bountyBy: null,
+  bountyPaid: 0,
+} as const;
 
 /** Of one that had ended, what its end has counted and claimed. */
 function takenBack({ resolution, disputed, owed }: DisputeRow): Effect {

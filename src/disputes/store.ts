@@ -35,8 +35,16 @@ const row = columnsOf(disputes, "d");
 
 type FoundDispute = Timed<OfTwoClocks & { dispute: DisputeRow; award: string | null }>;
 
+/** What the payouts of a row's settlement come to, as the contract's events tell. Literal text, so that SQLite uses the partial index. */
+const PAID_OUT = sql<number>`coalesce((select -sum(l.amount) from ledger_lines l where l.settlement_key = disputes.settlement_key
+  and l.network = disputes.network and l.contract = disputes.contract and l.kind = 'payout' and l.reversed = 0), 0)`;
+
+/** Of one that ended with its settlement it is what stands on the chain now: a payout of it may be gone, or come back. */
 const shown = (disputeId: string) => ({
-  dispute: row,
+  dispute: {
+    ...row,
+    paidOut: sql<number>`case when ended_by = 'reversal' then ${PAID_OUT} else paid_out end`.as("paid_out"),
+  },
   award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
   clockOffsetMs: consumersOffsetOf(disputes),
   providerOffsetMs: providersOffsetOf(disputes),
@@ -171,19 +179,19 @@ export const partyOf = (disputeId: string, which: "provider" | "consumer" | "int
       ? sql<string>`(select provider_did from disputes where dispute_id = ${disputeId})`
       : sql<string>`(select consumer_did from disputes where dispute_id = ${disputeId})`;
 
-/** What was paid out of the vault for its settlement, as the contract's events tell: base units. Literal text, so that SQLite uses the partial index. */
-export const findPaidOut = (db: Database, disputeId: string): Read<number> =>
+/** What was paid out of the vault for its settlement, as the contract's events tell: base units. */
+export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read<number> =>
   read(
     db
-      .select({
-        amount:
-          sql<number>`coalesce((select -sum(l.amount) from disputes d join ledger_lines l on l.settlement_key = d.settlement_key
-          and l.network = d.network and l.contract = d.contract and l.kind = 'payout' and l.reversed = 0
-          where d.dispute_id = ${disputeId}), 0)`.as("amount"),
-      })
-      .from(sql`(select 1)`),
+      .select({ amount: PAID_OUT.as("amount") })
+      .from(disputes)
+      .where(eq(disputes.disputeId, disputeId)),
     ([found]) => found?.amount ?? 0,
   );
+
+/** The last one about a settlement, as an expression for reads in the same trip. */
+export const latestOf = (transactionId: string): SQL<string> =>
+  sql<string>`(select d.dispute_id from disputes d where d.transaction_id = ${transactionId} order by d.attempt desc limit 1)`;
 
 /** Refuses the batch where a reorganisation has taken the settlement away meanwhile. */
 export const whileSettled = (db: Database, transactionId: string): Statement =>
@@ -245,6 +253,9 @@ export const putAward = (db: Database, disputeId: string, award: string): Statem
     .insert(disputeAwards)
     .values({ disputeId, award })
     .onConflictDoUpdate({ target: disputeAwards.disputeId, set: { award } });
+
+export const dropAward = (db: Database, disputeId: string): Statement =>
+  db.delete(disputeAwards).where(eq(disputeAwards.disputeId, disputeId));
 
 // ---- What falls due --------------------------------------------------------------------------------------------------------
 

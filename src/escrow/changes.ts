@@ -20,6 +20,8 @@ export type Gain = {
   readonly settled: boolean;
   /** When the dispute window of the settlement closes, on the service's own clock. */
   readonly windowClosesAt?: number;
+  /** What the vault itself holds: no more counts. */
+  readonly atMost?: number | undefined;
 };
 
 /** Relative, so that what is recorded in another order comes to the same (MKT-19). */

@@ -1,5 +1,7 @@
 // The ledger of a vault: lines out of the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came to
 // it without an event, and is a deposit too.
+
+import { digestOfSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
@@ -31,20 +33,32 @@ export type Booked = {
   readonly differences: readonly Difference[];
 };
 
-/** The lines of a vault's movements, in the order of the chain. A settlement that put nothing into it is no movement. */
+/**
+ * The lines of a vault's movements, in the order of the chain. All movements of a block are given at once: they number the settlements among them
+ * that put nothing into the vault, and stand beside its lines.
+ */
 export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
   movements.reduce<Booked>(
-    (booked, movement) => {
+    (booked, movement, at) => {
       const { logIndex } = movement;
       const amount = amountOf(movement);
       const after = Number(movement.vaultBalance);
       const found = levelled(booked, movement, after - amount, { logIndex: beforeEvent(logIndex), amount });
-      return amount === 0
-        ? found
-        : withLine(found, movement, { logIndex, kind: kindOf(movement), amount }, paidFor(movement));
+      const line = { logIndex, kind: kindOf(movement), amount, ...namesOf(movement) };
+      return amount === 0 ? withEmpty(found, movement, line, at) : withLine(found, movement, line);
     },
     { vault, lines: [], differences: [] },
   );
+
+const LINES_OF_BLOCK = 1_000_000;
+/** Lines that put nothing into a vault are numbered down to this behind a block. */
+export const emptyBehind = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
+
+function withEmpty(booked: Booked, place: Place, line: NewLine, at: number): Booked {
+  const { lines } = withLine(booked, place, line);
+  const own = lines.slice(-1).map((one) => ({ ...one, number: emptyBehind(place.blockNumber - 1) - at }));
+  return { ...booked, lines: [...booked.lines, ...own] };
+}
 
 /** What a vault held at the end of a block, seen without an event. */
 export type Sight = {
@@ -60,6 +74,8 @@ export function lineOfSight(vault: Vault, { held, ...block }: Sight, vaultAddres
   return levelled({ vault, lines: [], differences: [] }, place, held, { logIndex: -1, amount: 0 });
 }
 
+type NewLine = Pick<LedgerLine, "logIndex" | "kind" | "amount"> & Partial<Names>;
+type Names = Pick<LedgerLine, "settlementKey" | "parts">;
 type Place = Pick<LedgerLine, "txHash" | "blockNumber" | "blockHash" | "minedAt">;
 
 /** Levels the lines with what the vault held just before a movement of `amount`: more is a deposit, less a difference. */
@@ -81,8 +97,7 @@ function levelled(
 function withLine(
   { vault, lines, differences }: Booked,
   { txHash, blockNumber, blockHash, minedAt }: Place,
-  { logIndex, kind, amount }: Pick<LedgerLine, "logIndex" | "kind" | "amount">,
-  settlementKey: string | null = null,
+  { logIndex, kind, amount, settlementKey = null, parts = null }: NewLine,
 ): Booked {
   const after = {
     ...vault,
@@ -101,6 +116,7 @@ function withLine(
     minedAt,
     reversed: false,
     settlementKey,
+    parts,
   };
   return { vault: after, lines: [...lines, line], differences };
 }
@@ -114,6 +130,9 @@ function amountOf(movement: Movement): number {
   return movement.kind === "deposit" ? Number(movement.amount) : -Number(movement.amount);
 }
 
-const paidFor = (movement: Movement): string | null => (movement.kind === "payout" ? movement.settlementKey : null);
+const namesOf = (movement: Movement): Partial<Names> => {
+  if (movement.kind === "payout") return { settlementKey: movement.settlementKey };
+  return movement.kind === "settled" ? { parts: digestOfSettlement(movement) } : {};
+};
 
 const kindOf = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);

@@ -57,7 +57,7 @@ export const moveBalance = (
   db: Database,
   before: EscrowRow,
   after: EscrowRow,
-  { amount, settled, windowClosesAt = 0 }: Gain,
+  { amount, settled, windowClosesAt = 0, atMost }: Gain,
 ): Statement[] =>
   mustChange(
     db,
@@ -76,6 +76,7 @@ export const moveBalance = (
           eq(escrows.state, before.state),
           eq(escrows.threshold, before.threshold),
           stateIs(after.state, { balance: sql`${escrows.balance} + ${amount}` }),
+          atMost === undefined ? undefined : sql`${escrows.balance} + ${amount} <= ${atMost}`,
         ),
       ),
   );
@@ -289,7 +290,7 @@ type LedgerOf = Pick<LedgerLine, "did" | "network" | "contract">;
 export const isNewestLine = (did: SQL, network: string, contract: SQL): SQL =>
   sql`${ledgerLines.did} = ${did} and ${ledgerLines.network} = ${network} and ${ledgerLines.contract} = ${contract} and reversed = 0
     and ${ledgerLines.number} = (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
-      and m.contract = ${contract} and m.reversed = 0)`;
+      and m.contract = ${contract} and m.reversed = 0) and ${ledgerLines.number} > 0`;
 
 export const findNewestLine = (db: Database, { did, network, contract }: LedgerOf): Read<LedgerLine | null> =>
   readOne(
@@ -339,8 +340,8 @@ export const findVaultLines = (
           sql`${ledgerLines.contract} = ${edition}`,
           // Literal text, so that SQLite uses the partial index.
           sql`ledger_lines.reversed = 0`,
-          sql`${ledgerLines.number} > (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
-            and m.contract = ${edition} and m.reversed = 0) - ${limit}`,
+          sql`${ledgerLines.number} > max(0, (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+            and m.contract = ${edition} and m.reversed = 0) - ${limit})`,
         ),
       ),
   );
@@ -354,6 +355,6 @@ export const whileNewest = (
 ): Statement =>
   guard(
     db,
-    sql`coalesce((select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
-      and m.contract = ${contract} and m.reversed = 0), 0) = ${newest?.number ?? 0}`,
+    sql`max(0, coalesce((select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+      and m.contract = ${contract} and m.reversed = 0), 0)) = ${newest?.number ?? 0}`,
   );

@@ -1,6 +1,7 @@
 // Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
 import type { AgentCall } from "../call.ts";
-import { findNetwork, networkNamed } from "../chain/networks.ts";
+import { didHash } from "../chain/hashes.ts";
+import { asksTwice, findNetwork, networkNamed } from "../chain/networks.ts";
 import { escrowOn } from "../escrow/changes.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
@@ -37,8 +38,11 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   if (settled?.transaction.txHash === txHash) return toFacilitationView(config, settled);
   if (settled) throw unverified("intent_settled");
 
-  const reading = await chain.readSettlement(network.network, txHash);
-  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading }, () => {
+  const [reading, second] = await Promise.all([
+    chain.readSettlement(network.network, txHash, didHash(intent.providerDid)),
+    asksTwice(network, intent.amount) ? chain.readSettlementAgain(network.network, txHash) : undefined,
+  ]);
+  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, () => {
     const mined = minedOf(network, reading);
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
     const at = { txHash, minedAt, now: call.now, bound };

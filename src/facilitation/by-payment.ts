@@ -2,7 +2,8 @@
 // asked before the first trip, but never for a caller that has shown only a certificate (FAC-3).
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
-import { findNetwork, type Network } from "../chain/networks.ts";
+import { didHash } from "../chain/hashes.ts";
+import { asksTwice, findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import { escrowOn } from "../escrow/changes.ts";
 import { findSeller } from "../identity/owned-store.ts";
@@ -38,17 +39,21 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const network = findNetwork(call.deps.config.networks, claimed.network);
   if (!network) return refuseNetwork(call);
   const claim = { ...claimed, network };
-  const reading = await call.deps.chain.readSettlement(network.network, txHash);
+  const { chain } = call.deps;
+  const reading = await chain.readSettlement(network.network, txHash, didHash(pair.providerDid));
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
   const [settled] = early ? settlementsOf(early, network, pair) : [];
-  const { known, used, bound, provider, consumer, caller, ...found } = await readFacts(call, claim, early, settled);
+  const [{ known, used, bound, provider, consumer, caller, ...found }, second] = await Promise.all([
+    readFacts(call, claim, early, settled),
+    settled && asksTwice(network, settled.gross) ? chain.readSettlementAgain(network.network, txHash) : undefined,
+  ]);
   // The one that the follower has bound it to comes first.
   const intent = bound.find((one) => boundLogOf(one, txHash) === settled?.logIndex) ?? found.intent;
   refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
-  const judged = await judgeByTwo(call, { network, txHash, reading }, () => {
+  const judged = await judgeByTwo(call, { network, txHash, reading, second }, () => {
     const mined = minedOf(network, reading);
     if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
     if (!intent || !provider || !consumer) throw unverified("no_matching_intent");

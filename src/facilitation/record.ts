@@ -43,14 +43,17 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const { intent, settlement, provider, escrow } = evidence;
   const { disputeWindowDays } = provider.agent;
   const windowClosesAt = disputeWindowDays === 0 ? 0 : deps.clock.now() + disputeWindowDays * DAY_MS;
-  const gain = { amount: Number(settlement.escrow), settled: true, windowClosesAt };
   // What another edition took stands in another vault than the one that counts (CHN-22).
-  const present = escrow && editionOf(escrow, evidence.network) === settlement.contract;
-  const change = present ? { before: escrow, after: gained(escrow, gain) } : null;
+  const present = escrow && editionOf(escrow, evidence.network) === settlement.contract ? escrow : null;
+  const amount = countedOf(evidence, present);
+  const uncounted = present ? Number(settlement.escrow) - amount : 0;
+  const held = evidence.mined.held === null ? undefined : Number(evidence.mined.held);
+  const gain = { amount, settled: true, windowClosesAt, ...(amount > 0 && { atMost: held }) };
+  const change = present ? { before: present, after: gained(present, gain) } : null;
   const moved = change !== null && hasTurned(change);
   // On the clock of the provider's platform, which dates what is its own.
   const providerNow = intent.providerOffsetMs === null ? now : deps.clock.now() + intent.providerOffsetMs;
-  const transaction = transactionOf(call, evidence, change?.after ?? escrow);
+  const transaction = { ...transactionOf(call, evidence, change?.after ?? escrow), uncounted };
   const receipt = await sign(call, evidence.network, transaction);
   const task = taskOf(transaction, principalsOf(evidence));
   const source = {
@@ -80,6 +83,13 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   return view;
 }
 
+/** What of the escrow counts already: no more than the vault holds, because a receipt alone may be forged. */
+function countedOf({ settlement, mined }: Evidence, escrow: EscrowRow | null): number {
+  const whole = Number(settlement.escrow);
+  if (escrow === null || mined.held === null) return whole;
+  return Math.min(whole, Math.max(0, Number(mined.held) - escrow.balance));
+}
+
 function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
   const { intent, settlement, provider, mined } = evidence;
   const transactionId = newId("fac", call.now);
@@ -105,6 +115,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     gross: Number(settlement.gross),
     fee: Number(settlement.fee),
     escrow: Number(settlement.escrow),
+    uncounted: 0,
     operational: Number(settlement.operational),
     escrowState: escrow?.state ?? "FUNDING",
     escrowBalance: escrow ? shownBalance(escrow) : Number(settlement.vaultBalance),

@@ -2,7 +2,16 @@
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";
-import { facilitationAct, facilitationFaults, facilitationInput, facilitationView, partiesNamed } from "./schema.ts";
+import {
+  facilitationAct,
+  facilitationFaults,
+  facilitationInput,
+  facilitationParams,
+  facilitationView,
+  partiesNamed,
+  standingView,
+} from "./schema.ts";
+import { getStanding } from "./standing.ts";
 
 export const facilitationRoutes = [
   route({
@@ -35,5 +44,22 @@ export const facilitationRoutes = [
     surfaces: ["agent"],
     handle: (call, { body }) => facilitate(call, body),
     precheck: (call, { body }) => precheckFacilitation(call, partiesNamed(body)),
+  }),
+  route({
+    method: "get",
+    path: "/v1/facilitations/{facilitation_id}",
+    operationId: "getFacilitationStanding",
+    tag: "Facilitation",
+    summary: "Ask whether a settlement still stands",
+    description:
+      "For whoever holds a receipt, which states facts and never expires: a settlement that the chain does not have any more, or never had so, " +
+      "is `reversed`, and its receipt counts no longer.",
+    params: facilitationParams,
+    status: 200,
+    response: { schema: standingView, description: "Whether it stands." },
+    errors: ["not_found"],
+    cors: true,
+    surfaces: ["public"],
+    handle: (call, { params }) => getStanding(call, params.facilitation_id),
   }),
 ];

@@ -118,6 +118,17 @@ export const facilitationView = z
   .register(z.globalRegistry, { id: "Facilitation" });
 export type FacilitationView = z.infer<typeof facilitationView>;
 
+export const facilitationParams = z.object({ facilitation_id: z.string() });
+
+export const standingView = z
+  .object({
+    facilitation_id: z.string(),
+    status: transactionStatus,
+    reversed_at: instant.nullable(),
+  })
+  .register(z.globalRegistry, { id: "FacilitationStanding" });
+export type StandingView = z.infer<typeof standingView>;
+
 export const transactionView = z
   .object({
     ...facilitated,

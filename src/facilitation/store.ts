@@ -140,20 +140,6 @@ export const findReceiptOf = (db: Database, transactionId: string | SQL<string>)
     ([row]) => row?.receipt ?? null,
   );
 
-/** Those of these that stand. */
-export const findStanding = (db: Database, transactionIds: readonly string[]): Read<TransactionRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(transactions)
-      .where(
-        and(
-          sql`${transactions.transactionId} in (select value from json_each(${JSON.stringify(transactionIds)}))`,
-          STANDS,
-        ),
-      ),
-  );
-
 /** Refused where it was reversed meanwhile. */
 export const reverseTransaction = (db: Database, { transactionId }: TransactionRow, now: number): Statement[] =>
   mustChange(
@@ -162,6 +148,16 @@ export const reverseTransaction = (db: Database, { transactionId }: TransactionR
       .update(transactions)
       .set({ reversedAt: now })
       .where(and(eq(transactions.transactionId, transactionId), STANDS)),
+  );
+
+/** All of its escrow counts from now on. */
+export const countWhole = (db: Database, { transactionId, uncounted }: TransactionRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(transactions)
+      .set({ uncounted: 0 })
+      .where(and(eq(transactions.transactionId, transactionId), eq(transactions.uncounted, uncounted), STANDS)),
   );
 
 export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;

@@ -16,13 +16,16 @@ export const toFacilitationView = (config: Config, { transaction, receipt }: Fac
   receipt,
 });
 
+export const statusOf = ({ reversedAt }: TransactionRow): TransactionView["status"] =>
+  reversedAt === null ? "settled" : "reversed";
+
 /** The transaction for events, without the receipt (EVT-5). */
 export const toTransactionView = (config: Config, row: TransactionRow): TransactionView => ({
   ...settlementOf(config, row),
   environment: row.environment,
   consumer_did: row.consumerDid,
   provider_did: row.providerDid,
-  status: row.reversedAt === null ? "settled" : "reversed",
+  status: statusOf(row),
   settled_at: toIso(row.settledAt),
   reversed_at: toIsoOrNull(row.reversedAt),
 });

@@ -16,9 +16,10 @@ import { type Booked, type Difference, emptyVault, linesOf, type Movement } from
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
 import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
-import { findEscrowsByHash, findNewestLines, insertLines, moveFollower, noteBlock, noteDifferences } from "./store.ts";
+import { moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
 import { followWallets, type WalletSet } from "./wallets.ts";
 
@@ -33,6 +34,8 @@ type Reading = {
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
   readonly through: number;
+  /** Two readings of the same blocks have found different events. */
+  readonly contradicted: boolean;
 };
 
 /**
@@ -65,6 +68,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...followed.statements,
     ...releasedStatements(db, network, movements, found),
     ...paid.statements,
+    ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
   ]);
   return paid.complete;
 }
@@ -164,6 +168,13 @@ export const differenceStatements = ({ db }: Deps, differences: readonly Differe
   ),
   ...differences.map((difference) => raiseAlert(db, missing(difference))),
 ];
+
+const contradicted = ({ network }: Network): Alert => ({
+  kind: "network",
+  subject: `events of ${network}`,
+  message:
+    "Two readings of the same blocks have found different events of the contract: nothing of them is booked until two agree.",
+});
 
 const missing = ({ did, network, held, expected }: Difference): Alert => ({
   kind: "reconciliation",

@@ -14,14 +14,8 @@ import { type Booked, emptyVault, lineOfSight } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
 import { bookedStatements } from "./book.ts";
 import { followNetwork } from "./follow.ts";
-import {
-  findEscrowsBehind,
-  findEscrowsOfAll,
-  findFollower,
-  findNewestLines,
-  moveFollower,
-  noteVaults,
-} from "./store.ts";
+import { findNewestLines } from "./lines-store.ts";
+import { findEscrowsBehind, findEscrowsOfAll, findFollower, moveFollower, noteVaults } from "./store.ts";
 
 /** Escrows of one comparison; a provider has one for each environment and network. */
 const ESCROWS = 38;
@@ -31,7 +25,7 @@ const ATTEMPTS = 3;
 /** Brings one provider's vault on a network up to date: false where the chain could not be read to its head. */
 export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if ((await followNetwork(deps, network, until)) !== "level") return false;
+    if ((await followNetwork(deps, network, until, { whole: true })) !== "level") return false;
     const checked = await checkOnce(deps, network, (db) => ({ escrows: findEscrowsOfAll(db, network, [did]) }));
     if (checked !== "again") return checked === "checked";
   }
@@ -112,7 +106,7 @@ async function checkOnce(
   }
 }
 
-/** What is booked or noted by a balance alone is said by both nodes, where there are two (CHN-30). */
+/** What is booked or noted by a balance alone is said by both nodes, where there are two, or twice by the one (CHN-30). */
 async function agrees(
   chain: Deps["chain"],
   network: string,
@@ -120,8 +114,7 @@ async function agrees(
   vaults: readonly VaultOf[],
   balances: readonly bigint[],
 ): Promise<boolean> {
-  const read = await chain.readVaultsAgain(network, at, vaults);
-  if (read === null) return true;
+  const read = (await chain.readVaultsAgain(network, at, vaults)) ?? (await chain.readVaults(network, at, vaults));
   return read.ok && read.value.state === "read" && read.value.balances.join() === balances.join();
 }
 

@@ -1,15 +1,18 @@
 // The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
-// network's confirmations, and notes how far it has read. Safe to run twice and at once: the place that it read from is part of its batch.
+// network's confirmations and two readings have found it, and notes how far it has read. Safe to run twice and at once: the place that it read
+// from is part of its batch.
 import { findUnhashed } from "../agents/hash-store.ts";
 import { putDidHash } from "../agents/store.ts";
-import type { EventAt, EventsReading } from "../chain/gateway.ts";
+import { digestOfEvents } from "../chain/digests.ts";
+import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
 import { didHash, shortHash } from "../chain/hashes.ts";
+import { settledIn } from "../chain/logs.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import type { FollowerRow } from "../db/tables/chain.ts";
+import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
@@ -23,19 +26,45 @@ import { walletsIn } from "./wallets.ts";
 /** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
 export type Followed = "level" | "far" | "stuck";
 
-/** Reads on until the head or an instant (epoch milliseconds, real time). */
-export async function followNetwork(deps: Deps, name: string, until: number): Promise<Followed> {
+/** Readings of a run that only look a second time. */
+const SECOND_LOOKS = 3;
+
+/**
+ * Reads on until the head or an instant (epoch milliseconds, real time). What moved is read a second time at once, and so booked; a range in which
+ * nothing did waits for the next run, unless the `whole` is wanted. What comes meanwhile is the next run's.
+ */
+export async function followNetwork(
+  deps: Deps,
+  name: string,
+  until: number,
+  { whole = false }: { readonly whole?: boolean } = {},
+): Promise<Followed> {
   const network = networkNamed(deps.config.networks, name);
+  let looks = 0;
+  let target: number | null = null;
   for (;;) {
-    const followed = await step(deps, network);
+    const { followed, booked, settled, moved } = await step(deps, network);
     if (followed === "far" && Date.now() < until) continue;
+    target ??= moved || whole ? settled : booked;
+    if (followed !== "far" && followed !== "stuck" && booked < target && Date.now() < until && ++looks <= SECOND_LOOKS)
+      continue;
     if (followed !== "level") await noteLag(deps, name);
+    if (whole && booked < target) return "stuck";
     return followed === "old" ? "level" : followed;
   }
 }
 
-/** `old`: level with a head whose block is so old that the node may stand still. */
-async function step(deps: Deps, network: Network): Promise<Followed | "old"> {
+type Step = {
+  /** `old`: level with a head whose block is so old that the node may stand still. */
+  readonly followed: Followed | "old";
+  readonly booked: number;
+  /** The last block with the network's confirmations, and whether something has moved between that and the booked one. */
+  readonly settled: number;
+  readonly moved: boolean;
+};
+const without = (followed: Followed): Step => ({ followed, booked: 0, settled: 0, moved: false });
+
+async function step(deps: Deps, network: Network): Promise<Step> {
   const { db, chain } = deps;
   const name = network.network;
   const beganAt = Date.now();
@@ -47,19 +76,19 @@ async function step(deps: Deps, network: Network): Promise<Followed | "old"> {
   try {
     const due = known ? checkable(network, known.bookedBlock, unchecked) : [];
     const checked = known && due.length > 0 ? await checkSettlements(deps, network, known, due) : "none";
-    if (checked === "checked") return "far";
-    const read = await chain.readEvents(name, placeOf(network, known));
-    if (!read.ok || read.value.state === "behind") return "stuck";
+    if (checked === "checked" || checked === "rewound") return without("far");
+    const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
+    if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
-      if (recorded !== "level" || checked !== "none") return recorded;
+      if (recorded.followed !== "level" || checked !== "none") return recorded;
       // What it has booked now is compared before the network is level.
-      return checkable(network, read.value.settled?.number ?? 0, unchecked).length > 0 ? "far" : "level";
+      return checkable(network, recorded.booked, unchecked).length > 0 ? without("far") : recorded;
     }
-    return known && (await rewind(deps, network, known)) ? "far" : "stuck";
+    return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
     // Another run was faster, or an escrow moved meanwhile: what is stored now decides.
-    if (thrown instanceof Conflict) return "far";
+    if (thrown instanceof Conflict) return without("far");
     throw thrown;
   }
 }
@@ -93,20 +122,23 @@ async function record(
   deps: Deps,
   network: Network,
   known: FollowerRow | null,
-  { from, head, end, settled, events, paused }: Read,
+  read: Read,
   beganAt: number,
-): Promise<Followed | "old"> {
+): Promise<Step> {
+  const { from, head, end, settled, events, paused } = read;
   const token = network.token.toLowerCase();
   const own = events.filter((event): event is Own => isMovement(event) && event.token === token);
-  const confirmed = settled ?? from;
-  const settling = own.filter(({ blockNumber }) => blockNumber <= confirmed.number);
+  const confirmed = readTwice(known?.seen ?? null, read);
+  const settling = settledIn(own, confirmed ?? from) as Own[];
   const fits = partOf(settling);
   const whole = fits.length === settling.length;
   const last = fits.at(-1);
-  const to = whole || !last ? confirmed : { number: last.blockNumber, hash: last.blockHash, time: last.minedAt };
+  const to =
+    whole || !last ? (confirmed ?? from) : { number: last.blockNumber, hash: last.blockHash, time: last.minedAt };
   const through = whole ? end.number : to.number;
   const level = whole && end.number === head.number;
   const readThrough = Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt));
+  const contradicted = confirmed === null;
   const complete = await book(deps, network, {
     before: known,
     after: {
@@ -116,6 +148,7 @@ async function record(
       bookedHash: to.hash,
       bookedAt: to.time,
       paused: paused ?? known?.paused ?? false,
+      seen: contradicted && read.second !== null ? null : seenOnce(read, to, whole ? settled : confirmed),
     },
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
@@ -123,12 +156,50 @@ async function record(
     wallets: walletsIn(network, events, to.number),
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
+    contradicted,
   });
-  if (!level || !complete) return "far";
-  return isLate({ readThrough }, Date.now()) ? "old" : "level";
+  const place = {
+    booked: to.number,
+    settled: settled?.number ?? to.number,
+    moved: settled !== null && settledIn(events, settled).some(isBehind(to)),
+  };
+  if (contradicted) return { followed: "stuck", ...place };
+  if (!level || !complete) return { followed: "far", ...place };
+  return { followed: isLate({ readThrough }, Date.now()) ? "old" : "level", ...place };
 }
 
-const UNREAD = { headBlock: 0, readThrough: 0, readAt: 0, checkedDid: "", checkedReceipt: 0, bound: [] };
+const isBehind =
+  ({ number }: BlockAt) =>
+  ({ blockNumber }: EventAt): boolean =>
+    blockNumber > number;
+
+const UNREAD = {
+  headBlock: 0,
+  readThrough: 0,
+  readAt: 0,
+  checkedDid: "",
+  checkedReceipt: 0,
+  bound: [],
+  rereadFor: null,
+};
+
+/**
+ * The last block up to which two readings have found the same: the second node's where there is one that answers, else this one and the one before.
+ * The block behind which was read where there was none before. Null where the two contradict each other, which no reorganisation explains.
+ */
+function readTwice(seen: SeenRange | null, { from, settled, events, seenHash, second }: Read): BlockRef | null {
+  if (settled === null) return from;
+  if (second !== null) return second === "same" ? settled : null;
+  if (seen === null || seen.number > settled.number || seen.hash !== seenHash) return from;
+  return digestOfEvents(settledIn(events, seen), seen.hash) === seen.digest ? seen : null;
+}
+
+/** What this reading has found between the booked block and another one, for the next to be compared with. */
+function seenOnce({ events }: Read, booked: BlockAt, to: BlockRef | null): SeenRange | null {
+  if (to === null || to.number <= booked.number) return null;
+  const behind = settledIn(events, to).filter(isBehind(booked));
+  return { number: to.number, hash: to.hash, time: to.time, digest: digestOfEvents(behind, to.hash) };
+}
 
 /** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
 const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>

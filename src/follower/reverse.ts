@@ -12,7 +12,7 @@ import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
 import { foundOf } from "../disputes/effects.ts";
 import { reverseDispute } from "../disputes/reverse.ts";
-import { findLatest } from "../disputes/store.ts";
+import { findLatest, findPaidOut, latestOf } from "../disputes/store.ts";
 import { type EscrowChange, gained } from "../escrow/changes.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance, movedStates } from "../escrow/store.ts";
@@ -29,16 +29,15 @@ import { ratedIn, reverseTask } from "../tasks/reverse.ts";
 import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
-/** False where the chain can't be asked, or contradicts itself. Throws Conflict when another run has moved on. */
+/** `reading`: where its transaction stands now. Throws Conflict when another run has moved on. */
 export async function reverseSettlement(
   deps: Deps,
   network: Network,
   known: FollowerRow,
   gone: TransactionRow,
-): Promise<boolean> {
-  const read = await deps.chain.readSettlement(network.network, gone.txHash);
-  if (!read.ok || isWhereItWas(read.value, gone)) return false;
-  const payment = paymentIn(read.value, gone);
+  reading: SettlementReading,
+): Promise<void> {
+  const payment = paymentIn(reading, gone);
   await retryUnderLocks(deps.env, async (touches) => {
     const { db } = deps;
     const closing = gone.taskId === null ? {} : closingReads(db, gone.taskId);
@@ -48,11 +47,7 @@ export async function reverseSettlement(
     const ended = gone.taskId === null ? null : (task as ClosingFacts);
     await commitAll(deps, [whileAt(db, known), ...reversal(deps, network, facts, ended, payment)]);
   });
-  return true;
 }
-
-const isWhereItWas = (reading: SettlementReading, { blockHash }: TransactionRow): boolean =>
-  reading.state === "mined" && reading.blockHash === blockHash;
 
 /** The same payment in another block, with the network's confirmations. */
 function paymentIn(reading: SettlementReading, { txHash, logIndex }: TransactionRow): PaymentAt | null {
@@ -65,6 +60,7 @@ function paymentIn(reading: SettlementReading, { txHash, logIndex }: Transaction
 const factsOf = (db: Database, { transactionId, intentId }: TransactionRow) => ({
   transaction: findTransaction(db, transactionId),
   dispute: findLatest(db, transactionId),
+  paidOut: findPaidOut(db, latestOf(transactionId)),
   intent: findIntent(db, intentId),
   seller: findSellerIn(db, transactionId),
 });
@@ -73,7 +69,7 @@ type Facts = ReadResults<ReturnType<typeof factsOf>>;
 function reversal(
   deps: Deps,
   network: Network,
-  { transaction, dispute, intent, seller }: Facts,
+  { transaction, dispute, paidOut, intent, seller }: Facts,
   task: ClosingFacts | null,
   payment: PaymentAt | null,
 ): Statement[] {
@@ -86,7 +82,7 @@ function reversal(
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
   const rated = task ? ratedIn(task) : { provider: false, consumer: false };
   const found = foundOf({ ...seller, escrows: left }, intent.clockOffsetMs);
-  const ended = reverseDispute(deps, dispute, found, rated, now);
+  const ended = reverseDispute(deps, dispute, found, rated, paidOut, now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
@@ -129,7 +125,9 @@ function escrowChange(
   const before = escrows.find(
     (row) => row.network === transaction.network && editionOf(row, network) === transaction.contract,
   );
-  return before ? { before, after: gained(before, { amount: -transaction.escrow, settled: true }) } : null;
+  return before
+    ? { before, after: gained(before, { amount: transaction.uncounted - transaction.escrow, settled: true }) }
+    : null;
 }
 
 /** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. `now`: on its platform's clock. */
@@ -159,5 +157,5 @@ function escrowStatements(
 const reversed = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
   kind: "settlement_reversed",
   subject: `${transactionId} on ${network}`,
-  message: `A reorganisation took block ${blockNumber} of a facilitated settlement away: it is reversed, and facilitated anew where its payment comes back.`,
+  message: `The chain has no such settlement in block ${blockNumber} (any more): it is reversed, and facilitated anew where its payment comes back.`,
 });

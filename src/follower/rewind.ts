@@ -11,16 +11,9 @@ import type { LedgerLine } from "../db/tables/money.ts";
 import { keysIn } from "../escrow/refund-store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { gainStatements } from "./book.ts";
+import { findLinesOf, reverseLines } from "./lines-store.ts";
 import { takeRefundsBack } from "./refunds.ts";
-import {
-  findEscrowsOfAll,
-  findLinesOf,
-  findNotes,
-  forgetBehind,
-  recheckBehind,
-  reverseLines,
-  rewindFollower,
-} from "./store.ts";
+import { findEscrowsOfAll, findNotes, forgetBehind, recheckBehind, rewindFollower } from "./store.ts";
 import { takeWalletsBack } from "./wallets.ts";
 
 /** Lines of one vault that a reorganisation takes back at once. */
@@ -37,10 +30,49 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     await commit(db, [raiseAlert(db, beyondNotes(name))]);
     return false;
   }
+  await takeBack(deps, network, known, notes, kept, known.rereadFor);
+  return true;
+}
+
+type Reread = {
+  /** The last block that stays as it is. */
+  readonly number: number;
+  /** The transaction for which the blocks behind it are read anew. */
+  readonly rereadFor: string;
+};
+
+/** The same for blocks that the chain has, because one of their events was not read. False where none before them is noted, or no node answers. */
+export async function rewindBehind(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow,
+  { number, rereadFor }: Reread,
+): Promise<boolean> {
+  const { notes } = await readBatch(deps.db, { notes: findNotes(deps.db, network.network) });
+  const kept = await newestKept(
+    deps,
+    network.network,
+    notes.filter((note) => note.number <= number),
+  );
+  if (kept === null || kept === "unknown") return false;
+  await takeBack(deps, network, known, notes, kept, rereadFor);
+  return true;
+}
+
+async function takeBack(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow,
+  notes: readonly BookedBlock[],
+  kept: BlockRef,
+  rereadFor: string | null,
+): Promise<void> {
+  const { db } = deps;
+  const name = network.network;
   const gone = notes.filter(({ number }) => number > kept.number);
   const touched = gone.flatMap((note) => note.vaults);
   const vaults = distinct(touched);
-  const lines = (await linesOf(deps, name, vaults)).filter(({ blockNumber }) => blockNumber > kept.number);
+  const lines = (await linesOf(deps, name, vaults, kept.number)).filter(({ blockNumber }) => blockNumber > kept.number);
   const { escrows } = await readBatch(db, {
     escrows: findEscrowsOfAll(
       db,
@@ -50,7 +82,7 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
   });
   const gains = vaults.map((vault) => ({ vault, amount: -depositedBy(lines.filter(isOf(vault))) }));
   await commitAll(deps, [
-    ...rewindFollower(db, known, { ...known, ...readTo(known, kept) }),
+    ...rewindFollower(db, known, { ...known, ...readTo(known, kept), seen: null, rereadFor }),
     forgetBehind(db, name, kept.number),
     ...takeRefundsBack(db, network, kept.number),
     ...takeWalletsBack(db, network, touched),
@@ -59,8 +91,8 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
     ...payoutsOf(db, name, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),
+    ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, unread(name, rereadFor))]),
   ]);
-  return true;
 }
 
 function payoutsOf(db: Database, network: string, lines: readonly LedgerLine[]): Statement[] {
@@ -97,8 +129,16 @@ async function newestKept(
   return kept;
 }
 
-async function linesOf({ db }: Deps, network: string, vaults: readonly VaultRef[]): Promise<LedgerLine[]> {
-  const reads = vaults.map((vault, at) => [String(at), findLinesOf(db, network, vault, LINES)] as const);
+async function linesOf(
+  { db }: Deps,
+  network: string,
+  vaults: readonly VaultRef[],
+  empty: number,
+): Promise<LedgerLine[]> {
+  const reads = vaults.flatMap((vault, at) => [
+    [`${at}`, findLinesOf(db, network, vault, LINES)] as const,
+    [`empty ${at}`, findLinesOf(db, network, vault, LINES, { empty })] as const,
+  ]);
   const found = await readBatch(db, present(Object.fromEntries(reads)));
   return Object.values(found).flat() as LedgerLine[];
 }
@@ -119,6 +159,13 @@ const reorganised = (network: string, lines: number): Alert => ({
   kind: "chain_reorganised",
   subject: `ledger on ${network}`,
   message: `A reorganisation took ${lines} booked movements of vaults away; what came back is booked anew.`,
+});
+
+const unread = (network: string, transactionId: string): Alert => ({
+  kind: "network",
+  subject: `blocks of ${transactionId} on ${network}`,
+  message:
+    "The ledger has no line of a settlement that a node has: its blocks are read anew, and all that was booked since.",
 });
 
 const beyondNotes = (network: string): Alert => ({

@@ -1,14 +1,25 @@
-// Compares each facilitated settlement with its block, once the follower has booked that (FAC-18): in the order in which they were recorded, so
+// Compares each facilitated settlement with its line, once the follower has booked its block (FAC-18): in the order in which they were recorded, so
 // that one that was judged before a reorganisation and recorded after it is found too. After a rewind those of the blocks behind it are
-// compared again.
+// compared again. A node that was believed at the facilitation may have told anything: what stands in the ledger was read twice.
+
+import { digestOfSettlement } from "../chain/digests.ts";
+import type { SettlementReading } from "../chain/gateway.ts";
+import { didHash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
-import { findStanding } from "../facilitation/store.ts";
+import { gained, hasTurned } from "../escrow/changes.ts";
+import { editionOf } from "../escrow/states.ts";
+import { moveBalance } from "../escrow/store.ts";
+import { countWhole } from "../facilitation/store.ts";
+import { raiseAlert } from "../journal/alerts.ts";
 import { reverseSettlement } from "./reverse.ts";
-import { moveChecked, type Recorded } from "./store.ts";
+import { rewindBehind } from "./rewind.ts";
+import { type Compared, findCompared, findEscrowsOfAll, moveChecked, type Recorded, whileAt } from "./store.ts";
+import { turnedStatements } from "./turn.ts";
 
 /** Settlements that are looked at at once. */
 export const CHECKED_AT_ONCE = 200;
@@ -19,56 +30,112 @@ export function checkable({ network }: Network, bookedBlock: number, unchecked: 
   return first < 0 ? [...unchecked] : unchecked.slice(0, first);
 }
 
-/** `forked`: the booked block is not the chain's any more. `stuck`: no node can be believed. Throws Conflict when another run has moved on. */
+/** `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
+type Checked = "checked" | "rewound" | "stuck";
+
+/** Throws Conflict when another run has moved on. */
 export async function checkSettlements(
   deps: Deps,
   network: Network,
   known: FollowerRow,
   recorded: readonly Recorded[],
-): Promise<"checked" | "forked" | "stuck"> {
+): Promise<Checked> {
   const last = recorded.at(-1);
   if (!last) return "checked";
-  const own = recorded.filter((one) => one.network === network.network);
-  const gone = own.length === 0 ? [] : await findGone(deps, network, known, own);
-  if (typeof gone === "string") return gone;
-  for (const one of gone) if (!(await reverseSettlement(deps, network, known, one))) return "stuck";
-  await commit(deps.db, moveChecked(deps.db, known, last.number));
+  const { db } = deps;
+  const ids = recorded.filter((one) => one.network === network.network).map(({ transactionId }) => transactionId);
+  const { compared } = await readBatch(db, { compared: findCompared(db, ids) });
+  const isTold = (one: Compared): boolean => hasLine(network, one);
+  for (const { transaction } of compared.filter((one) => !isTold(one))) {
+    const settled = await settleUnequal(deps, network, known, transaction);
+    if (settled !== "checked") return settled;
+  }
+  await countRests(deps, network, known, compared.filter(isTold));
+  await commit(db, moveChecked(db, known, last.number));
   return "checked";
 }
 
-/** Those whose block is another one now, on the chain whose last booked block is the follower's. */
-async function findGone(
-  { db, chain }: Deps,
-  { network }: Network,
-  { bookedBlock, bookedHash }: FollowerRow,
-  own: readonly Recorded[],
-): Promise<TransactionRow[] | "forked" | "stuck"> {
-  const ids = own.map(({ transactionId }) => transactionId);
-  const { standing } = await readBatch(db, { standing: findStanding(db, ids) });
-  const numbers = [...new Set(standing.map(({ blockNumber }) => blockNumber))];
-  const read = await chain.readBlocks(network, [bookedBlock, ...numbers]);
-  if (!read.ok) return "stuck";
-  const [booked, ...hashes] = read.value;
-  if (booked !== bookedHash) return "forked";
-  const gone = notIn(standing, numbers, hashes);
-  return gone.length === 0 ? [] : alsoGone(chain, network, bookedHash, [bookedBlock, ...numbers], gone);
+/** A provider without a vault here has no lines. Lines of earlier versions say no more than the part of the escrow. */
+function hasLine(network: Network, { transaction, line, hasVault }: Compared): boolean {
+  if (!hasVault) return true;
+  if (line === null || line.blockHash !== transaction.blockHash) return false;
+  return line.parts === null ? line.amount === transaction.escrow : line.parts === partsOf(network, transaction);
 }
 
-const notIn = (standing: readonly TransactionRow[], numbers: readonly number[], hashes: readonly string[]) => {
-  const byNumber = new Map(numbers.map((number, at) => [number, hashes[at]]));
-  return standing.filter(({ blockNumber, blockHash }) => byNumber.get(blockNumber) !== blockHash);
-};
+const partsOf = ({ token }: Network, row: TransactionRow): string =>
+  digestOfSettlement({
+    ...row,
+    providerDidHash: didHash(row.providerDid),
+    consumerDidHash: didHash(row.consumerDid),
+    settlementKey: row.settlementKey as `0x${string}`,
+    token: token.toLowerCase(),
+    refundTo: row.refundTo || row.payer,
+  });
 
-/** Nothing is reversed on the word of one node, where there are two (CHN-30). */
-async function alsoGone(
-  chain: Deps["chain"],
-  network: string,
-  bookedHash: string,
-  [bookedBlock = 0, ...numbers]: readonly number[],
-  gone: TransactionRow[],
-): Promise<TransactionRow[] | "stuck"> {
-  const read = await chain.readBlocksAgain(network, [bookedBlock, ...numbers]);
-  if (read === null) return gone;
-  if (!read.ok || read.value[0] !== bookedHash) return "stuck";
-  return notIn(gone, numbers, read.value.slice(1));
+/**
+ * The ledger says otherwise, so the chain is asked once more. What it does not have as it was facilitated is reversed; where it has it, the blocks are
+ * read anew, once for each settlement.
+ */
+async function settleUnequal(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow,
+  transaction: TransactionRow,
+): Promise<Checked> {
+  const { chain, db } = deps;
+  const first = await chain.readSettlement(network.network, transaction.txHash);
+  if (!first.ok) return "stuck";
+  const second = await chain.readSettlementAgain(network.network, transaction.txHash);
+  const stands = isAsRecorded(network, transaction, first.value);
+  // Nothing is reversed on the word of one node, where there are two (CHN-30).
+  if (second !== null && !(second.ok && isAsRecorded(network, transaction, second.value) === stands)) {
+    await commit(db, [raiseAlert(db, disagreeing(transaction))]);
+    return "stuck";
+  }
+  if (stands && known.rereadFor !== transaction.transactionId) {
+    const { transactionId: rereadFor, blockNumber } = transaction;
+    if (await rewindBehind(deps, network, known, { number: blockNumber - 1, rereadFor })) return "rewound";
+  }
+  await reverseSettlement(deps, network, known, transaction, first.value);
+  return "checked";
+}
+
+function isAsRecorded(network: Network, transaction: TransactionRow, reading: SettlementReading): boolean {
+  if (reading.state !== "mined" || reading.blockHash !== transaction.blockHash) return false;
+  const settled = reading.settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
+  return settled !== undefined && digestOfSettlement(settled) === partsOf(network, transaction);
+}
+
+const disagreeing = ({ transactionId, network }: TransactionRow) => ({
+  kind: "network" as const,
+  subject: `${transactionId} on ${network}`,
+  message: "The two nodes say different things of a facilitated settlement: it is compared again until they agree.",
+});
+
+/** What a vault did not hold when its settlement was facilitated counts from now on: its line says that it was put there. */
+async function countRests(
+  deps: Deps,
+  network: Network,
+  known: FollowerRow,
+  compared: readonly Compared[],
+): Promise<void> {
+  const { db } = deps;
+  const rests = compared.map(({ transaction }) => transaction).filter(({ uncounted }) => uncounted > 0);
+  if (rests.length === 0) return;
+  const dids = rests.map(({ providerDid }) => providerDid);
+  const { escrows } = await readBatch(db, { escrows: findEscrowsOfAll(db, network.network, dids) });
+  for (const rest of rests) {
+    const gain = { amount: rest.uncounted, settled: true };
+    const changes = escrows
+      .filter((row) => row.did === rest.providerDid && row.environment === rest.environment)
+      .filter((row) => editionOf(row, network) === rest.contract)
+      .map((before) => ({ before, after: gained(before, gain) }));
+    await commitAll(deps, [
+      whileAt(db, known),
+      ...countWhole(db, rest),
+      ...changes.flatMap(({ before, after }) => moveBalance(db, before, after, gain)),
+      ...(await turnedStatements(deps, changes.filter(hasTurned))),
+    ]);
+    for (const { before, after } of changes) Object.assign(before, after);
+  }
 }

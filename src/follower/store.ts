@@ -1,8 +1,16 @@
 // Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
-import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
-import { type Hash, shortHash } from "../chain/hashes.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
+import { and, asc, desc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
+import {
+  columnsOf,
+  type Database,
+  guard,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import {
   type BookedBlock,
   bookedBlocks,
@@ -12,8 +20,15 @@ import {
   ledgerDifferences,
   type VaultRef,
 } from "../db/tables/chain.ts";
-import { type EscrowRow, escrows, type LedgerLine, ledgerLines, receipts } from "../db/tables/money.ts";
-import { isNewestLine } from "../escrow/store.ts";
+import {
+  type EscrowRow,
+  escrows,
+  type LedgerLine,
+  ledgerLines,
+  receipts,
+  type TransactionRow,
+  transactions,
+} from "../db/tables/money.ts";
 
 // ---- Progress --------------------------------------------------------------------------------------------------------------
 
@@ -167,6 +182,44 @@ export const findUnchecked = (db: Database, network: string, limit: number): Rea
       .limit(limit),
   );
 
+/** A facilitated settlement that stands, and the line at its place. `hasVault`: its provider has one on the network. */
+export type Compared = {
+  readonly transaction: TransactionRow;
+  readonly line: Pick<LedgerLine, "parts" | "amount" | "blockHash"> | null;
+  readonly hasVault: boolean;
+};
+
+export const findCompared = (db: Database, transactionIds: readonly string[]): Read<Compared[]> =>
+  read(
+    db
+      .select({
+        transaction: columnsOf(transactions, "x"),
+        line: columnsOf(ledgerLines, "l"),
+        hasVault:
+          sql<number>`exists (select 1 from escrows e where e.did = ${transactions.providerDid} and e.network = ${transactions.network})`.as(
+            "has_vault",
+          ),
+      })
+      .from(transactions)
+      .leftJoin(
+        ledgerLines,
+        and(
+          eq(ledgerLines.network, transactions.network),
+          eq(ledgerLines.txHash, transactions.txHash),
+          eq(ledgerLines.logIndex, transactions.logIndex),
+          eq(ledgerLines.kind, "settlement"),
+          sql`${ledgerLines.reversed} = 0`,
+        ),
+      )
+      .where(
+        and(
+          sql`${transactions.transactionId} in (select value from json_each(${JSON.stringify(transactionIds)}))`,
+          sql`reversed_at is null`,
+        ),
+      ),
+    (rows) => rows.map((row) => ({ ...row, line: row.line?.txHash ? row.line : null, hasVault: row.hasVault === 1 })),
+  );
+
 /** All up to a receipt were compared, on the chain that the follower has read. */
 export const moveChecked = (db: Database, before: FollowerRow, checkedReceipt: number): Statement[] =>
   mustChange(
@@ -186,127 +239,6 @@ export const recheckBehind = (db: Database, network: string, number: number): St
         where r.network = ${network} and r.block_number > ${number}), ${followers.checkedReceipt}))`,
     })
     .where(eq(followers.network, network));
-
-// ---- Lines -----------------------------------------------------------------------------------------------------------------
-
-/** The providers with these hashes; a hash that is short may be another's too. */
-const named = (hashes: SQL): SQL =>
-  sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
-
-/** The escrows of the providers with these hashes, in either environment. */
-export const findEscrowsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<EscrowRow[]> =>
-  readAll(
-    db
-      .select(getTableColumns(escrows))
-      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
-      .crossJoin(escrows)
-      .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
-  );
-
-/** Their markets on a network, in either environment. */
-export const findMarketsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<MarketRow[]> =>
-  readAll(
-    db
-      .select(getTableColumns(agentMarkets))
-      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
-      .crossJoin(agentMarkets)
-      .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
-  );
-
-const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>
-  sql`${JSON.stringify(named.map(([hash, ...rest]) => [shortHash(hash), ...rest]))}`;
-
-/** The newest line of each vault; of providers, by their hashes, and editions. */
-export const findNewestLines = (
-  db: Database,
-  network: string,
-  vaults: readonly (readonly [hash: Hash, contract: string])[],
-): Read<LedgerLine[]> => {
-  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${named(jsonOf(vaults))}) as wanted`;
-  return readAll(
-    db
-      .select(getTableColumns(ledgerLines))
-      .from(wanted)
-      .crossJoin(ledgerLines)
-      .where(isNewestLine(sql`wanted.did`, network, sql`wanted.contract`)),
-  );
-};
-/** Rows of one statement, by its text. */
-const AT_ONCE = 200;
-
-/** Refused where one of them is booked already; one that a reorganisation took away is booked anew, with what it came to in its new block. */
-export const insertLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
-  Array.from({ length: Math.ceil(lines.length / AT_ONCE) }, (_, n) =>
-    lines.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
-  ).flatMap((part) => {
-    const values = JSON.stringify(
-      part.map((line) => [
-        ...[line.network, line.txHash, line.logIndex, line.did, line.contract, line.kind, line.amount, line.held],
-        ...[line.deposited, line.blockNumber, line.blockHash, line.minedAt, line.number, line.settlementKey],
-      ]),
-    );
-    const column = (at: number): SQL => sql.raw(`value ->> ${at}`);
-    const columns = sql.join(
-      Array.from({ length: 13 }, (_, at) => column(at)),
-      sql`, `,
-    );
-    const settlementKey = column(13);
-    return [
-      db
-        .insert(ledgerLines)
-        .select(sql`select ${columns}, 0, ${settlementKey} from json_each(${values}) where true`)
-        .onConflictDoUpdate({
-          target: [ledgerLines.network, ledgerLines.txHash, ledgerLines.logIndex],
-          set: Object.fromEntries(
-            (
-              ["amount", "held", "deposited", "block_number", "block_hash", "mined_at", "number", "reversed"] as const
-            ).map((name) => [camel(name), sql.raw(`excluded.${name}`)]),
-          ),
-          setWhere: sql`ledger_lines.reversed = 1`,
-        }),
-      guard(db, sql`changes() = ${sql.raw(String(part.length))}`),
-    ];
-  });
-
-const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-/** The newest lines of a vault, the newest first. */
-export const findLinesOf = (
-  db: Database,
-  network: string,
-  { did, contract }: VaultRef,
-  limit: number,
-): Read<LedgerLine[]> =>
-  readAll(
-    db
-      .select()
-      .from(ledgerLines)
-      .where(
-        and(
-          eq(ledgerLines.did, did),
-          eq(ledgerLines.network, network),
-          eq(ledgerLines.contract, contract),
-          // Literal text, so that SQLite uses the partial index.
-          sql`reversed = 0`,
-        ),
-      )
-      .orderBy(desc(ledgerLines.number))
-      .limit(limit),
-  );
-
-export const reverseLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
-  lines.length === 0
-    ? []
-    : [
-        db
-          .update(ledgerLines)
-          .set({ reversed: true })
-          .where(
-            sql`(network, tx_hash, log_index) in (select value ->> 0, value ->> 1, value ->> 2 from
-              json_each(${JSON.stringify(lines.map(({ network, txHash, logIndex }) => [network, txHash, logIndex]))})) and reversed = 0`,
-          ),
-        guard(db, sql`changes() = ${sql.raw(String(lines.length))}`),
-      ];
 
 // ---- Differences -----------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf } from "../escrow/states.ts";
 import { wasInForce } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { findEscrowsByHash, findMarketsByHash } from "./store.ts";
+import { findEscrowsByHash, findMarketsByHash } from "./lines-store.ts";
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 

@@ -68,6 +68,7 @@ describe("reading a settlement", () => {
       blockNumber: Number(receipt.blockNumber),
       blockHash: receipt.blockHash,
       minedAt: Number(block.timestamp) * 1_000,
+      held: null,
       settlements: [
         {
           kind: "settled",

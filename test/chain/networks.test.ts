@@ -51,7 +51,7 @@ describe("the configuration of networks", () => {
   });
 
   it("has bounds of fees where it states none", () => {
-    const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01 };
+    const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01, ask_twice_from: "100.00" };
     expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, ...FOLLOWED, earlier_editions: [] });
     const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
     expect(parse({ ...NETWORK, ...bounds })[0]).toMatchObject(bounds);

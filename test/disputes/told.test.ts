@@ -63,7 +63,8 @@ describe("an escrow that turns", () => {
 
   it("by the purchase that fills its vault", async () => {
     const pair = await pairOf(world);
-    await rows("update escrows set balance = threshold - 1 where did = ?", pair.provider.did);
+    await deposit(pair.provider.did, 14_999_999);
+    await follow(world);
     const filled = await expectTold(pair.provider, () => facilitated(world, pair));
     expect(filled.escrow_state).toBe("ACTIVE");
   });

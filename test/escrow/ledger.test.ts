@@ -2,7 +2,15 @@
 // is a difference that nothing hides.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { emptyVault, lineOfSight, linesOf, type Movement, type Vault } from "../../src/escrow/ledger.ts";
+import {
+  type Booked,
+  emptyBehind,
+  emptyVault,
+  lineOfSight,
+  linesOf,
+  type Movement,
+  type Vault,
+} from "../../src/escrow/ledger.ts";
 import { runs } from "../support/scale.ts";
 
 const VAULT: Vault = emptyVault({ did: "did:aeap:1", network: "base-sepolia", contract: "0xaa" });
@@ -71,11 +79,27 @@ describe("the lines of a vault", () => {
     ]);
   });
 
-  it("have none for a settlement that put nothing into it", () => {
-    expect(linesOf({ ...VAULT, held: 15 }, told([{ kind: "settled", amount: 0 }], 15))).toMatchObject({
-      lines: [],
-      differences: [],
-    });
+  it("have a settlement that put nothing into it beside them, by its block", () => {
+    const known = { ...VAULT, held: 15, number: 3 };
+    const { vault, lines, differences } = linesOf(
+      known,
+      told(
+        [
+          { kind: "settled", amount: 0 },
+          { kind: "settled", amount: 0 },
+          { kind: "deposit", amount: 2 },
+        ],
+        15,
+      ),
+    );
+    expect(differences).toEqual([]);
+    expect(lines.map(({ number, kind, amount, held }) => [number, kind, amount, held])).toEqual([
+      [emptyBehind(-1), "settlement", 0, 15],
+      [emptyBehind(0) - 1, "settlement", 0, 15],
+      [4, "deposit", 2, 17],
+    ]);
+    expect(lines.map(({ parts }) => parts !== null)).toEqual([true, true, false]);
+    expect(vault).toMatchObject({ held: 17, number: 4 });
   });
 
   it("say where less stands than they explain, and go on from what stands", () => {
@@ -114,8 +138,9 @@ describe("the lines of a vault", () => {
       fc.property(fc.array(act, { maxLength: 40 }), fc.nat(40), (history, cut) => {
         const movements = told(history);
         const first = linesOf(VAULT, movements.slice(0, cut));
-        const lines = [...first.lines, ...linesOf(first.lines.at(-1) ?? VAULT, movements.slice(cut)).lines];
-        expect(linesOf(VAULT, movements).lines).toEqual(lines);
+        const own = ({ lines: those }: Booked) => those.filter(({ number }) => number > 0);
+        const lines = [...own(first), ...own(linesOf(first.vault, movements.slice(cut)))];
+        expect(own(linesOf(VAULT, movements))).toEqual(lines);
         let [sum, free] = [0, 0];
         for (const { kind, amount, held, deposited } of lines) {
           sum += amount;

@@ -54,6 +54,7 @@ const mined = (...settlements: Settled[]): Mined => ({
   blockNumber: 1,
   blockHash: "0x",
   minedAt: 500,
+  held: null,
   settlements,
 });
 

@@ -77,6 +77,18 @@ async function openReversals(network: string) {
     await bringBack(purchase);
   }
 
+  /** All transactions from one on, signed, in the order of the chain. */
+  async function sentSince(tx: string): Promise<string[]> {
+    const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
+    const sent: string[] = [];
+    for (let at = Number(blockNumber); at <= Number(await lab("eth_blockNumber")); at++) {
+      const { transactions } = await lab("eth_getBlockByNumber", `0x${at.toString(16)}`, false);
+      for (const hash of transactions) sent.push((await lab("debug_getRawTransaction", hash)) as unknown as string);
+    }
+    return sent;
+  }
+  const sendAgain = (signed: string) => lab("eth_sendRawTransaction", signed);
+
   /** Before a test: real time, and a booked block that stays. */
   async function begin(): Promise<void> {
     world.offset = 0;
@@ -96,7 +108,7 @@ async function openReversals(network: string) {
 
   return {
     ...{ world, lab, mine, followed, provider, pairOf, paid, facilitated },
-    ...{ takeAway, bringBack, moveOn, begin, end, spoilReceipt },
+    ...{ sentSince, sendAgain, takeAway, bringBack, moveOn, begin, end, spoilReceipt },
   };
 }
 

@@ -6,6 +6,7 @@ import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
 import { packJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { arbitrated, file, payOut, read, resolve } from "../disputes/support.ts";
 import { asProvider, confirm, type Paid } from "../facilitation/support.ts";
 import { buyer, dailyLimit, delegateOf, orderOf, spendState } from "../payments/support.ts";
 import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
@@ -93,6 +94,30 @@ describe("a facilitated settlement whose block is gone for good", () => {
       ]);
     const again = await world.call("POST", "/v1/disputes", { body });
     expect([again.status, again.body.code]).toEqual([404, "facilitation_not_found"]);
+  });
+
+  it("shows of its award what stands on the chain now, where the payout is gone with it and where both come back", async () => {
+    const purchase = await chain.facilitated(await chain.pairOf());
+    await deposit(purchase.provider.did, 10 * UNIT, LAB);
+    await chain.mine(3);
+    await chain.followed();
+    const { dispute_id: id } = expectStatus(await file(world, purchase, { disputed_amount: "9.00" }), 201);
+    await arbitrated(world, { ...purchase, id });
+    expectStatus(await resolve(world, id, { resolution: "upheld" }), 200);
+    await payOut(world, id, LAB);
+    await chain.mine(3);
+    await chain.followed();
+    const shown = () => read(world, purchase.consumer, id);
+    expect(await shown()).toMatchObject({ paid_from_vault: "10.00", award: expect.any(String) });
+    const sent = await chain.sentSince(purchase.tx);
+    await chain.takeAway(purchase);
+    await chain.followed();
+    const nothing = { resolution: "withdrawn", refund_status: "none", award: null };
+    expect(await shown()).toMatchObject({ ...nothing, paid_from_vault: "0.00" });
+    for (const signed of sent) await chain.sendAgain(signed);
+    await chain.mine(3);
+    await chain.followed();
+    expect(await shown()).toMatchObject({ ...nothing, paid_from_vault: "10.00" });
   });
 
   it("shows in the reports as reversed and void, with its receipt as history", async () => {

@@ -32,8 +32,14 @@ export async function livePair(selling: World, buying = selling): Promise<Pair> 
 }
 
 /** One minute's run of the follower. */
-export const follow = (world: World, network = "base-sepolia"): Promise<boolean> =>
+export const followOnce = (world: World, network = "base-sepolia"): Promise<boolean> =>
   world.serve(() => followChain(world.deps, network, Date.now() + HOUR));
+
+/** The runs of two minutes: what the first one has seen the second one books, also blocks without an event. */
+export async function follow(world: World, network = "base-sepolia"): Promise<boolean> {
+  await followOnce(world, network);
+  return followOnce(world, network);
+}
 
 export const linesOf = (did: string): Promise<Json[]> =>
   rows("select * from ledger_lines where did = ? and reversed = 0 order by number", did);
@@ -148,7 +154,9 @@ export async function takenAway(world: World, transactionId: string): Promise<vo
     .where(eq(followers.network, gone?.network ?? ""));
   if (!gone || !known) throw new Error("a settlement without its follower");
   const network = networkNamed(deps.config.networks, gone.network);
-  if (!(await world.serve(() => reverseSettlement(deps, network, known, gone)))) throw new Error("it was not reversed");
+  const read = await deps.chain.readSettlement(gone.network, gone.txHash);
+  if (!read.ok) throw new Error("the chain does not answer");
+  await world.serve(() => reverseSettlement(deps, network, known, gone, read.value));
 }
 
 /** A provider's present wallet names another one. */

@@ -6,6 +6,8 @@ import { isFinal } from "../../src/core/vocabulary.ts";
 import { honoPath } from "../../src/http/router.ts";
 import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { freshAddress, freshClient, mailedToken, PASSWORD } from "../accounts/support.ts";
+import { facilitated } from "../facilitation/support.ts";
+import { follow, takenAway } from "../follower/support.ts";
 import { isWhole } from "../support/scale.ts";
 import { withEmptyCache } from "../support/variants.ts";
 import { type CallOptions, createWorld, type Json, type Reply, type World } from "../support/world.ts";
@@ -64,9 +66,11 @@ const ownIn = ({ text, headers }: Reply, but: readonly string[] = []): string[] 
   return stage.own.filter((word) => said.includes(word) && !but.includes(word));
 };
 
-async function ask(operationId: string, options: CallOptions = {}, query = "", did = ""): Promise<Reply> {
+const askAbout = (facilitationId: string) => ask("getFacilitationStanding", {}, "", facilitationId);
+
+async function ask(operationId: string, options: CallOptions = {}, query = "", id = ""): Promise<Reply> {
   const { method, path } = routeOf(operationId);
-  const whole = `${path.replace(/\{(did|identifier)\}/, did).replace("{n}", "1")}${query}`;
+  const whole = `${path.replace(/\{(did|identifier|facilitation_id)\}/, id).replace("{n}", "1")}${query}`;
   const headers = { ...freshClient(), ...options.headers };
   const reply = await world.call(method.toUpperCase(), whole, { ...options, key: null, headers });
   expect([foreignIn(operationId, reply), ownIn(reply)], `${operationId} ${whole}`).toEqual([[], []]);
@@ -181,6 +185,15 @@ describe("what the service tells of itself", () => {
     expect([one.status, other.text]).toEqual([200, one.text]);
   });
 
+  it("of a settlement only whether it stands", async () => {
+    const { transaction_id: id } = (await facilitated(world)).fac;
+    await follow(world);
+    expect((await askAbout(id)).body).toEqual({ facilitation_id: id, status: "settled", reversed_at: null });
+    await takenAway(world, id);
+    expect((await askAbout(id)).body).toMatchObject({ status: "reversed", reversed_at: expect.any(String) });
+    expect((await askAbout(id.replace(/.$/, id.endsWith("0") ? "1" : "0"))).status).toBe(404);
+  });
+
   it("a status list names no agent", async () => {
     world = await withEmptyCache(world);
     const { status, text } = await ask("getStatusList");
@@ -250,7 +263,7 @@ describe.each(open.map(({ operationId }) => operationId))("the refusals of %s", 
       for (const accept of ["application/json", "application/problem+json"]) {
         const asked = { ...options, headers: { Accept: accept } };
         const { status, body } = await ask(operationId, asked, query, "did:aeap:00000000-0000-4000-8000-000000000000");
-        const isThere = method === "get" && name === "an unknown object" && !isOfAgent(path);
+        const isThere = method === "get" && name === "an unknown object" && !/\{(?!n\})/.test(path);
         expect(status >= 400, `${path} ${JSON.stringify(body)}`).toBe(!isThere);
       }
     },

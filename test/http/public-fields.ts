@@ -149,6 +149,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
       has_more: true,
     },
   },
+  getFacilitationStanding: { json: { facilitation_id: true, status: true, reversed_at: true } },
   getRatingMethod: {
     json: {
       versions: { sandbox: true, production: true },

@@ -10,7 +10,7 @@ type Place = "path" | "query" | "body";
 /** Members that name an object of a tenant or of the operator. */
 const OBJECTS: Readonly<Record<Place, readonly string[]>> = {
   path: [
-    ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id"],
+    ...["did", "principal_id", "customer_id", "document_id", "intent_id", "task_id", "facilitation_id"],
     ...["dispute_id", "platform_id", "verifier_id", "attestation_id", "alert_id", "event_id"],
     ...["webhook_id", "delivery_id", "session_id"],
   ],
@@ -106,6 +106,7 @@ const ANYBODYS: Readonly<Record<string, readonly string[]>> = {
   evaluateSpendPolicy: ["provider_did"],
   listDifferences: ["did"],
   getDirectoryEntry: ["did"],
+  getFacilitationStanding: ["facilitation_id"],
 };
 
 /** The members of a place that name an object of a tenant. */

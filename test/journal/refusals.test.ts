@@ -309,6 +309,7 @@ const IDS: Readonly<Record<string, () => string>> = {
   principal_id: () => principalId,
   customer_id: () => customerId,
   task_id: () => task,
+  facilitation_id: () => task.replace(/^tsk_/, "fac_"),
   dispute_id: () => disputes.disputeId,
   intent_id: () => intentId,
   alert_id: () => alertId,

@@ -8,7 +8,7 @@ import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { moveFollower } from "../../src/follower/store.ts";
 import { tendSigners } from "../../src/markets/tend-signers.ts";
-import { follow } from "../follower/support.ts";
+import { follow, followOnce } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account, asRole, CHAINS, send } from "../support/chain.ts";
 import { labOf, REGISTRAR, RICH } from "../support/lab.ts";
@@ -153,13 +153,13 @@ describe("a follower that stays behind", () => {
     await followed();
     await readThrough(60);
     const silent = withSilentChain(world);
-    await follow(silent, LAB);
+    await followOnce(silent, LAB);
     expect((await standing()).behind_since).not.toBeNull();
     expect(await alertsOf("follower_lag")).toEqual([]);
     await readThrough(190);
     await behindSince(130);
-    await follow(silent, LAB);
-    await follow(silent, LAB);
+    await followOnce(silent, LAB);
+    await followOnce(silent, LAB);
     const [alert, ...others] = await alertsOf("follower_lag");
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ subject: LAB, seen: 2 });
@@ -174,11 +174,11 @@ describe("a follower that stays behind", () => {
     const networks = world.deps.config.networks.map((one) => ({ ...one, block_seconds: 2 }));
     const stale = withDeps(world, { ...world.deps, config: { ...world.deps.config, networks } });
     // Level with a head that is ten minutes old.
-    expect(await follow(stale, LAB)).toBe(true);
+    expect(await followOnce(stale, LAB)).toBe(true);
     expect((await standing()).behind_since).not.toBeNull();
     expectStatus(await open(), 201);
     await behindSince(121);
-    await follow(stale, LAB);
+    await followOnce(stale, LAB);
     expect(refusedFor(await open())).toEqual(closedFor("lag"));
     expect(await alertsOf("follower_lag")).toMatchObject([{ subject: LAB, seen: 1 }]);
   });
@@ -240,8 +240,7 @@ describe("a contract that is paused", () => {
       readAt: before.read_at,
       checkedDid: "",
       checkedReceipt: 0,
-      bound: [],
-      paused: false,
+      ...{ bound: [], seen: null, rereadFor: null, paused: false },
     };
     await commit(world.deps.db, moveFollower(world.deps.db, named, named));
     const [now] = await rows("select * from followers where network = ?", LAB);

@@ -47,6 +47,8 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-split": { of: "follower/wallets", chainId: 31362, confirmations: 3, delays: DELAYS },
   "lab-vaults": { of: "markets/unanswered-wallets", chainId: 31363, confirmations: 1 },
   "lab-doubted": { of: "follower/two-nodes", chainId: 31364, confirmations: 3 },
+  "lab-lied": { of: "follower/lies", chainId: 31370, confirmations: 3 },
+  "lab-lies": { of: "follower/lying-nodes", chainId: 31369, confirmations: 3 },
   "lab-raced": { of: "follower/reversal-races", chainId: 31365, confirmations: 3 },
   "lab-award": { of: "disputes/delayed-awards", chainId: 31366, confirmations: 1, delays: DELAYS },
   "lab-editions": { of: "markets/move-editions", chainId: 31368, confirmations: 3 },

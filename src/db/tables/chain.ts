@@ -77,10 +77,23 @@ export const followers = sqliteTable("followers", {
   paused: integer({ mode: "boolean" }).notNull().default(false),
   /** The receipt up to which each facilitated settlement was compared with its block (FAC-18). */
   checkedReceipt: integer().notNull().default(0),
+  /** Up to where it was read once behind the booked block, and what that reading found: what a second one finds too is booked (CHN-24). */
+  seen: text({ mode: "json" }).$type<SeenRange>(),
+  /** The transaction for which blocks were read anew last, because a node has its settlement and the ledger does not (FAC-18). */
+  rereadFor: text(),
   /** The intents whose bound payments stand behind the booked block, where a reorganisation may still take them away (PAY-21). */
   bound: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
 });
 export type FollowerRow = typeof followers.$inferSelect;
+
+/** `digest`: of all events between the booked block and this one. */
+export type SeenRange = {
+  readonly number: number;
+  readonly hash: string;
+  /** Epoch milliseconds. */
+  readonly time: number;
+  readonly digest: string;
+};
 
 /** What closes a network to new intents, beside what its follower has read (PAY-24). Real time, in epoch milliseconds. */
 export const networkStandings = sqliteTable("network_standings", {

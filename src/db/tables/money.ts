@@ -88,11 +88,13 @@ export const ledgerLines = sqliteTable(
     blockHash: text().notNull(),
     /** Epoch milliseconds of the block. */
     minedAt: integer().notNull(),
-    /** Its place among all lines of the vault. */
+    /** Its place among all lines of the vault. Below zero, by its block, of a settlement that put nothing into it. */
     number: integer().notNull(),
     reversed: integer({ mode: "boolean" }).notNull().default(false),
     /** Of a payout: the settlement that it was for. */
     settlementKey: text(),
+    /** Of a settlement: a digest of all its parts (src/chain/digests.ts), which a facilitated one has to equal. */
+    parts: text(),
   },
   (t) => [
     primaryKey({ columns: [t.network, t.txHash, t.logIndex] }),
@@ -203,6 +205,8 @@ export const transactions = sqliteTable(
     gross: integer().notNull(),
     fee: integer().notNull(),
     escrow: integer().notNull(),
+    /** What of it does not count yet, because the vault did not hold so much: until its line is compared (FAC-18). */
+    uncounted: integer().notNull().default(0),
     operational: integer().notNull(),
     escrowState: text().$type<EscrowState>().notNull(),
     escrowBalance: integer().notNull(),

@@ -1,0 +1,18 @@
+// Whether a facilitated settlement stands, for whoever holds its receipt (FAC-22): the receipt is signed for good, and the chain may have taken its
+// settlement away.
+import type { PublicCall } from "../call.ts";
+import { toIsoOrNull } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { StandingView } from "./schema.ts";
+import { findTransaction } from "./store.ts";
+import { statusOf } from "./views.ts";
+
+export async function getStanding(call: PublicCall, facilitationId: string): Promise<StandingView> {
+  const { found } = await call.read({ found: findTransaction(call.db, facilitationId) });
+  if (!found) throw new ServiceError("not_found");
+  return {
+    facilitation_id: found.transactionId,
+    status: statusOf(found),
+    reversed_at: toIsoOrNull(found.reversedAt),
+  };
+}
