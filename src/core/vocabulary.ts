@@ -189,6 +189,7 @@ export const ALERT_KINDS = [
   "sandbox_registrations",
   "authority_key",
   "operational_wallet",
+  "foreign_act",
   "reconciliation",
   "settlement_reversed",
   "escrow_release",
