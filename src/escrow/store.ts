@@ -21,7 +21,7 @@ const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrow
 const behind = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
 
 /** The contract is behind since now, unless it was behind before. On the database's clock: a moved test clock does not move the chain. */
-const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
+export const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
 
 /**
  * Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or
