@@ -11,6 +11,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
+import { actsIn } from "./acts.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
@@ -107,10 +108,11 @@ async function record(
   const through = whole ? end.number : to.number;
   const level = whole && end.number === head.number;
   const readThrough = Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt));
+  const began = known ?? { ...UNREAD, beganBlock: head.number };
   const complete = await book(deps, network, {
     before: known,
     after: {
-      ...(known ?? UNREAD),
+      ...began,
       network: network.network,
       bookedBlock: to.number,
       bookedHash: to.hash,
@@ -121,6 +123,10 @@ async function record(
     movements: fits,
     refunds: refundsIn(network, events, to.number),
     wallets: walletsIn(network, events, to.number),
+    acts: {
+      ...{ after: from.number, through, booked: to.number, readAt: end.time },
+      events: actsIn(events, began.beganBlock, through),
+    },
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
   });
