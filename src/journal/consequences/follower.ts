@@ -180,14 +180,6 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       ...UNSEEN,
     },
     {
-      when: "a vault holds less than its lines say",
-      states: ["alert none → open"],
-      tables: ["ledger_differences"],
-      activity: BY_ITSELF,
-      ...UNSEEN,
-      alerts: ["reconciliation"],
-    },
-    {
       when: "a key did what neither the service nor its configuration requested",
       states: ["alert none → open"],
       tables: [],
@@ -202,6 +194,14 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       activity: BY_ITSELF,
       ...UNSEEN,
       alerts: ["foreign_act"],
+    },
+    {
+      when: "a vault holds less than its lines say",
+      states: ["alert none → open"],
+      tables: ["ledger_differences"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["reconciliation"],
     },
   ],
 };
