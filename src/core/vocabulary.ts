@@ -268,6 +268,7 @@ export const ACTIVITY_ACTIONS = [
   "dispute.withdrawn",
   "dispute.escalated",
   "dispute.decided",
+  "dispute.payout_repeated",
   "webhook.created",
   "webhook.deleted",
   "webhook.url_changed",
@@ -294,5 +295,7 @@ export const OPERATOR_ACTIONS = [
   "verifier.updated",
   "attestation.revoked",
   "dispute.resolved",
+  "dispute.payout_requested",
+  "dispute.payout_repeated",
 ] as const;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

@@ -18,7 +18,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { consumersOffsetOf, type OfTwoClocks, providersOffsetOf, type Timed } from "../db/clock.ts";
-import { type FollowerRow, followers } from "../db/tables/chain.ts";
+import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
   type DisputeMessageRow,
@@ -183,6 +183,21 @@ export const findPaidOut = (db: Database, disputeId: string): Read<number> =>
       })
       .from(sql`(select 1)`),
     ([found]) => found?.amount ?? 0,
+  );
+
+/** The operation that pays its award; null where none was awarded out of the vault. */
+export const findPayout = (db: Database, disputeId: string): Read<OperationRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(chainOperations)
+      .where(
+        and(
+          sql`${chainOperations.network} = (select d.network from disputes d where d.dispute_id = ${disputeId})`,
+          eq(chainOperations.kind, "payout"),
+          eq(chainOperations.subject, disputeId),
+        ),
+      ),
   );
 
 /** Refuses the batch where a reorganisation has taken the settlement away meanwhile. */
