@@ -174,8 +174,7 @@ describe("a wallet that the contract gets", () => {
     await mine(3);
     const alerts = () => rows("select * from alerts where kind = 'operational_wallet' order by alert_id");
     const before = await alerts();
-    expect(await followed()).toBe(true);
-    expect(await alerts()).toEqual(before);
+    expect([await followed(), await alerts()]).toEqual([true, before]);
     expect(await operationOf(did)).toEqual({ status: "done", next_check_at: null });
   });
 });
