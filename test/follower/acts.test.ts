@@ -154,6 +154,26 @@ describe("a call that a stolen key schedules", () => {
     await send(LAB, GUARDIAN, authority(), managers("cancel", [ADMIN, contract(), own("setFeeBps", [12n])]));
     await booked();
   });
+
+  it("is listed again where a reorganisation takes its booked end away, and no more where it takes the call away", async () => {
+    const data = own("setFeeBps", [14n]);
+    await schedule(ADMIN, contract(), data);
+    await booked();
+    await send(LAB, GUARDIAN, authority(), managers("cancel", [ADMIN, contract(), data]));
+    await booked();
+    expect((await scheduled()).count).toBe(0);
+    // The newest blocks are the end and three empty ones; before them are the call and three others.
+    await lab("anvil_rollback", 4);
+    await mine(6);
+    await followed();
+    await followed();
+    expect([(await scheduled()).count, await isWaiting(idOf(ADMIN, contract(), data))]).toEqual([1, true]);
+    await lab("anvil_rollback", 10);
+    await mine(12);
+    await followed();
+    await followed();
+    expect([(await scheduled()).count, await isWaiting(idOf(ADMIN, contract(), data))]).toEqual([0, false]);
+  });
 });
 
 describe("an act that a stolen key does at once", () => {
