@@ -644,6 +644,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   balance_eth: "What it holds for gas.",
   low_gas: "Whether that is less than `low_gas_eth`.",
   payout: "Whether the payout has begun or waits for another operator.",
+  "RepeatedPayout.dispute_id": "The dispute whose award it is.",
   "RepeatedPayout.amount": "What is left of the award, at most.",
   requested_by: "The operator who asked for it first.",
   confirmed_by: "The operator who confirmed it; null where none had to, or none has.",
