@@ -154,12 +154,16 @@ describe("a payout that is not to be repeated", () => {
     const waits = await awarded();
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
     await cancel(waits);
-    await rows(
-      "update transactions set settled_at = settled_at - ? where transaction_id = ?",
-      401 * DAY_MS,
-      waits.transaction,
-    );
+    const age = (days: number) =>
+      rows(
+        "update transactions set settled_at = settled_at - ? where transaction_id = ?",
+        days * DAY_MS,
+        waits.transaction,
+      );
+    await age(401);
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
+    await age(-401);
+    // The contract refused it for another reason.
     await rows("update chain_operations set reason = 'expired' where kind = 'payout' and subject = ?", waits.id);
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
     expect(await refusal(again({ id: "dsp_none" }))).toEqual([404, "not_found"]);
