@@ -1,10 +1,8 @@
 // Store of the acts of keys: what was told of them, and the calls that wait in an authority (CHN-33).
-import { and, asc, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
-import { type Hash, shortHash } from "../chain/hashes.ts";
+import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type KeyActRow, keyActs } from "../db/tables/chain.ts";
-import { escrows } from "../db/tables/money.ts";
-import { stillOrNow } from "../escrow/store.ts";
+import { noteStrangeThreshold, type StrangeThreshold } from "../escrow/store.ts";
 
 /** Rows of one statement, by its text: a call has at most 8 KiB of it. */
 const AT_ONCE = 100;
@@ -146,33 +144,12 @@ export const countScheduled = (db: Database, network: string, readySince: number
 
 // ---- Thresholds ----------------------------------------------------------------------------------------------------------
 
-/** A threshold that the contract got from somebody else. Base units. */
-export type StrangeThreshold = ActPlace & {
-  readonly providerDidHash: Hash;
-  readonly threshold: number;
-  /** The edition, and whether it is the present one. */
-  readonly contract: string;
-  readonly present: boolean;
-};
-
-/**
- * The contract has another threshold than is wanted, so that the job that follows thresholds writes it back. One that is too near for the job counts as
- * unknown. Does nothing where this was noted before.
- */
-export const noteThreshold = (db: Database, strange: StrangeThreshold): Statement => {
-  const { network, txHash, logIndex, providerDidHash, threshold, contract, present } = strange;
-  const wanted = sql`max(threshold, other_threshold)`;
-  const isFar = sql`abs(${wanted} - ${threshold}) * 20 >= base_threshold`;
-  return db
-    .update(escrows)
-    .set({ chainThreshold: sql`case when ${isFar} then ${threshold} else 0 end`, behindSince: stillOrNow })
-    .where(
-      and(
-        sql`${escrows.did} in (select a.did from agents a where a.did_hash <> '' and a.did_hash = ${shortHash(providerDidHash)})`,
-        eq(escrows.network, network),
-        present ? inArray(escrows.contract, [contract, ""]) : eq(escrows.contract, contract),
-        sql`${wanted} <> ${threshold}`,
-        sql`not ${isNoted(sql`${network}`, sql`${txHash}`, sql`${logIndex}`)}`,
-      ),
-    );
+/** A threshold that the contract got from somebody else. Does nothing where it was noted before. */
+export const noteThreshold = (
+  db: Database,
+  { txHash, logIndex }: Omit<ActPlace, "network">,
+  strange: StrangeThreshold,
+): Statement => {
+  const noted = isNoted(sql`${strange.network}`, sql`${txHash}`, sql`${logIndex}`);
+  return noteStrangeThreshold(db, strange, sql`not ${noted}`);
 };

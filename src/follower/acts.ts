@@ -17,6 +17,7 @@ import { toIso } from "../core/clock.ts";
 import { SCHEDULED_CALL_BYTES_MAX } from "../core/limits.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { KeyActRow } from "../db/tables/chain.ts";
+import type { StrangeThreshold } from "../escrow/store.ts";
 import { type Alert, raiseAlerts } from "../journal/alerts.ts";
 import { sentByService } from "../objects/signers.ts";
 import {
@@ -27,7 +28,6 @@ import {
   noteActs,
   noteThreshold,
   pruneActs,
-  type StrangeThreshold,
   UNNOTED,
 } from "./act-store.ts";
 import { findEscrowsByHash } from "./store.ts";
@@ -77,7 +77,7 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   const now = Date.now();
   return [
     ...inParts(alerts).map((part) => raiseAlerts(db, part, now, UNNOTED)),
-    ...strange.flatMap((event) => thresholdOf(network, event)).map((one) => noteThreshold(db, one)),
+    ...strange.flatMap((event) => thresholdOf(network, event).map((one) => noteThreshold(db, event, one))),
     ...noteActs(db, [
       ...judged.filter(({ event, asked }) => !asked || event.kind === "scheduled").map((one) => rowOf(network, one)),
       ...undone.map(({ event }) => rowOf(network, { event, asked: false })),
@@ -153,9 +153,9 @@ const isShort = ({ data }: Scheduled): boolean => data.length <= 2 + 2 * SCHEDUL
 
 function thresholdOf({ network, token, settlement_contract }: Network, event: EventAt): StrangeThreshold[] {
   if (event.kind !== "threshold" || event.token !== token.toLowerCase()) return [];
-  const { txHash, logIndex, providerDidHash, contract } = event;
+  const { providerDidHash, contract } = event;
   const present = contract === settlement_contract.toLowerCase();
-  return [{ network, txHash, logIndex, providerDidHash, contract, present, threshold: Number(event.threshold) }];
+  return [{ network, providerDidHash, contract, present, threshold: Number(event.threshold) }];
 }
 
 // ---- Alerts --------------------------------------------------------------------------------------------------------------
