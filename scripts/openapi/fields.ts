@@ -651,7 +651,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   expected_operations: "The ids of scheduled calls that people of the configuration make.",
   "NetworkState.scheduled": "The calls that wait in its authorities, as far as they are read.",
   "ScheduledCalls.count": "How many wait in all.",
-  calls: "Those that nobody here asked for first, then the earliest.",
+  calls: "Unrequested calls first, then by `executable_from`.",
   operation_id: "The id under which the authority keeps it.",
   "ScheduledCall.authority": "The AccessManager in which it waits.",
   caller: "Who scheduled it, and alone can execute it.",

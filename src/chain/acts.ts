@@ -1,4 +1,4 @@
-// Acts of the keys (CHN-33): what the authority schedules and changes, and what sets the contract. Each is told in words, with its cancellation.
+// Describes the acts of keys (CHN-33) in words: what the authority schedules and changes, and what sets the contract. Encodes cancellations.
 import { decodeEventLog, decodeFunctionData, encodeFunctionData } from "viem/utils";
 import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";

@@ -263,8 +263,8 @@ export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
 
-/** A threshold in base units that the contract got from somebody else; `present`: in the present edition. */
-export type StrangeThreshold = {
+/** A threshold in base units that the contract got by a call which the service did not send; `present`: in the present edition. */
+export type UnrequestedThreshold = {
   readonly network: string;
   readonly providerDidHash: Hash;
   readonly threshold: number;
@@ -276,8 +276,12 @@ export type StrangeThreshold = {
  * The contract has another threshold than is wanted, so that the job that follows thresholds writes it back. One that is too near for the job counts as
  * unknown.
  */
-export const noteStrangeThreshold = (db: Database, strange: StrangeThreshold, condition: SQL): Statement => {
-  const { network, providerDidHash, threshold, contract, present } = strange;
+export const noteUnrequestedThreshold = (
+  db: Database,
+  unrequested: UnrequestedThreshold,
+  condition: SQL,
+): Statement => {
+  const { network, providerDidHash, threshold, contract, present } = unrequested;
   const wanted = sql`max(threshold, other_threshold)`;
   const isFar = sql`abs(${wanted} - ${threshold}) * 20 >= base_threshold`;
   const of = sql`(select a.did from agents a where a.did_hash <> '' and a.did_hash = ${shortHash(providerDidHash)})`;

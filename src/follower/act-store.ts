@@ -1,8 +1,8 @@
-// Store of the acts of keys: what was told of them, and the calls that wait in an authority (CHN-33).
+// Store of the acts of keys: those that have an alert, and the calls that wait in an authority (CHN-33).
 import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type KeyActRow, keyActs } from "../db/tables/chain.ts";
-import { noteStrangeThreshold, type StrangeThreshold } from "../escrow/store.ts";
+import { noteUnrequestedThreshold, type UnrequestedThreshold } from "../escrow/store.ts";
 
 /** Rows of one statement, by its text: a call has at most 8 KiB of it. */
 const AT_ONCE = 100;
@@ -15,7 +15,7 @@ export const inParts = <T>(all: readonly T[]): (readonly T[])[] =>
 const isNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
   sql`exists (select 1 from key_acts k where k.network = ${network} and k.tx_hash = ${txHash} and k.log_index = ${logIndex})`;
 
-/** Of alerts with the places of their acts as tags: those of which nothing was told yet. */
+/** A condition for alerts whose tags are the places of their acts: the act has no alert yet. */
 export const UNNOTED: SQL = sql`not ${isNoted(sql`value ->> 6`, sql`value ->> 7`, sql`value ->> 8`)}`;
 
 /** One that a reorganisation has moved stands in its new block. */
@@ -90,7 +90,7 @@ export type ActsSeen = {
 /** An end is remembered for so many blocks, as booked blocks are. */
 const ENDED_BLOCKS = 10_000;
 
-/** Forgets what a reorganisation took away, what is told and booked, and calls that have ended for long or expired. */
+/** Deletes acts that a reorganisation took away, acts that are booked, and calls that ended long ago or expired. */
 export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
   const { network, after, through, places, booked, readySince } = seen;
   const known = JSON.stringify(places.map(({ txHash, logIndex }) => [txHash, logIndex]));
@@ -144,12 +144,12 @@ export const countScheduled = (db: Database, network: string, readySince: number
 
 // ---- Thresholds ----------------------------------------------------------------------------------------------------------
 
-/** A threshold that the contract got from somebody else. Does nothing where it was noted before. */
+/** Has the threshold written back. Does nothing if the act was noted before. */
 export const noteThreshold = (
   db: Database,
   { txHash, logIndex }: Omit<ActPlace, "network">,
-  strange: StrangeThreshold,
+  unrequested: UnrequestedThreshold,
 ): Statement => {
-  const noted = isNoted(sql`${strange.network}`, sql`${txHash}`, sql`${logIndex}`);
-  return noteStrangeThreshold(db, strange, sql`not ${noted}`);
+  const noted = isNoted(sql`${unrequested.network}`, sql`${txHash}`, sql`${logIndex}`);
+  return noteUnrequestedThreshold(db, unrequested, sql`not ${noted}`);
 };

@@ -1,5 +1,5 @@
-// Follows the acts of keys (CHN-33), at the head of the chain: what an authority or the contract was told by a role, and what waits there. One that the
-// service did not send and that the configuration does not expect is told to an operator, with what cancels it.
+// Follows the acts of keys (CHN-33) at the head of the chain: calls of roles, and the calls that wait in an authority. An act that the service did not send
+// and that the configuration does not expect raises an alert with the calldata that cancels it.
 import {
   cancellationOf,
   expiryOf,
@@ -17,7 +17,7 @@ import { toIso } from "../core/clock.ts";
 import { SCHEDULED_CALL_BYTES_MAX } from "../core/limits.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { KeyActRow } from "../db/tables/chain.ts";
-import type { StrangeThreshold } from "../escrow/store.ts";
+import type { UnrequestedThreshold } from "../escrow/store.ts";
 import { type Alert, raiseAlerts } from "../journal/alerts.ts";
 import { sentByService } from "../objects/signers.ts";
 import {
@@ -53,7 +53,7 @@ type Judged = { readonly event: EventAt; readonly asked: boolean };
 type Scheduled = Extract<EventAt, { kind: "scheduled" }>;
 type Cancelled = Extract<EventAt, { kind: "cancelled" }>;
 
-/** Where there are acts, their senders are asked for, and of strange ones the providers. */
+/** Asks the signers whose transactions the acts are. Looks up the providers of unrequested acts, and the calls that were cancelled. */
 export async function followActs(deps: Deps, network: Network, reading: ActsReading): Promise<Statement[]> {
   const { db } = deps;
   const { events, after, through, booked, readAt } = reading;
@@ -62,22 +62,22 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   const prune = pruneActs(db, { ...read, places: events });
   if (events.length === 0) return [prune];
   const judged = judge(network, events, await sentBy(deps, name, events));
-  const strange = judged.filter(({ asked }) => !asked).map(({ event }) => event);
+  const unrequested = judged.filter(({ asked }) => !asked).map(({ event }) => event);
   const cancelled = events.filter((event): event is Cancelled => event.kind === "cancelled");
-  const { nameOf, calls } = await readAbout(deps, network, strange, cancelled);
+  const { nameOf, calls } = await readAbout(deps, network, unrequested, cancelled);
   const known = [...calls, ...judged.map((one) => rowOf(network, one))];
   const undone = cancelled.flatMap((event) => {
     const call = known.find(({ operationId, nonce }) => operationId === event.operationId && nonce === event.nonce);
     return call?.asked ? [{ event, call }] : [];
   });
   const alerts = [
-    ...strange.flatMap((event) => alertOf(network, event, nameOf)),
+    ...unrequested.flatMap((event) => alertOf(network, event, nameOf)),
     ...undone.map(({ event, call }) => cancellationAlert(network, event, call, nameOf)),
   ];
   const now = Date.now();
   return [
     ...inParts(alerts).map((part) => raiseAlerts(db, part, now, UNNOTED)),
-    ...strange.flatMap((event) => thresholdOf(network, event).map((one) => noteThreshold(db, event, one))),
+    ...unrequested.flatMap((event) => thresholdOf(network, event).map((one) => noteThreshold(db, event, one))),
     ...noteActs(db, [
       ...judged.filter(({ event, asked }) => !asked || event.kind === "scheduled").map((one) => rowOf(network, one)),
       ...undone.map(({ event }) => rowOf(network, { event, asked: false })),
@@ -93,7 +93,7 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   ];
 }
 
-/** Where the object does not answer, an act counts as strange: an alert too many is better than one too few. */
+/** If the object does not answer, its acts count as unrequested: a false alert is better than a missing one. */
 async function sentBy({ env }: Deps, network: string, events: readonly EventAt[]): Promise<ReadonlySet<string>> {
   try {
     return await sentByService(env, network, [...new Set(events.map(({ txHash }) => txHash))]);
@@ -102,7 +102,7 @@ async function sentBy({ env }: Deps, network: string, events: readonly EventAt[]
   }
 }
 
-/** An executed call explains the one act behind it. A wallet that no executed call explains was moved by the provider itself (CHN-29). */
+/** An executed call explains the one act after it. A wallet without an executed call before it was moved by the provider itself (CHN-29). */
 function judge({ expected_operations }: Network, events: readonly EventAt[], ours: ReadonlySet<string>): Judged[] {
   const expected = new Set<string>(expected_operations.map((id) => id.toLowerCase()));
   return events.flatMap((event, at) => {
@@ -115,11 +115,11 @@ function judge({ expected_operations }: Network, events: readonly EventAt[], our
   });
 }
 
-/** The providers that strange acts name, and the calls that were cancelled. */
+/** Reads the providers that unrequested acts name, and the calls that were cancelled. */
 async function readAbout(
   { db }: Deps,
   network: Network,
-  strange: readonly EventAt[],
+  unrequested: readonly EventAt[],
   cancelled: readonly Cancelled[],
 ): Promise<{ readonly nameOf: NameProvider; readonly calls: readonly KeyActRow[] }> {
   const hashes = new Set<Hash>();
@@ -127,7 +127,7 @@ async function readAbout(
     hashes.add(hash);
     return hash;
   };
-  for (const event of strange) {
+  for (const event of unrequested) {
     if (event.kind === "scheduled") wordsOfCall(network, event, note);
     else wordsOfAct(network, event, note);
   }
@@ -151,7 +151,7 @@ function rowOf({ network }: Network, { event, asked }: Judged): KeyActRow {
 const NO_CALL = { operationId: null, nonce: null, caller: null, target: null, data: null, readyAt: null } as const;
 const isShort = ({ data }: Scheduled): boolean => data.length <= 2 + 2 * SCHEDULED_CALL_BYTES_MAX;
 
-function thresholdOf({ network, token, settlement_contract }: Network, event: EventAt): StrangeThreshold[] {
+function thresholdOf({ network, token, settlement_contract }: Network, event: EventAt): UnrequestedThreshold[] {
   if (event.kind !== "threshold" || event.token !== token.toLowerCase()) return [];
   const { providerDidHash, contract } = event;
   const present = contract === settlement_contract.toLowerCase();
@@ -196,7 +196,7 @@ function cancelledBy(network: Network, event: Scheduled): string {
     : `${who} by calling cancel(caller, target, data) of ${authority} with the data in the event of ${txHash}, which is too long for this line.`;
 }
 
-/** A call of the service or of the configuration. That a strange one is cancelled is as it should be. */
+/** The alert about a cancelled call of the service or the configuration. The cancellation of an unrequested call raises none. */
 function cancellationAlert(network: Network, event: Cancelled, call: KeyActRow, nameOf: NameProvider): Tagged {
   const { caller, target, data } = call;
   const what = caller && target && data ? `, which ${wordsOfCall(network, { caller, target, data }, nameOf)}` : "";

@@ -85,8 +85,8 @@ export const followers = sqliteTable("followers", {
 export type FollowerRow = typeof followers.$inferSelect;
 
 /**
- * What somebody else than the service did with a role, until it is booked, and each call that waits in an authority, until it has ended and no
- * reorganisation takes that away (CHN-33).
+ * Acts of keys that the service did not request, until they are booked, and the calls that wait in an authority, until their end is final
+ * (CHN-33).
  */
 export const keyActs = sqliteTable(
   "key_acts",
