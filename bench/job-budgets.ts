@@ -54,6 +54,14 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
   "message follow_chain (ten deposits)": sweep({ trips: 9, rowsRead: 350, rowsWritten: 34, fetches: 7 }),
   "message follow_chain (a payment)": sweep({ trips: 9, rowsRead: 260, rowsWritten: 14, queues: 1, fetches: 7 }),
   "message follow_chain (ten payments)": sweep({ trips: 9, rowsRead: 480, rowsWritten: 105, queues: 1, fetches: 7 }),
+  // The senders are asked of the keys' objects, and the provider is looked up. An alert, and the escrow whose threshold is to be set back.
+  "message follow_chain (an act of a key)": sweep({
+    trips: 10,
+    rowsRead: 290,
+    rowsWritten: 12,
+    objects: 2,
+    fetches: 7,
+  }),
   // Ten movements of one vault are one total. What one run reads of the forty vaults that it compares differs with whose turn it is.
   "message follow_chain (a deposit, with a long ledger)": sweep({
     trips: 9,

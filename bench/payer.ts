@@ -1,6 +1,10 @@
 // Payments of consumers on the local chain.
+import { encodeFunctionData } from "viem";
 import { devAccounts } from "../scripts/chain/anvil.ts";
+import { send } from "../scripts/chain/client.ts";
 import { approve, depositEscrow, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
+import { roleAccounts } from "../scripts/ephemeral.ts";
+import { authorityAbi, settlementAbi } from "../src/chain/abi.ts";
 import { didHash, intentHash } from "../src/chain/hashes.ts";
 import type { Network } from "../src/chain/networks.ts";
 
@@ -55,4 +59,13 @@ export async function depositFor(network: Network, providerDid: string, amount: 
   const { rpcUrl, token, settlementContract } = chainOf(network);
   const deposit = { settlementContract, token, amount, providerDidHash: didHash(providerDid) };
   await depositEscrow(rpcUrl, wallet(PAYER).privateKey, deposit);
+}
+
+/** A threshold that the registrar's key sets without the service. */
+export async function setThresholdFor(network: Network, did: string, units: bigint): Promise<void> {
+  const contract = network.settlement_contract as Address;
+  const args = [didHash(did), network.token as Address, units] as const;
+  const call = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
+  const data = encodeFunctionData({ abi: authorityAbi, functionName: "execute", args: [contract, call] });
+  await send(network.rpc_url, roleAccounts().registrar.privateKey, network.authority as Address, data);
 }

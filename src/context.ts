@@ -50,6 +50,7 @@ export type Env = {
   SANDBOX_MAINNET_A_DAY: string;
   SANDBOX_MAINNET_IN_ALL: string;
   SANDBOX_MAINNET_TOGETHER_A_DAY: string;
+  PAYOUT_ALONE_UP_TO: string;
   ATTESTATION_PROOF: string;
   RATING_MIN_INTERACTIONS: string;
   RATING_MIN_COUNTERPARTIES: string;
@@ -123,6 +124,8 @@ export type Config = {
   intentLifeSeconds: number;
   /** Providers that an account registers on mainnets from the sandbox, and all accounts that are not accredited together (MKT-25). */
   sandboxMainnet: { aDay: number; inAll: number; togetherADay: number };
+  /** Whole units: what one operator alone has paid again of a cancelled award; more needs a second one (DSP-19). */
+  payoutAloneUpTo: string;
   /** Whether attestations in production have to be signed by their Verifiers (PRN-27). */
   attestationProof: "required" | "optional";
   /** How many passwords a client's network sends at once, and how long after them another has its place (CRED-20). */
@@ -216,6 +219,7 @@ const parseConfig = (env: Env, origin: string): Config => ({
     inAll: parseCount("SANDBOX_MAINNET_IN_ALL", env.SANDBOX_MAINNET_IN_ALL),
     togetherADay: parseCount("SANDBOX_MAINNET_TOGETHER_A_DAY", env.SANDBOX_MAINNET_TOGETHER_A_DAY),
   },
+  payoutAloneUpTo: parseUnits("PAYOUT_ALONE_UP_TO", env.PAYOUT_ALONE_UP_TO),
   attestationProof: parseAttestationProof(env.ATTESTATION_PROOF),
   passwords: {
     atOnce: parseCount("PASSWORDS_AT_ONCE", env.PASSWORDS_AT_ONCE, 1),
@@ -252,6 +256,12 @@ function parseCount(name: string, text: string, least = 0): number {
   if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
   if (Number(text) < least) throw new Error(`${name} is less than ${least}`);
   return Number(text);
+}
+
+/** Whole units of any currency, with at most two decimals. */
+function parseUnits(name: string, text: string): string {
+  if (!/^\d{1,9}(\.\d{1,2})?$/.test(text)) throw new Error(`${name} is no amount`);
+  return text;
 }
 
 function parseAttestationProof(text: string): Config["attestationProof"] {

@@ -54,6 +54,20 @@ const resolving = (verdict: Json) => async (play: Play) => {
   return operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...verdict });
 };
 
+/** A payout that the guardian has cancelled. */
+async function repeating(play: Play): Promise<Ask> {
+  const { id } = await arbitrated(play);
+  const decide = operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...UPHELD });
+  await must(play.stage, decide, 200);
+  const [failed, unpaid] = [
+    "update chain_operations set status = 'failed', reason = 'cancelled', next_check_at = null where kind = 'payout' and subject = ?",
+    "update disputes set refund_status = 'outstanding', owed = 0 where dispute_id = ?",
+  ];
+  await play.stage.sql([failed, unpaid].map((sql) => ({ sql, params: [id] })));
+  return operate(play.stage, "POST", `/v1/operator/disputes/${id}/payout`, { reason: "It stands." });
+}
+const UPHELD = { resolution: "upheld" };
+
 /** The parties' days of a dispute are over. */
 export async function leaveDays(play: Play): Promise<void> {
   const { id } = await disputed(play);
@@ -165,8 +179,9 @@ export const DISPUTES: readonly Case[] = [
   {
     route: "POST /v1/operator/disputes/{dispute_id}/resolve",
     status: 200,
-    ask: resolving({ resolution: "upheld" }),
+    ask: resolving(UPHELD),
   },
+  { route: "POST /v1/operator/disputes/{dispute_id}/payout", status: 200, ask: repeating },
   {
     route: "POST /v1/operator/disputes/{dispute_id}/resolve",
     variant: "rejected",

@@ -1,6 +1,6 @@
 // The follower's message: what it costs to read a chain on which nothing has happened, and what each movement and each payment costs.
 import type { Case } from "../case.ts";
-import { depositFor } from "../payer.ts";
+import { depositFor, setThresholdFor } from "../payer.ts";
 import {
   agent,
   agentPath,
@@ -69,6 +69,15 @@ const payments =
     return followAsk(play);
   };
 
+/** The registrar's key sets a threshold behind the service's back. */
+async function acted(play: Play) {
+  const [seller] = await sellers(play, 1);
+  if (!seller) throw new Error("unreachable: one was asked for");
+  await follow(play);
+  await setThresholdFor(play.network, seller.did, 8_000_000n);
+  return followAsk(play);
+}
+
 const route = "message follow_chain";
 /** Which vaults a run compares with their lines differs: the budget holds at each size of the history, and no two sizes are compared. */
 const turns = { route, status: 200, filling: true } as const;
@@ -85,6 +94,7 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route, variant: "ten deposits", status: 200, ask: deposits(MANY) },
   { route, variant: "a payment", status: 200, ask: payments(1) },
   { route, variant: "ten payments", status: 200, ask: payments(MANY) },
+  { route, variant: "an act of a key", status: 200, ask: acted },
   { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
   { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: released },
 

@@ -1,5 +1,11 @@
 // Disputes in the story of two agents: one that is settled, one that is conceded, one that is withdrawn, and one that an arbiter decides.
-import { type Agent, boundHeaders, payOnChain, pick } from "../client.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { encodeFunctionData, getAbiItem, type Hex } from "viem";
+import { authorityAbi } from "../../src/chain/abi.ts";
+import { SIGNER_ROLES } from "../../src/chain/roles.ts";
+import { clientFor } from "../chain/client.ts";
+import { type Agent, boundHeaders, must, payOnChain, pick } from "../client.ts";
+import { fireCron } from "../local-worker.ts";
 import type { Stage } from "./stage.ts";
 
 export async function playDisputes(stage: Stage, provider: Agent, consumer: Agent): Promise<void> {
@@ -73,9 +79,83 @@ async function decide(stage: Stage, provider: Agent, consumer: Agent, id: string
   await stage.show("escalateDispute", { as: consumer, params });
   await stage.show("listAllDisputes", { query: { limit: "1" } });
   const verdict = { resolution: "partially_upheld", refund_amount: "0.75", reason: "A page of four is missing." };
+  await delayPayouts(stage, 1);
   await stage.show("resolveDispute", { params, body: verdict });
   await stage.show("getDispute", { as: consumer, params });
   await stage.show("getDisputeCase", { params });
   await stage.show("listDisputes", { query: { limit: "1" } });
   await stage.show("listDisputes", { headers: { Accept: "text/csv" } });
+  await repeatPayout(stage, params);
+}
+
+// ---- A payout that the guardian cancels --------------------------------------------------------------------------------------
+
+/** How long after its schedule the service looks at a payout, and somewhat longer. */
+const CHECKED_AFTER_MS = 61_000;
+const WAIT_MS = 180_000;
+const [ADMIN, ARBITER_DELAYED, GUARDIAN] = [1n, SIGNER_ROLES.ARBITER_DELAYED.id, 6n] as const;
+const GAS = 10n ** 18n;
+
+type Params = { readonly dispute_id: string };
+type Chain = Stage["service"]["chain"];
+
+async function holderOf({ rpc_url, authority: address }: Chain, role: bigint): Promise<Hex> {
+  const event = getAbiItem({ abi: authorityAbi, name: "RoleGranted" });
+  const logs = await clientFor(rpc_url).getLogs({
+    address,
+    event,
+    args: { roleId: role },
+    fromBlock: 0n,
+    strict: true,
+  });
+  const [first] = logs;
+  must(first !== undefined, "the role has a holder");
+  return first.args.account;
+}
+
+/** A call of the authority by the holder of a role, whom the local chain impersonates. */
+async function callAs(chain: Chain, role: bigint, data: Hex): Promise<void> {
+  const client = clientFor(chain.rpc_url);
+  const from = await holderOf(chain, role);
+  await client.impersonateAccount({ address: from });
+  await client.setBalance({ address: from, value: GAS });
+  const hash = await client.sendUnsignedTransaction({ from, to: chain.authority, data });
+  await client.waitForTransactionReceipt({ hash });
+  await client.stopImpersonatingAccount({ address: from });
+}
+
+/** From now on payouts of the local chain wait so many seconds. */
+async function delayPayouts({ service: { chain } }: Stage, seconds: number): Promise<void> {
+  const args = [ARBITER_DELAYED, await holderOf(chain, ARBITER_DELAYED), seconds] as const;
+  await callAs(chain, ADMIN, encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args }));
+}
+
+/** What the guardian has cancelled an operator has paid again. */
+async function repeatPayout(stage: Stage, params: Params): Promise<void> {
+  const { chain, base_url } = stage.service;
+  await refundIs(stage, params, "sent", async () => undefined);
+  const event = getAbiItem({ abi: authorityAbi, name: "OperationScheduled" });
+  const client = clientFor(chain.rpc_url);
+  const last = (await client.getLogs({ address: chain.authority, event, fromBlock: 0n, strict: true })).at(-1);
+  must(last !== undefined, "the payout is scheduled");
+  const args = [last.args.caller, last.args.target, last.args.data] as const;
+  await callAs(chain, GUARDIAN, encodeFunctionData({ abi: authorityAbi, functionName: "cancel", args }));
+  await sleep(CHECKED_AFTER_MS);
+  await refundIs(stage, params, "outstanding", () => fireCron(base_url));
+  const body = { reason: "The arbiter's key was rotated, and the award stands." };
+  await stage.show("repeatPayout", { params, body });
+  await delayPayouts(stage, 0);
+}
+
+async function refundIs(
+  stage: Stage,
+  params: Params,
+  status: string,
+  meanwhile: () => Promise<unknown>,
+): Promise<void> {
+  for (const until = Date.now() + WAIT_MS; ; await sleep(1_000)) {
+    await meanwhile();
+    if (pick(await stage.ask("getDisputeCase", { params }), "refund_status") === status) return;
+    must(Date.now() < until, `the refund never was ${status}`);
+  }
 }

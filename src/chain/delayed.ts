@@ -13,7 +13,16 @@ type Hex = `0x${string}`;
 type Contracts = Pick<Network, "network" | "settlement_contract" | "authority">;
 
 /** The AccessManager forgets a scheduled call a week after it became ready. */
-const EXPIRY_SECONDS = 7 * 86_400;
+export const EXPIRY_SECONDS = 7 * 86_400;
+
+/** A call that waits in the authority. `target`: a contract of an edition, or the authority itself. */
+export type WaitingCall = { readonly caller: string; readonly target: string; readonly data: string };
+
+/** The id under which the authority keeps it. */
+export function operationIdOf({ caller, target, data }: WaitingCall): Hex {
+  const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
+  return keccak256(encodeAbiParameters(types, [caller as Hex, target as Hex, data as Hex]));
+}
 
 export const callOf = (call: ChainCall) => ({ state: "call", call }) as const;
 
@@ -59,8 +68,7 @@ export async function planDelayed(
   { by, data, known }: Delayed,
 ): Promise<ChainResult<DelayedPlan>> {
   const [caller, target] = [by as Hex, on.settlement_contract as Hex];
-  const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
-  const id = keccak256(encodeAbiParameters(types, [caller, target, data]));
+  const id = operationIdOf({ caller, target, data });
   const view = (call: Hex) => ({ method: "eth_call", params: [{ to: on.authority, data: call }, "latest"] });
   const selector = data.slice(0, 10) as Hex;
   const answer = await rpc(on, "read", [

@@ -1,8 +1,9 @@
-// The contract's events out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts emitted it. Indices count
+// The events of the contract and its authority out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts emitted it. Indices count
 // from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
+import { authoritiesOf, authorityEventOf } from "./acts.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
@@ -30,8 +31,12 @@ export type Receipt = z.infer<typeof receiptSchema>;
 export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   return logs.flatMap((log, at) => {
-    const event = decodeOwn(log, network);
     const place = { logIndex: Number(log.logIndex) - first, contract: log.address.toLowerCase() };
+    if (authoritiesOf(network).includes(place.contract)) {
+      const told = authorityEventOf(log);
+      return told ? [{ ...told, ...place } as ContractEvent] : [];
+    }
+    const event = decodeOwn(log, network);
     const next = logs[at + 1];
     const behind = next?.address.toLowerCase() === place.contract ? decodeOwn(next, network) : undefined;
     const read = event && eventOf(event, behind);
@@ -108,6 +113,20 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
       return { kind: "threshold", ...event.args, token: event.args.token.toLowerCase() };
     case "ReserveSet":
       return { kind: "reserve", ...event.args, token: event.args.token.toLowerCase() };
+    case "ProviderRegistered": {
+      const { providerDidHash, token, operationalWallet, threshold } = event.args;
+      const split = { operationalWallet: operationalWallet.toLowerCase(), threshold };
+      return { kind: "registered", providerDidHash, token: token.toLowerCase(), ...split };
+    }
+    case "FeeSet":
+      return { kind: "act", words: `the fee is ${event.args.feeBps} hundredths of a percent now` };
+    case "FeeRecipientSet":
+      return { kind: "act", words: `fees go to ${event.args.feeRecipient} now` };
+    case "TokenListed": {
+      const { token, base } = event.args;
+      const words = base === 0n ? `payments in ${token} are taken no more` : `${token} is taken, with the base ${base}`;
+      return { kind: "act", words };
+    }
     case "Paused":
       return { kind: "paused" };
     case "Unpaused":

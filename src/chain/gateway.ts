@@ -43,7 +43,7 @@ export type Settled = LogPlace & {
 
 type OfVault = { providerDidHash: Hash; token: string; amount: bigint; vaultBalance: bigint };
 
-/** What the contract tells of payments, vaults, splits and its pause. */
+/** What the contract tells of payments, vaults, splits and settings, and its authority of roles and scheduled calls. */
 export type ContractEvent =
   | ({ kind: "settled" } & Settled)
   | (LogPlace &
@@ -55,7 +55,22 @@ export type ContractEvent =
         | { kind: "wallet"; providerDidHash: Hash; token: string; operationalWallet: string }
         | { kind: "threshold"; providerDidHash: Hash; token: string; threshold: bigint }
         | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }
+        | { kind: "registered"; providerDidHash: Hash; token: string; operationalWallet: string; threshold: bigint }
         | { kind: "paused" | "unpaused" }
+        // Of an authority, whose address is then `contract`. `readyAt`: epoch milliseconds. `nonce`: how often just this call was scheduled.
+        | {
+            kind: "scheduled";
+            operationId: Hash;
+            nonce: number;
+            readyAt: number;
+            caller: string;
+            target: string;
+            data: Hash;
+          }
+        | { kind: "executed"; operationId: Hash; nonce: number }
+        | { kind: "cancelled"; operationId: Hash; nonce: number }
+        // Another change of roles, or of the contract's settings. `words`: what is so now.
+        | { kind: "act"; words: string }
       ));
 
 /** A block; `time` is its instant, in epoch milliseconds. */

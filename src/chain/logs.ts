@@ -1,8 +1,9 @@
-// Reads what the contract told, range by range (CHN-24). A node is believed as far as its answers agree: a range begins behind the block that
+// Reads what the contract and its authority told, range by range (CHN-24, CHN-33). A node is believed as far as its answers agree: a range begins behind the block that
 // was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
+import { authoritiesOf } from "./acts.ts";
 import { digestOfEvents } from "./digests.ts";
 import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type { BlockRef, ChainResult, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
@@ -128,7 +129,7 @@ type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
 
 /** The logs of a range; where the node refuses that many blocks or logs, of its first half, down to one block. */
 async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
-  const address = editionsOf(network);
+  const address = [...editionsOf(network), ...authoritiesOf(network)];
   const filter = { address, fromBlock: hexOf(from), toBlock: hexOf(to) };
   const answer = await ask(rpc, network, [{ method: "eth_getLogs", params: [filter] }, blockCall(to)]);
   if (!answer.ok) {

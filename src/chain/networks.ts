@@ -34,6 +34,8 @@ const networkSchema = z.strictObject({
   /** How far its blocks are apart; 0 where a block is mined for a transaction alone, as anvil does. */
   block_seconds: z.number().min(0).default(2),
   explorer: z.url().optional(),
+  /** The ids of scheduled calls that people of the configuration make: whatever else is scheduled by others than the service is told (CHN-33). */
+  expected_operations: z.array(z.string().regex(/^0x[0-9a-fA-F]{64}$/)).default([]),
   /** The highest price of a unit of gas that the service's own transactions pay, tip included. */
   max_fee_gwei: z.number().positive().default(100),
   /** The highest tip of a new transaction. A replacement has to raise it, up to the price: else nothing behind it would be mined. */

@@ -13,3 +13,12 @@ export const SIGNER_ROLE_NAMES = Object.keys(SIGNER_ROLES) as readonly SignerRol
 /** The keys that hold them. */
 export const SIGNERS = ["registrar", "arbiter"] as const;
 export type SignerName = (typeof SIGNERS)[number];
+
+/** Roles of people, and the authority's own: root is nobody's once a deployment is done. */
+const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN" };
+
+/** A role's name with its number, as sentences about the authority say it. */
+export const roleNamed = (id: bigint): string => {
+  const own = SIGNER_ROLE_NAMES.find((name) => SIGNER_ROLES[name].id === id);
+  return `${own ?? OTHER_ROLES[String(id)] ?? "without a name"} (${id})`;
+};

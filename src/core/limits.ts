@@ -103,6 +103,10 @@ export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 /** How long after a settlement the contract pays out for it. */
 export const PAYOUT_DAYS_MAX = 400;
+/** A scheduled call that is longer is told without its data (CHN-33). */
+export const SCHEDULED_CALL_BYTES_MAX = 4_096;
+/** How many scheduled calls of a network operators are shown; the others are counted. */
+export const SCHEDULED_SHOWN_MAX = 50;
 /** A part of an award that waits is begun anew where at least so much of it was given back meanwhile, and so often at most. */
 export const PAYOUT_REMADE_PERCENT = 10;
 export const PAYOUT_REMADE_MAX = 3;

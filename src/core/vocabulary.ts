@@ -189,6 +189,7 @@ export const ALERT_KINDS = [
   "sandbox_registrations",
   "authority_key",
   "operational_wallet",
+  "foreign_act",
   "reconciliation",
   "settlement_reversed",
   "escrow_release",
@@ -267,6 +268,7 @@ export const ACTIVITY_ACTIONS = [
   "dispute.withdrawn",
   "dispute.escalated",
   "dispute.decided",
+  "dispute.payout_repeated",
   "webhook.created",
   "webhook.deleted",
   "webhook.url_changed",
@@ -293,5 +295,7 @@ export const OPERATOR_ACTIONS = [
   "verifier.updated",
   "attestation.revoked",
   "dispute.resolved",
+  "dispute.payout_requested",
+  "dispute.payout_repeated",
 ] as const;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

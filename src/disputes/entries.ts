@@ -1,6 +1,6 @@
 // The entries about a dispute in the logs of the platforms that it concerns (DSP-18): a filing in the log of the provider's platform, an arbiter's
 // decision in the logs of both. Each is dated on its own platform's clock (ACC-9).
-import type { Actor } from "../core/vocabulary.ts";
+import type { ActivityAction, Actor, RefundStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { apartOf, type OfTwoClocks, type Timed } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
@@ -35,28 +35,48 @@ export function noteFiling(
 export function noteDecision(
   db: Database,
   actor: Actor,
-  found: Timed<OfTwoClocks & { readonly dispute: DisputeRow }>,
+  found: FoundDispute,
   { status, resolution, refund_amount }: DisputeView,
   now: number,
 ): Statement[] {
   const { dispute: before } = found;
-  const { environment, consumerPlatformId, providerPlatformId } = before;
-  const changes = {
+  return inBothLogs(db, actor, found, now, "dispute.decided", {
     status: { from: before.status, to: status },
     resolution: { from: before.resolution, to: resolution },
     refund_amount: { from: null, to: refund_amount },
-  };
+  });
+}
+
+type FoundDispute = Timed<OfTwoClocks & { readonly dispute: DisputeRow }>;
+type Changes = NonNullable<Parameters<typeof recordActivity>[3]["changes"]>;
+
+/** An operator has a cancelled award paid again (DSP-19). `refundStatus`: what is so of the refund then. */
+export const noteRepeatedPayout = (
+  db: Database,
+  actor: Actor,
+  found: FoundDispute,
+  refundStatus: RefundStatus,
+  now: number,
+): Statement[] =>
+  inBothLogs(db, actor, found, now, "dispute.payout_repeated", {
+    refund_status: { from: found.dispute.refundStatus, to: refundStatus },
+  });
+
+function inBothLogs(
+  db: Database,
+  actor: Actor,
+  found: FoundDispute,
+  now: number,
+  action: ActivityAction,
+  changes: Changes,
+): Statement[] {
+  const { environment, consumerPlatformId, providerPlatformId } = found.dispute;
   // Where one platform has both sides, both keys of the map are one, and both instants too.
   const logs = new Map([
     [providerPlatformId, now + apartOf(found)],
     [consumerPlatformId, now],
   ]);
   return [...logs].map(([platformId, at]) =>
-    recordActivity(db, { platformId, environment }, at, {
-      action: "dispute.decided",
-      actor,
-      subject: subjectOf(before),
-      changes,
-    }),
+    recordActivity(db, { platformId, environment }, at, { action, actor, subject: subjectOf(found.dispute), changes }),
   );
 }

@@ -1,7 +1,15 @@
 // Routes of disputes for operators: the arbiter's desk (DSP-16).
 import { route } from "../http/route.ts";
 import { getDisputeCase } from "./case.ts";
-import { disputeCase, operatorDisputeQuery, verdictFaults, verdictInput } from "./operator-schema.ts";
+import {
+  disputeCase,
+  operatorDisputeQuery,
+  payoutInput,
+  payoutView,
+  verdictFaults,
+  verdictInput,
+} from "./operator-schema.ts";
+import { repeatPayout } from "./repeat-payout.ts";
 import { getAllDisputes, precheckDispute, resolveDispute } from "./resolve.ts";
 import { disputeFile, disputeList, disputeParams } from "./schema.ts";
 
@@ -56,6 +64,25 @@ export const operatorDisputeRoutes = [
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
+    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
+  }),
+  route({
+    method: "post",
+    path: "/v1/operator/disputes/{dispute_id}/payout",
+    operationId: "repeatPayout",
+    tag: "Operator",
+    summary: "Pay a cancelled award again",
+    description:
+      "Where the guardian has cancelled the payout of an award, which is `outstanding` since: once for each cancellation. What is left of the award is " +
+      "scheduled anew. Above an amount of the configuration the first call waits, and another operator's same call confirms it.",
+    surfaces: ["operator"],
+    params: disputeParams,
+    body: payoutInput,
+    status: 200,
+    response: { schema: payoutView, description: "The payout has begun, or waits for a second operator." },
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    handle: (call, { params, body }) => repeatPayout(call, params.dispute_id, body),
     precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
 ];

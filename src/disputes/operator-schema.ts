@@ -3,10 +3,10 @@ import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERDICTS } from "../core/vocabulary.ts";
 import { transactionView } from "../facilitation/schema.ts";
-import { amountInput, environment, fraction, jws, pageQuery, text } from "../http/schemas.ts";
+import { amount, amountInput, environment, fraction, jws, pageQuery, text } from "../http/schemas.ts";
 import { intentView } from "../payments/schema.ts";
 import { taskView } from "../tasks/schema.ts";
-import { disputeFile, disputeStatus, WORDS_MAX } from "./schema.ts";
+import { disputeFile, disputeStatus, refundStatus, WORDS_MAX } from "./schema.ts";
 
 export const operatorDisputeQuery = z.strictObject({
   ...pageQuery,
@@ -34,6 +34,25 @@ export function verdictFaults(raw: unknown): FieldError[] {
   if (given !== "rejected" || absent || Number(refund) === 0) return [];
   return [fieldError("refund_amount", "invalid_value", "Nothing is given back of a dispute that is rejected.")];
 }
+
+export const payoutInput = z
+  .strictObject({ reason: text(WORDS_MAX) })
+  .register(z.globalRegistry, { id: "PayoutInput" });
+export type PayoutInput = z.infer<typeof payoutInput>;
+
+/** What became of the request to pay a cancelled award again. */
+export const payoutView = z
+  .object({
+    dispute_id: z.string(),
+    payout: z.enum(["begun", "waits_for_second_operator"]),
+    amount,
+    currency: z.string(),
+    requested_by: z.string(),
+    confirmed_by: z.string().nullable(),
+    refund_status: refundStatus,
+  })
+  .register(z.globalRegistry, { id: "RepeatedPayout" });
+export type PayoutView = z.infer<typeof payoutView>;
 
 export const disputeCase = z
   .object({

@@ -146,6 +146,21 @@ export async function givenUp(deps: Deps, at: At, reason: string): Promise<boole
   return true;
 }
 
+/** An award that the guardian's cancellation has ended is owed again, and its next part is planned anew. */
+export function reopened(deps: Deps, at: At): { readonly row: DisputeRow; readonly statements: Statement[] } {
+  const { operation, dispute } = at;
+  const owed = refundOwed(at);
+  const set = { refundStatus: refundStatus(owed, "owed"), owed };
+  return {
+    row: { ...dispute, ...set },
+    statements: [
+      whileOperation(deps.db, operation),
+      wantAgain(deps.db, operation, {}, Date.now()),
+      ...progress(deps, at, set),
+    ],
+  };
+}
+
 export async function noted(
   deps: Deps,
   at: At,

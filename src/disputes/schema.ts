@@ -29,7 +29,7 @@ export const disputeParams = z.object({ dispute_id: z.string() });
 export const disputeStatus = z.enum(DISPUTE_STATUSES).register(z.globalRegistry, { id: "DisputeState" });
 const disputeReason = z.enum(DISPUTE_REASONS).register(z.globalRegistry, { id: "DisputeReason" });
 const resolution = z.enum(RESOLUTIONS).register(z.globalRegistry, { id: "Resolution" });
-const refundStatus = z.enum(REFUND_STATUSES).register(z.globalRegistry, { id: "RefundStatus" });
+export const refundStatus = z.enum(REFUND_STATUSES).register(z.globalRegistry, { id: "RefundStatus" });
 
 export const WORDS_MAX = 2_000;
 

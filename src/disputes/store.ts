@@ -18,7 +18,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { consumersOffsetOf, type OfTwoClocks, providersOffsetOf, type Timed } from "../db/clock.ts";
-import { type FollowerRow, followers } from "../db/tables/chain.ts";
+import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
   type DisputeMessageRow,
@@ -192,6 +192,20 @@ export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read
 /** The last one about a settlement, as an expression for reads in the same trip. */
 export const latestOf = (transactionId: string): SQL<string> =>
   sql<string>`(select d.dispute_id from disputes d where d.transaction_id = ${transactionId} order by d.attempt desc limit 1)`;
+/** The operation that pays its award; null where none was awarded out of the vault. */
+export const findPayout = (db: Database, disputeId: string): Read<OperationRow | null> =>
+  readOne(
+    db
+      .select()
+      .from(chainOperations)
+      .where(
+        and(
+          sql`${chainOperations.network} = (select d.network from disputes d where d.dispute_id = ${disputeId})`,
+          eq(chainOperations.kind, "payout"),
+          eq(chainOperations.subject, disputeId),
+        ),
+      ),
+  );
 
 /** Refuses the batch where a reorganisation has taken the settlement away meanwhile. */
 export const whileSettled = (db: Database, transactionId: string): Statement =>

@@ -1,10 +1,11 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
-import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { type Hash, shortHash } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Environment, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
+import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
 import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, statesOf } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
@@ -263,6 +264,37 @@ export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
 
+/** A threshold in base units that the contract got by a call which the service did not send; `present`: in the present edition. */
+export type UnrequestedThreshold = {
+  readonly network: string;
+  readonly providerDidHash: Hash;
+  readonly threshold: number;
+  readonly contract: string;
+  readonly present: boolean;
+};
+
+/**
+ * The contract has another threshold than is wanted, so that the job that follows thresholds writes it back. One that is too near for the job counts as
+ * unknown.
+ */
+export const noteUnrequestedThreshold = (
+  db: Database,
+  unrequested: UnrequestedThreshold,
+  condition: SQL,
+): Statement => {
+  const { network, providerDidHash, threshold, contract, present } = unrequested;
+  const wanted = sql`max(threshold, other_threshold)`;
+  const isFar = sql`abs(${wanted} - ${threshold}) * 20 >= base_threshold`;
+  const of = sql`(select a.did from agents a where a.did_hash <> '' and a.did_hash = ${shortHash(providerDidHash)})`;
+  const edition = sql`contract in (${contract}, ${present ? "" : contract})`;
+  return db
+    .update(escrows)
+    .set({ chainThreshold: sql`case when ${isFar} then ${threshold} else 0 end`, behindSince: stillOrNow })
+    .where(
+      sql`did in ${of} and ${escrows.network} = ${network} and ${edition} and ${wanted} <> ${threshold} and ${condition}`,
+    );
+};
+
 export type MovedStates = { readonly escrowStates?: SQL };
 
 /**
@@ -299,53 +331,6 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
       .from(ledgerLines)
       .where(isNewestLine(sql`${did}`, network, sql`${contract}`)),
   );
-
-/** A line, with the transaction of this environment that its settlement was facilitated as. */
-export type VaultLine = LedgerLine & { readonly transactionId: string | null };
-
-/**
- * The newest lines of the vault of each escrow of a provider in an environment, in no order. `editions`: the present one of each network, which an
- * early row did not note.
- */
-export const findVaultLines = (
-  db: Database,
-  { did, environment }: Pick<EscrowRow, "did" | "environment">,
-  editions: Readonly<Record<string, string>>,
-  limit: number,
-): Read<VaultLine[]> => {
-  const { contract, network } = escrows;
-  const edition = sql`coalesce(nullif(${contract}, ''), ${JSON.stringify(editions)} ->> ${network})`;
-  return readAll(
-    db
-      .select({ ...getTableColumns(ledgerLines), transactionId: transactions.transactionId })
-      .from(escrows)
-      .crossJoin(ledgerLines)
-      .leftJoin(
-        transactions,
-        and(
-          eq(transactions.network, ledgerLines.network),
-          eq(transactions.txHash, ledgerLines.txHash),
-          eq(transactions.logIndex, ledgerLines.logIndex),
-          eq(transactions.environment, environment),
-          // Literal text, so that SQLite uses the partial index.
-          sql`reversed_at is null`,
-        ),
-      )
-      .where(
-        and(
-          eq(escrows.did, did),
-          eq(escrows.environment, environment),
-          eq(ledgerLines.did, did),
-          eq(ledgerLines.network, network),
-          sql`${ledgerLines.contract} = ${edition}`,
-          // Literal text, so that SQLite uses the partial index.
-          sql`ledger_lines.reversed = 0`,
-          sql`${ledgerLines.number} > max(0, (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
-            and m.contract = ${edition} and m.reversed = 0) - ${limit})`,
-        ),
-      ),
-  );
-};
 
 /** Refuses the batch where the vault has another newest line. */
 export const whileNewest = (

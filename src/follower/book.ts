@@ -16,6 +16,7 @@ import { type Booked, type Difference, emptyVault, linesOf, type Movement } from
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
 import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
@@ -31,6 +32,7 @@ type Reading = {
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
   readonly wallets: readonly WalletSet[];
+  readonly acts: ActsReading;
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
   readonly through: number;
@@ -51,6 +53,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   });
   const booked = bookedOf(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
+  const acts = await followActs(deps, network, reading.acts);
   const paid = paymentStatements(deps, network, reading, found);
   const level = paid.complete ? reading.level : null;
   const after = { ...reading.after, ...level };
@@ -69,6 +72,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...releasedStatements(db, network, movements, found),
     ...paid.statements,
     ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
+    ...acts,
   ]);
   return paid.complete;
 }

@@ -14,6 +14,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
+import { actsIn } from "./acts.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
@@ -139,10 +140,11 @@ async function record(
   const level = whole && end.number === head.number;
   const readThrough = Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt));
   const contradicted = confirmed === null;
+  const began = known ?? { ...UNREAD, beganBlock: head.number };
   const complete = await book(deps, network, {
     before: known,
     after: {
-      ...(known ?? UNREAD),
+      ...began,
       network: network.network,
       bookedBlock: to.number,
       bookedHash: to.hash,
@@ -154,6 +156,10 @@ async function record(
     movements: fits,
     refunds: refundsIn(network, events, to.number),
     wallets: walletsIn(network, events, to.number),
+    acts: {
+      ...{ after: from.number, through, booked: to.number, readAt: end.time },
+      events: actsIn(events, began.beganBlock, through),
+    },
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
     contradicted,

@@ -10,6 +10,7 @@ import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 import { keysIn } from "../escrow/refund-store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { takeActsBack } from "./act-store.ts";
 import { gainStatements } from "./book.ts";
 import { findLinesOf, reverseLines } from "./lines-store.ts";
 import { takeRefundsBack } from "./refunds.ts";
@@ -86,6 +87,7 @@ async function takeBack(
     forgetBehind(db, name, kept.number),
     ...takeRefundsBack(db, network, kept.number),
     ...takeWalletsBack(db, network, touched),
+    ...takeActsBack(db, name, kept.number),
     recheckBehind(db, name, kept.number),
     ...reverseLines(db, lines),
     ...payoutsOf(db, name, lines),

@@ -15,11 +15,34 @@ export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`
     .select(
       sql`select ${alertId}, ${kind}, ${subject}, ${message}, ${raisedAt}, ${lastSeenAt}, 1, null, null, null where ${condition}`,
     )
-    .onConflictDoUpdate({
-      target: [alerts.kind, alerts.subject],
-      targetWhere: sql`acknowledged_at is null`,
-      set: { lastSeenAt, message, seen: sql`${alerts.seen} + 1` },
-    });
+    .onConflictDoUpdate({ ...AS_OPEN, set: { lastSeenAt, message, seen: sql`${alerts.seen} + 1` } });
+}
+
+const AS_OPEN = { target: [alerts.kind, alerts.subject], targetWhere: sql`acknowledged_at is null` };
+
+/**
+ * Many, by one statement. Each row comes with `tags`, which `condition` reads as `value ->> 6` and so on: it is inserted where that holds at its place
+ * in the batch.
+ */
+export function putAlerts(
+  db: Database,
+  rows: readonly (NewAlert & { readonly tags: readonly (string | number)[] })[],
+  condition: SQL,
+): Statement {
+  const values = rows.map(({ alertId, kind, subject, message, raisedAt, lastSeenAt, tags }) => [
+    ...[alertId, kind, subject, message, raisedAt, lastSeenAt],
+    ...tags,
+  ]);
+  const columns = sql`value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5`;
+  const set = {
+    lastSeenAt: sql`excluded.last_seen_at`,
+    message: sql`excluded.message`,
+    seen: sql`${alerts.seen} + 1`,
+  };
+  return db
+    .insert(alerts)
+    .select(sql`select ${columns}, 1, null, null, null from json_each(${JSON.stringify(values)}) where ${condition}`)
+    .onConflictDoUpdate({ ...AS_OPEN, set });
 }
 
 /** Newest first. */

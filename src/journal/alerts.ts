@@ -2,7 +2,7 @@
 import { newId } from "../core/ids.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import type { Condition, Database, Statement } from "../db/batch.ts";
-import { putAlert } from "./alert-store.ts";
+import { putAlert, putAlerts } from "./alert-store.ts";
 
 /** `subject` names the thing in a few words; the same kind and subject is the same alert. */
 export type Alert = { readonly kind: AlertKind; readonly subject: string; readonly message: string };
@@ -10,3 +10,16 @@ export type Alert = { readonly kind: AlertKind; readonly subject: string; readon
 /** `now`: real time, whatever a sandbox's clock says. `condition`: what has to hold at its place in the batch. */
 export const raiseAlert = (db: Database, alert: Alert, now: number = Date.now(), condition?: Condition): Statement =>
   putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now }, condition);
+
+/** Many at once. \`tags\`: what \`condition\` reads of each, as \`value ->> 6\` and so on. */
+export const raiseAlerts = (
+  db: Database,
+  raised: readonly (Alert & { readonly tags: readonly (string | number)[] })[],
+  now: number,
+  condition: Condition,
+): Statement =>
+  putAlerts(
+    db,
+    raised.map((alert) => ({ ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now })),
+    condition,
+  );

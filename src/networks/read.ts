@@ -1,5 +1,6 @@
 // Lists the networks for operators (CHN-32): one trip, and then one request to each node, all at once.
 import { askedPage, type OperatorCall } from "../call.ts";
+import { cancellationOf, expiryOf, isGuardians, readySinceAt, wordsOfCall } from "../chain/acts.ts";
 import { liveFaultsOf, WEI_DECIMALS } from "../chain/live-faults.ts";
 import {
   type EditionFacts,
@@ -14,8 +15,12 @@ import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chai
 import { closureOf, lagSeconds } from "../chain/standing.ts";
 import { type Followed, findFollowed } from "../chain/standing-store.ts";
 import { toIso } from "../core/clock.ts";
+import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import { listingOf, toPage } from "../core/page.ts";
+import type { Database, Read } from "../db/batch.ts";
+import type { KeyActRow } from "../db/tables/chain.ts";
+import { countScheduled, findScheduled } from "../follower/act-store.ts";
 import { signerOn } from "../objects/signers.ts";
 import type { NetworkPage, NetworkQuery, NetworkState } from "./schema.ts";
 
@@ -33,14 +38,18 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
   );
   const names = networks.map(({ network }) => network);
   // The caller is known before a node is asked.
-  const { followed } = await read({ followed: findFollowed(db, names) });
-  const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
   const now = Date.now();
+  const { followed, ...waiting } = await read({
+    followed: findFollowed(db, names),
+    ...scheduledReads(db, names, readySinceAt(now)),
+  });
+  const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
   const data = facts.map(({ network, ...seen }) => ({
     network: network.network,
     caip2: caip2Of(network),
     configured: configuredOf(network),
     ...chainView(network, seen),
+    scheduled: scheduledView(network, waiting),
     follower: followerView(network, followed, now),
     faults: liveFaultsOf(network, seen, now),
   }));
@@ -80,6 +89,7 @@ const configuredOf = (network: Network): NetworkState["configured"] => ({
   required_confirmations: network.required_confirmations,
   first_block: network.first_block,
   block_seconds: network.block_seconds,
+  expected_operations: network.expected_operations,
   explorer: network.explorer ?? null,
   max_fee_gwei: network.max_fee_gwei,
   max_tip_gwei: network.max_tip_gwei,
@@ -130,6 +140,45 @@ const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["e
   delay_seconds: delay,
   grant_delay_seconds: grantDelay,
 });
+
+/** By the network's name, a list and its count. */
+type Waiting = { readonly [read: string]: unknown };
+const [LISTED, COUNTED] = ["calls on ", "count on "];
+
+const scheduledReads = (db: Database, names: readonly string[], readySince: number) =>
+  Object.fromEntries(
+    names.flatMap((name): [string, Read<readonly KeyActRow[] | number>][] => [
+      [LISTED + name, findScheduled(db, name, readySince, SCHEDULED_SHOWN_MAX)],
+      [COUNTED + name, countScheduled(db, name, readySince)],
+    ]),
+  );
+
+/** What waits in the authorities, as the follower has read it. */
+function scheduledView(network: Network, waiting: Waiting): NetworkState["scheduled"] {
+  const [calls, count] = [waiting[LISTED + network.network], waiting[COUNTED + network.network]];
+  return { count: count as number, calls: (calls as readonly KeyActRow[]).map((call) => callView(network, call)) };
+}
+
+function callView(
+  network: Network,
+  { operationId, authority, caller, target, data, asked, txHash, minedAt, readyAt }: KeyActRow,
+): NetworkState["scheduled"]["calls"][number] {
+  if (operationId === null || caller === null || target === null || readyAt === null)
+    throw new Error("unreachable: a scheduled call has all of these");
+  const call = data === null ? null : { caller, target, data };
+  return {
+    operation_id: operationId,
+    ...{ authority, caller, target, data },
+    effect: call && `It ${wordsOfCall(network, call, (hash) => `the provider ${hash}`)}.`,
+    asked_for: asked,
+    tx_hash: txHash,
+    scheduled_at: toIso(minedAt),
+    executable_from: toIso(readyAt),
+    executable_until: toIso(expiryOf(readyAt)),
+    guardian_cancels: call && isGuardians(network, call),
+    cancellation: call && { to: authority, data: cancellationOf(call) },
+  };
+}
 
 function followerView({ network }: Network, followed: readonly Followed[], now: number): NetworkState["follower"] {
   const one = followed.find((each) => each.network === network);

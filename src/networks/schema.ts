@@ -2,6 +2,7 @@
 // where its node does not say it.
 import * as z from "zod";
 import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/roles.ts";
+import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { instant, listOf, pageQuery, url } from "../http/schemas.ts";
 import { closure } from "../jobs/schema.ts";
 
@@ -25,6 +26,7 @@ const configured = z
     required_confirmations: count,
     first_block: count,
     block_seconds: z.number(),
+    expected_operations: z.array(z.string()),
     explorer: url.nullable(),
     max_fee_gwei: z.number(),
     max_tip_gwei: z.number(),
@@ -75,6 +77,34 @@ const signer = z
   })
   .register(z.globalRegistry, { id: "SignerAccount" });
 
+/** A call at the authority: its address, and the encoded call. */
+const authorityCall = z
+  .object({ to: z.string(), data: z.string() })
+  .register(z.globalRegistry, { id: "AuthorityCall" });
+
+const scheduledCall = z
+  .object({
+    operation_id: z.string(),
+    authority: z.string(),
+    caller: z.string(),
+    target: z.string(),
+    data: z.string().nullable(),
+    effect: z.string().nullable(),
+    asked_for: z.boolean(),
+    tx_hash: z.string(),
+    scheduled_at: instant,
+    executable_from: instant,
+    executable_until: instant,
+    guardian_cancels: z.boolean().nullable(),
+    cancellation: authorityCall.nullable(),
+  })
+  .register(z.globalRegistry, { id: "ScheduledCall" });
+
+/** A short list with a bound. `count`: all. */
+const scheduled = z
+  .object({ count, calls: z.array(scheduledCall).max(SCHEDULED_SHOWN_MAX) })
+  .register(z.globalRegistry, { id: "ScheduledCalls" });
+
 const follower = z
   .object({
     read_through: instant.nullable(),
@@ -95,6 +125,7 @@ const networkState = z
     token: token.nullable(),
     editions: z.array(edition),
     signers: z.array(signer),
+    scheduled,
     follower,
     faults: z.array(z.string()),
   })

@@ -48,6 +48,12 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return { ok: true, value: addressOf(KEYS[signer](this.env)) };
   }
 
+  /** Which of these transactions were signed here. */
+  async signed({ signer }: KeyOn, hashes: readonly string[]): Promise<string[]> {
+    const { sql } = this.ctx.storage;
+    return new SentTransactions(sql, addressOf(KEYS[signer](this.env))).signed(hashes);
+  }
+
   /** Sends waiting transactions again, or replaces them. */
   tend(on: KeyOn, until: number): Promise<ChainResult<SignerStanding>> {
     return this.inOrder(on, until, tendTransactions);

@@ -2,7 +2,7 @@
 // address: a key that replaces another has nonces of its own.
 import type { Fees } from "../chain/fees.ts";
 import type { ChainCall } from "../chain/gateway.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { DAY_MS, MINUTE_MS } from "../core/limits.ts";
 
 export type SentRow = {
   readonly nonce: number;
@@ -25,6 +25,8 @@ const COLUMNS =
 /** So many transactions may lie between two counts of one key. */
 export const FAR = 32;
 const BELIEVED_AFTER_MS = MINUTE_MS;
+/** As far back as a database is restored: its follower reads from there on. */
+const SIGNED_KEPT_MS = 30 * DAY_MS;
 
 export class SentTransactions {
   readonly #sql: SqlStorage;
@@ -44,6 +46,21 @@ export class SentTransactions {
       `create table if not exists counts (owner text primary key, believed integer not null, doubted integer,
          doubted_since integer)`,
     );
+    sql.exec("create table if not exists signed (hash text primary key, signed_at integer not null) without rowid");
+    sql.exec("create index if not exists signed_by_instant on signed (signed_at)");
+  }
+
+  noteSigned(hash: string, now: number): void {
+    this.#sql.exec("insert or ignore into signed (hash, signed_at) values (?, ?)", hash, now);
+  }
+
+  /** Those that were signed here, by whichever key: also what was replaced since, because any of them may be mined. */
+  signed(hashes: readonly string[]): string[] {
+    const found = this.#sql.exec(
+      "select hash from signed where hash in (select value from json_each(?))",
+      JSON.stringify(hashes),
+    );
+    return found.toArray().map(({ hash }) => String(hash));
   }
 
   /**
@@ -130,6 +147,7 @@ export class SentTransactions {
 
   forget(minedBefore: number): void {
     this.#sql.exec("delete from sent where owner = ? and mined_at < ?", this.#owner, minedBefore);
+    this.#sql.exec("delete from signed where signed_at < ?", minedBefore - SIGNED_KEPT_MS);
   }
 
   /** The lowest nonce, from the chain's count on, that no waiting transaction has. */

@@ -1,6 +1,6 @@
 // Makes a Signer of a key on a network: a client of the object that owns its nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
-import type { SignerName } from "../chain/roles.ts";
+import { SIGNERS, type SignerName } from "../chain/roles.ts";
 import { unavailable } from "../chain/rpc.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { ChainSigner } from "./chain-signer.ts";
@@ -27,6 +27,16 @@ export function signerOn(binding: SignersBinding, signer: SignerName, network: s
 async function inTime<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
   const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => unavailable(network, "timeout"));
   return Promise.race([work, late]);
+}
+
+/** Which of these transactions the service's own keys have sent to a network. */
+export async function sentByService(
+  binding: SignersBinding,
+  network: string,
+  hashes: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const ask = (signer: SignerName) => objectOf(binding, signer, network).signed({ signer, network }, hashes);
+  return new Set((await Promise.all(SIGNERS.map(ask))).flat());
 }
 
 /** Tends waiting transactions and returns the standing of the key. */

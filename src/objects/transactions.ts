@@ -294,11 +294,13 @@ async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obsta
 type ToSign = Pick<SentRow, "nonce" | "key" | "call" | "gas" | "fees" | "firstSentAt">;
 
 async function signed(
-  { sender, privateKey }: Desk,
+  { sender, privateKey, sent }: Desk,
   { nonce, key, call, gas, fees, firstSentAt }: ToSign,
 ): Promise<SentRow> {
   const { to, data } = call;
   const { chain_id: chainId } = sender.network;
   const { raw, hash } = await signCall({ privateKey, chainId, nonce, to, data, gas, ...fees });
-  return { nonce, key, call, gas, fees, raw, hash, firstSentAt, lastSentAt: Date.now(), minedAt: null };
+  const now = Date.now();
+  sent.noteSigned(hash, now);
+  return { nonce, key, call, gas, fees, raw, hash, firstSentAt, lastSentAt: now, minedAt: null };
 }

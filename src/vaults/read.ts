@@ -12,10 +12,10 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf, worstEscrowState } from "../escrow/states.ts";
-import { findVaultLines, type VaultLine } from "../escrow/store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { findEscrows } from "../identity/store.ts";
 import { findBookedBlocks } from "./booked-store.ts";
+import { findVaultLines, type VaultLine } from "./line-list-store.ts";
 import type { EscrowReport, VaultView } from "./schema.ts";
 
 export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({

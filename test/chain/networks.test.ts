@@ -52,7 +52,8 @@ describe("the configuration of networks", () => {
 
   it("has bounds of fees where it states none", () => {
     const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01, ask_twice_from: "100.00" };
-    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, ...FOLLOWED, earlier_editions: [] });
+    const none = { earlier_editions: [], expected_operations: [] };
+    expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, ...FOLLOWED, ...none });
     const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
     expect(parse({ ...NETWORK, ...bounds })[0]).toMatchObject(bounds);
   });
@@ -70,6 +71,7 @@ describe("the configuration of networks", () => {
     ["settlement_contract", CONTRACT.slice(0, -1)],
     ["authority", "0x"],
     ["earlier_editions", [{ settlement_contract: CONTRACT }]],
+    ["expected_operations", [CONTRACT]],
     ["token", "USDC"],
     ["currency", "usdc"],
     ["decimals", 15],

@@ -1,24 +1,22 @@
 // Awards where the arbiter's payouts wait a day, as in production (DSP-12, CHN-20): scheduled, executed once the delay is over, cancelled by the
 // guardian, less where the provider gives something back itself meanwhile, and once where an isolate dies that sends one. The network `lab-award`
 // belongs to this file alone.
-import { parseAbi } from "viem";
-import { decodeEventLog, encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { payAwards } from "../../src/disputes/payout.ts";
 import { tendSigner } from "../../src/objects/signers.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { account, chainOf, networksWith, payOnChain, rpc, send, spoil } from "../support/chain.ts";
+import { account, networksWith, payOnChain, rpc, spoil } from "../support/chain.ts";
 import { killAt } from "../support/cuts.ts";
 import { ageSent, keptHashes } from "../support/signer.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { cancelLast } from "./guardian.ts";
 import { arbitrated, escrowOf, eventsAbout, file, keepReserve, paidOutOf, payOut, read, resolve } from "./support.ts";
 
 const LAB = "lab-award";
-const [ARBITER, GUARDIAN] = [account(2), account(4)];
+const ARBITER = account(2);
 /** Of a refund of 4 and a bounty of 1. */
 const [AWARD, BALANCE] = [5_000_000, 20_000_000];
 
@@ -59,26 +57,6 @@ async function pass(seconds: number): Promise<void> {
   await rpc(LAB, "anvil_mine", ["0x1"]);
 }
 
-/** What the authority keeps scheduled of a payout: its last schedule, as the chain's event tells it. */
-async function cancelLast(): Promise<void> {
-  const { authority } = chainOf(LAB);
-  const abi = parseAbi([
-    "event OperationScheduled(bytes32 indexed operationId, uint32 indexed nonce, uint48 schedule, address caller, address target, bytes data)",
-  ]);
-  const logs = await rpc<Json[]>(LAB, "eth_getLogs", [{ address: authority, fromBlock: "0x0" }]);
-  const scheduled = logs.flatMap(({ data, topics }) => {
-    try {
-      return [decodeEventLog({ abi, data, topics }).args];
-    } catch {
-      return [];
-    }
-  });
-  const last = scheduled.at(-1);
-  if (!last) throw new Error("nothing is scheduled");
-  const args = [last.caller, last.target, last.data] as const;
-  await send(LAB, GUARDIAN, authority, encodeFunctionData({ abi: authorityAbi, functionName: "cancel", args }));
-}
-
 beforeAll(async () => {
   world = await createWorld({ NETWORKS: networksWith(LAB) });
   for (const name of ["paid", "given back", "given back in part", "cancelled"]) cases[name] = await awarded();
@@ -112,7 +90,7 @@ describe("an award whose payout waits", () => {
   it("is cancelled by the guardian: nobody pays it, and an operator is told", async () => {
     const one = the("cancelled");
     const held = await heldBy(one.provider.did, LAB);
-    await cancelLast();
+    await cancelLast(LAB);
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
     expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });
@@ -124,7 +102,7 @@ describe("an award whose payout waits", () => {
 
   it("is not scheduled anew where the guardian has cancelled it, and much was given back meanwhile", async () => {
     const one = await awarded();
-    await cancelLast();
+    await cancelLast(LAB);
     await refundOf(one.transaction, 1_000_000, LAB);
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });

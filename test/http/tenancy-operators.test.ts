@@ -67,6 +67,7 @@ async function idsIn(route: Route, of: Side): Promise<Ids> {
 /** What the state of the object refuses, though it is known. */
 const REFUSED: Readonly<Record<string, number>> = {
   decideVerification: 409,
+  repeatPayout: 409,
   resolveDispute: 409,
   removePlatformTotp: 409,
 };

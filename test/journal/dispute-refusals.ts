@@ -26,6 +26,8 @@ export function disputeRefusals(at: () => At): Readonly<Record<string, readonly 
   const onEnded = (verb: string, body?: unknown) => () => post(`/v1/disputes/${at().endedId}/${verb}`, body);
   const decide = (body: unknown) => () =>
     at().world.call("POST", `/v1/operator/disputes/${at().disputeId}/resolve`, { ...operator(), body });
+  const repeat = (body: unknown) => () =>
+    at().world.call("POST", `/v1/operator/disputes/${at().disputeId}/payout`, { ...operator(), body });
   const filing = { reason: "other", disputed_amount: "0.10" };
   return {
     fileDispute: [
@@ -53,6 +55,10 @@ export function disputeRefusals(at: () => At): Readonly<Record<string, readonly 
       ["no description", "validation_failed", onOpen("evidence", {})],
       ["no side, of a platform with both", "validation_failed", onOpen("evidence", { description: "The note." })],
       ["one that has ended", "invalid_status", onEnded("evidence", { description: "x", submitted_by: "consumer" })],
+    ],
+    repeatPayout: [
+      ["no reason", "validation_failed", repeat({})],
+      ["one that was not cancelled", "invalid_status", repeat({ reason: "So it is." })],
     ],
     resolveDispute: [
       ["no reason", "validation_failed", decide({ resolution: "rejected" })],

@@ -55,6 +55,7 @@ describe("a network", () => {
         ...said,
         first_block,
         earlier_editions: [],
+        expected_operations: [],
         explorer: null,
         max_fee_gwei: 100,
         max_tip_gwei: 5,
@@ -92,6 +93,7 @@ describe("a network", () => {
         balance_eth: expect.stringMatching(/^\d+\.\d{2,18}$/),
         low_gas: false,
       })),
+      scheduled: { count: 0, calls: [] },
       follower: {
         read_through: expect.any(String),
         lag_seconds: expect.any(Number),

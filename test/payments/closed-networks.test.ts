@@ -232,6 +232,7 @@ describe("a contract that is paused", () => {
     expect([before.paused, after.paused]).toEqual([0, 1]);
     const named = {
       network: LAB,
+      beganBlock: after.began_block,
       bookedBlock: after.booked_block,
       bookedHash: after.booked_hash,
       bookedAt: after.booked_at,

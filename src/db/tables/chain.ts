@@ -83,6 +83,8 @@ export const followers = sqliteTable("followers", {
   rereadFor: text(),
   /** The intents whose bound payments stand behind the booked block, where a reorganisation may still take them away (PAY-21). */
   bound: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
+  /** The head at the first reading: what keys did up to it is older than the service, its deployment first of all (CHN-33). */
+  beganBlock: integer().notNull().default(0),
 });
 export type FollowerRow = typeof followers.$inferSelect;
 
@@ -94,6 +96,42 @@ export type SeenRange = {
   readonly time: number;
   readonly digest: string;
 };
+/**
+ * Acts of keys that the service did not request, until they are booked, and the calls that wait in an authority, until their end is final
+ * (CHN-33).
+ */
+export const keyActs = sqliteTable(
+  "key_acts",
+  {
+    network: text().notNull(),
+    txHash: text().notNull(),
+    logIndex: integer().notNull(),
+    blockNumber: integer().notNull(),
+    /** Epoch milliseconds of its block. */
+    minedAt: integer().notNull(),
+    authority: text().notNull(),
+    /** Of a scheduled call alone, like all that follows. `nonce`: how often just this call was scheduled. */
+    operationId: text(),
+    nonce: integer(),
+    caller: text(),
+    target: text(),
+    /** Null where it is longer than one of the contract's. */
+    data: text(),
+    /** Epoch milliseconds. */
+    readyAt: integer(),
+    /** Whether the service or a configured person made it. */
+    asked: integer({ mode: "boolean" }).notNull(),
+    /** The booked block in which it was executed or cancelled. */
+    endedBlock: integer(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.txHash, t.logIndex] }),
+    index("key_acts_waiting")
+      .on(t.network, t.asked, t.readyAt, t.txHash, t.logIndex)
+      .where(sql`operation_id is not null and ended_block is null`),
+  ],
+);
+export type KeyActRow = typeof keyActs.$inferSelect;
 
 /** What closes a network to new intents, beside what its follower has read (PAY-24). Real time, in epoch milliseconds. */
 export const networkStandings = sqliteTable("network_standings", {

@@ -201,6 +201,22 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       mails: TO_BOTH_ACCOUNTS,
     },
   ],
+  repeatPayout: [
+    {
+      when: "one operator may ask for it alone",
+      states: ["chain operation failed → waiting"],
+      tables: ["chain_operations", "disputes", "escrows", "operator_entries"],
+      ...UPDATED("dispute.payout_repeated"),
+    },
+    {
+      when: "it waits for a second operator",
+      states: ["alert none → open"],
+      tables: ["chain_operations", "operator_entries"],
+      activity: { none: "nothing is paid yet" },
+      ...UNSEEN,
+      alerts: ["award"],
+    },
+  ],
 };
 
 export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {

@@ -180,6 +180,22 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       ...UNSEEN,
     },
     {
+      when: "a key did what neither the service nor its configuration requested",
+      states: ["alert none → open"],
+      tables: [],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["foreign_act"],
+    },
+    {
+      when: "a key set a threshold that the service did not request",
+      states: ["alert none → open"],
+      tables: ["escrows"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["foreign_act"],
+    },
+    {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],
       tables: ["ledger_differences"],

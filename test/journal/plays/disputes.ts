@@ -9,6 +9,7 @@ import { confirm, facilitated } from "../../facilitation/support.ts";
 import { livePair, refundOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
+import { withVars } from "../../support/variants.ts";
 import type { Json, World } from "../../support/world.ts";
 import { pairOf, partiesOf } from "./purchases.ts";
 import { DAY, follow, must, NETWORK, operator, type Play, type Plays, type Stage, store } from "./stage.ts";
@@ -87,6 +88,17 @@ const runDays = ({ world, id }: Pick<Filed, "id" | "world">) => endDisputeDays.r
 const reserve = ({ world, bought }: Filed) =>
   setReserve(world.deps, { network: NETWORK, did: bought.provider.did }, Date.now() + IN_TIME);
 const pay = ({ world, id }: Filed) => payAward(world.deps, { network: NETWORK, disputeId: id }, Date.now() + IN_TIME);
+/** As the guardian's cancellation leaves it. */
+const cancelled = async ({ id, bought }: Filed) => {
+  await rows(
+    "update chain_operations set status = 'failed', reason = 'cancelled', next_check_at = null where kind = 'payout' and subject = ?",
+    id,
+  );
+  await rows("update disputes set refund_status = 'outstanding', owed = 0 where dispute_id = ?", id);
+  await rows("update escrows set owed = 0 where did = ?", bought.provider.did);
+};
+const repeat = ({ world, id }: Pick<Filed, "world" | "id">) =>
+  must(200, world.call("POST", `/v1/operator/disputes/${id}/payout`, { ...operator(), body: { reason: "So it is." } }));
 const dueAgain =
   (kind: string) =>
   ({ id, bought }: Filed) =>
@@ -199,6 +211,14 @@ export const DISPUTE_PLAYS: Plays = {
       await covered(of);
       await confirmTask(of);
     }),
+  },
+  repeatPayout: {
+    "one operator may ask for it alone": inBothLogs(playing(repeat, [arbitrate, upheld, cancelled], covered)),
+    "it waits for a second operator": playing(
+      (of) => repeat({ ...of, world: withVars(of.world, { PAYOUT_ALONE_UP_TO: "0" }) }),
+      [arbitrate, upheld, cancelled],
+      covered,
+    ),
   },
   end_dispute_days: {
     "the parties' days are over": playing(runDays, [due, noneWaits]),

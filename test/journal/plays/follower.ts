@@ -1,6 +1,9 @@
 // Plays of the follower: what moved a vault on the chain, and what the service makes of it.
 
 import { eq } from "drizzle-orm";
+import { encodeFunctionData } from "viem/utils";
+import { settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { didHash } from "../../../src/chain/hashes.ts";
 import { wantAgain } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { followers } from "../../../src/db/tables/chain.ts";
@@ -13,7 +16,8 @@ import { act, file } from "../../disputes/support.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
-import { account, payOnChain, rpc } from "../../support/chain.ts";
+import { account, asRole, chainOf, payOnChain, rpc, send } from "../../support/chain.ts";
+import { REGISTRAR } from "../../support/lab.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
 import {
@@ -75,6 +79,15 @@ async function releasedUnnoted(world: World): Promise<string> {
   await releaseSurplus(did);
   return did;
 }
+
+/** A key of the service called the contract behind its back, and nobody has read of it. */
+const actedBy = (key: string, functionName: "setReserve" | "setThreshold") => async (world: World) => {
+  const did = await provider(world);
+  const args = [didHash(did), chainOf(NETWORK).token as `0x${string}`, BigInt(THRESHOLD / 2)] as const;
+  const call = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName, args }));
+  await send(NETWORK, key, call.to, call.data);
+  return did;
+};
 
 /** A line that the chain never told of, as if something had been taken out of the vault beside the contract. */
 async function robbed(world: World): Promise<string> {
@@ -232,6 +245,11 @@ export const FOLLOWER_PLAYS: Plays = {
     "the contract got a wallet that no market asks for": ofAgent(walletMoved(false), follow),
     "a release of which nobody has noted the transaction": ofAgent(releasedUnnoted, follow),
     "a vault holds less than its lines say": ofAgent(robbed, compare),
+    "a key did what neither the service nor its configuration requested": ofAgent(
+      actedBy(account(2), "setReserve"),
+      follow,
+    ),
+    "a key set a threshold that the service did not request": ofAgent(actedBy(REGISTRAR, "setThreshold"), follow),
   },
   fail_unpaid_refunds: {
     "the chain is read to a later instant than the refund was awaited until": notGivenBack,

@@ -1,0 +1,182 @@
+// Describes the acts of keys (CHN-33) in words: what the authority schedules and changes, and what sets the contract. Encodes cancellations.
+import { decodeEventLog, decodeFunctionData, encodeFunctionData } from "viem/utils";
+import { SECOND_MS } from "../core/limits.ts";
+import { authorityAbi, settlementAbi } from "./abi.ts";
+import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
+import type { ContractEvent } from "./gateway.ts";
+import type { Hash } from "./hashes.ts";
+import { amountOn, type Network } from "./networks.ts";
+import { roleNamed } from "./roles.ts";
+
+type Log = { readonly data: Hash; readonly topics: readonly Hash[] };
+type Contracts = Pick<Network, "settlement_contract" | "authority" | "earlier_editions">;
+
+/** The authorities of the network's editions, in lower case. */
+export const authoritiesOf = ({ authority, earlier_editions }: Pick<Network, "authority" | "earlier_editions">) => [
+  ...new Set([authority, ...earlier_editions.map((edition) => edition.authority)].map((one) => one.toLowerCase())),
+];
+
+type Bare<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
+/** An event without its place. */
+export type AuthorityEvent = Bare<Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>>;
+
+/** Undefined for a log that changes nothing: labels alone. */
+export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): AuthorityEvent | undefined {
+  if (signature === undefined) return undefined;
+  const event = decodeLog({ data, topics: [signature, ...rest] });
+  if (event === undefined) return undefined;
+  switch (event.eventName) {
+    case "OperationScheduled": {
+      const { operationId, nonce, schedule, caller, target, data: call } = event.args;
+      const parties = { caller: caller.toLowerCase(), target: target.toLowerCase() };
+      return { kind: "scheduled", operationId, nonce, readyAt: schedule * SECOND_MS, ...parties, data: call };
+    }
+    case "OperationExecuted":
+      return { kind: "executed", ...event.args };
+    case "OperationCanceled":
+      return { kind: "cancelled", ...event.args };
+    case "RoleGranted": {
+      const { roleId, account, delay } = event.args;
+      return act(`${account} has got the role ${roleNamed(roleId)}, whose calls wait ${delay} seconds`);
+    }
+    case "RoleRevoked":
+      return act(`${event.args.account} has lost the role ${roleNamed(event.args.roleId)}`);
+    case "RoleAdminChanged":
+      return act(`the role ${roleNamed(event.args.roleId)} is given by ${roleNamed(event.args.admin)} now`);
+    case "RoleGuardianChanged":
+      return act(
+        `calls of the role ${roleNamed(event.args.roleId)} are cancelled by ${roleNamed(event.args.guardian)} now`,
+      );
+    case "RoleGrantDelayChanged":
+      return act(`grants of the role ${roleNamed(event.args.roleId)} wait ${event.args.delay} seconds now`);
+    case "TargetClosed":
+      return act(`${event.args.target} is ${event.args.closed ? "closed to" : "open for"} calls of roles now`);
+    case "TargetFunctionRoleUpdated": {
+      const { target, selector, roleId } = event.args;
+      return act(`the function ${selector} of ${target} is called by the role ${roleNamed(roleId)} now`);
+    }
+    case "TargetAdminDelayUpdated":
+      return act(`changes of ${event.args.target} wait ${event.args.delay} seconds now`);
+    default:
+      return undefined;
+  }
+}
+
+const act = (words: string): AuthorityEvent => ({ kind: "act", words });
+
+function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Hash, ...Hash[]] }) {
+  try {
+    return decodeEventLog({ abi: authorityAbi, data, topics });
+  } catch {
+    // An event that needs no word.
+    return undefined;
+  }
+}
+
+// ---- Scheduled calls -----------------------------------------------------------------------------------------------------
+
+/** Epoch milliseconds: from then on the authority executes it no more. */
+export const expiryOf = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
+/** Calls that were ready before it have expired by then. */
+export const readySinceAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
+
+/** The call at the authority that cancels it. */
+export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
+  encodeFunctionData({
+    abi: authorityAbi,
+    functionName: "cancel",
+    args: [caller as Hash, target as Hash, data as Hash],
+  });
+
+/** The guardian cancels calls of the contract's roles and grants, and nothing else of the authority (CHN-7). */
+export const isGuardians = (network: Contracts, { target, data }: WaitingCall): boolean =>
+  !authoritiesOf(network).includes(target) || nameOfCall(data) === "grantRole";
+
+const ABI = [...settlementAbi, ...authorityAbi] as const;
+type Decoded = ReturnType<typeof decodeFunctionData<typeof ABI>>;
+
+function decodeCall(data: string): Decoded | undefined {
+  try {
+    return decodeFunctionData({ abi: ABI, data: data as Hash });
+  } catch {
+    // Of another contract, or written in another way.
+    return undefined;
+  }
+}
+const nameOfCall = (data: string): string | undefined => decodeCall(data)?.functionName;
+
+/** How a provider is called: by its DID where the service knows it. */
+export type NameProvider = (providerDidHash: Hash) => string;
+
+/** What a call will do, as the rest of a sentence that begins with "It". */
+export function wordsOfCall(network: Network, { target, data }: WaitingCall, nameOf: NameProvider): string {
+  const call = decodeCall(data);
+  if (call === undefined) return `calls ${data.slice(0, 10)} of ${target}`;
+  const units = (token: string, amount: bigint): string => unitsOf(network, token, amount);
+  switch (call.functionName) {
+    case "grantRole":
+      return `gives the role ${roleNamed(call.args[0])} to ${call.args[1]}, whose calls then wait ${call.args[2]} seconds`;
+    case "revokeRole":
+      return `takes the role ${roleNamed(call.args[0])} from ${call.args[1]}`;
+    case "setOperationalWallet": {
+      const [did, token, present, wallet] = call.args;
+      return `sends the income of ${nameOf(did)} in ${token} to ${wallet}, in the place of ${present}`;
+    }
+    case "setLowThreshold": {
+      const [did, token, present, threshold] = call.args;
+      return `lowers the threshold of ${nameOf(did)} from ${units(token, present)} to ${units(token, threshold)}`;
+    }
+    case "payOut": {
+      const [{ providerDidHash, token, refundTo, key }, amount] = call.args;
+      return `pays ${units(token, amount)} out of the vault of ${nameOf(providerDidHash)} to ${refundTo}, for the settlement ${key}`;
+    }
+    case "unpause":
+      return "lets payments through again";
+    case "setFeeBps":
+      return `sets the fee to ${call.args[0]} hundredths of a percent`;
+    case "setFeeRecipient":
+      return `sends fees to ${call.args[0]}`;
+    case "listToken": {
+      const [token, base] = call.args;
+      return base === 0n ? `takes no more payments in ${token}` : `takes payments in ${token}, with the base ${base}`;
+    }
+    default:
+      return `calls ${call.functionName}(${(call.args ?? []).join(", ")}) of ${target}`;
+  }
+}
+
+const unitsOf = (network: Network, token: string, amount: bigint): string =>
+  token.toLowerCase() === network.token.toLowerCase()
+    ? `${amountOn(network, amount)} ${network.currency}`
+    : `${amount} base units of ${token}`;
+
+// ---- What was done -------------------------------------------------------------------------------------------------------
+
+/** What an event of a role's call did, as a sentence; null for one that is no such act. */
+export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameProvider): string | null {
+  switch (event.kind) {
+    case "act":
+      return event.words;
+    case "registered": {
+      const { providerDidHash, token, operationalWallet, threshold } = event;
+      const to = `with the wallet ${operationalWallet} and the threshold ${unitsOf(network, token, threshold)}`;
+      return `${nameOf(providerDidHash)} was registered in ${token}, ${to}`;
+    }
+    case "wallet":
+      return `the income of ${nameOf(event.providerDidHash)} in ${event.token} goes to ${event.operationalWallet} now`;
+    case "threshold":
+      return `the threshold of ${nameOf(event.providerDidHash)} is ${unitsOf(network, event.token, event.threshold)} now`;
+    case "reserve":
+      return `the reserve of ${nameOf(event.providerDidHash)} is ${unitsOf(network, event.token, event.reserve)} now`;
+    case "payout": {
+      const { providerDidHash, token, amount, refundTo } = event;
+      return `${unitsOf(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
+    }
+    case "paused":
+      return "payments and deposits are stopped";
+    case "unpaused":
+      return "payments and deposits are let through again";
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,137 @@
+// An operator has an award paid again that the guardian's cancellation has ended (DSP-19): once for each cancellation. A large one needs two operators.
+import type { OperatorCall } from "../call.ts";
+import { amountOn, networkNamed, onEdition } from "../chain/networks.ts";
+import { checkAt, putOperation, whileOperation } from "../chain/store.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { floorAmount } from "../core/money.ts";
+import type { Actor } from "../core/vocabulary.ts";
+import type { Statement } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
+import type { DisputeRow } from "../db/tables/disputes.ts";
+import { findTransaction } from "../facilitation/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { recordOperatorEntry } from "../journal/operator-log.ts";
+import { retryUnderLocks } from "../objects/locks.ts";
+import { noteRepeatedPayout } from "./entries.ts";
+import type { PayoutInput, PayoutView } from "./operator-schema.ts";
+import { type At, awardLeft, isOver, refundLeft, reopened } from "./payout-record.ts";
+import { nudgeReserve } from "./reserve.ts";
+import { findEscrowOfDispute, findPaidOut, findPayout, findRefundedDispute, transactionOf } from "./store.ts";
+
+const reads = (db: OperatorCall["db"], disputeId: string) => ({
+  found: findRefundedDispute(db, disputeId),
+  operation: findPayout(db, disputeId),
+  transaction: findTransaction(db, transactionOf(disputeId)),
+  escrow: findEscrowOfDispute(db, disputeId),
+  booked: findPaidOut(db, disputeId),
+});
+
+export async function repeatPayout(
+  call: OperatorCall,
+  disputeId: string,
+  { reason }: PayoutInput,
+): Promise<PayoutView> {
+  const { db, deps } = call;
+  const done = await retryUnderLocks(deps.env, async (touches) => {
+    const { caller, found, operation, transaction, escrow, booked } = await call.read(reads(db, disputeId));
+    if (!found) throw new ServiceError("not_found");
+    const { dispute } = found;
+    touches([dispute.providerDid, dispute.consumerDid]);
+    if (!operation || !transaction || !isCancelled(dispute, operation)) throw notCancelled(dispute);
+    const network = networkNamed(deps.config.networks, dispute.network);
+    const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
+    if (!on) throw notCancelled(dispute);
+    const now = deps.clock.now() + found.clockOffsetMs;
+    const since = { ...dispute, refundedBefore: Math.max(dispute.refundedBefore, found.earlier) };
+    const refunded = Math.max(0, found.refunded - since.refundedBefore);
+    const at: At = { operation, dispute: since, transaction, escrow, on, refunded, ahead: 0, booked, now };
+    const left = awardLeft(at, Math.max(dispute.paidOut, booked));
+    if (refundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw nothingLeft(dispute);
+    if (isOver(at)) throw expired(dispute);
+    const asked = askedOf(operation);
+    if (asked !== null && asked.by === caller.actor.id) throw waitsForAnother(dispute, asked);
+    const begins = asked !== null || left <= floorAmount(deps.config.payoutAloneUpTo, on.decimals);
+    const begun = begins ? reopened(deps, at) : null;
+    const view: PayoutView = {
+      dispute_id: disputeId,
+      payout: begins ? "begun" : "waits_for_second_operator",
+      amount: amountOn(on, left),
+      currency: dispute.currency,
+      requested_by: asked?.by ?? caller.actor.id,
+      confirmed_by: asked === null ? null : caller.actor.id,
+      refund_status: begun?.row.refundStatus ?? dispute.refundStatus,
+    };
+    await call.commit(
+      [
+        ...(begun
+          ? [...begun.statements, ...noteRepeatedPayout(db, caller.actor, found, begun.row.refundStatus, now)]
+          : requested(call, operation, dispute, caller.actor, view)),
+        recordOperatorEntry(db, caller.actor, deps.clock.now(), {
+          action: begins ? "dispute.payout_repeated" : "dispute.payout_requested",
+          subject: { type: "dispute", id: disputeId },
+          platformId: dispute.consumerPlatformId,
+          detail: { amount: view.amount, reason, ...(asked && { requested_by: asked.by }) },
+        }),
+      ],
+      view,
+    );
+    return { view, begun };
+  });
+  if (done.begun) call.background(nudgeReserve(deps, done.begun.row));
+  return done.view;
+}
+
+const isCancelled = ({ refundFrom, refundStatus }: DisputeRow, { status, reason }: OperationRow): boolean =>
+  refundFrom === "vault" && refundStatus === "outstanding" && status === "failed" && reason === "cancelled";
+
+/** Who asked for it first, since it was cancelled last; a further cancellation forgets it. */
+type Asked = { readonly by: string; readonly at: number };
+const askedOf = ({ wanted }: OperationRow): Asked | null => {
+  const { requested_by: by, requested_at: at } = wanted;
+  return by && at ? { by, at: Number(at) } : null;
+};
+
+function requested(
+  { db, deps }: OperatorCall,
+  operation: OperationRow,
+  dispute: DisputeRow,
+  { id }: Actor,
+  { amount, currency }: PayoutView,
+): Statement[] {
+  const now = deps.clock.now();
+  const wanted = { requested_by: id, requested_at: String(now) };
+  const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt: null } as const;
+  const alert: Alert = {
+    kind: "award",
+    subject: `${dispute.disputeId} on ${dispute.network}`,
+    message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator confirms it by the same call.`,
+  };
+  return [
+    whileOperation(db, operation),
+    putOperation(db, operation, outcome, now),
+    checkAt(db, operation, null, now),
+    raiseAlert(db, alert),
+  ];
+}
+
+const notCancelled = ({ status, refundStatus }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "No payout of this dispute was cancelled since it was asked for last: there is nothing to pay again.",
+    detail: { status, refund_status: refundStatus },
+  });
+const nothingLeft = ({ refundStatus }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "All of the refund was given back or paid out meanwhile.",
+    detail: { refund_status: refundStatus },
+  });
+const expired = ({ refundStatus }: DisputeRow): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "The contract pays nothing for a settlement that is older than 400 days.",
+    detail: { refund_status: refundStatus },
+  });
+const waitsForAnother = ({ refundStatus }: DisputeRow, { by, at }: Asked): ServiceError =>
+  new ServiceError("invalid_status", {
+    message: "You have asked for this payout: a second operator has to confirm it.",
+    detail: { refund_status: refundStatus, requested_by: by, requested_at: toIso(at) },
+  });

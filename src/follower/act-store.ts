@@ -1,0 +1,155 @@
+// Store of the acts of keys: those that have an alert, and the calls that wait in an authority (CHN-33).
+import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type KeyActRow, keyActs } from "../db/tables/chain.ts";
+import { noteUnrequestedThreshold, type UnrequestedThreshold } from "../escrow/store.ts";
+
+/** Rows of one statement, by its text: a call has at most 8 KiB of it. */
+const AT_ONCE = 100;
+
+export type ActPlace = Pick<KeyActRow, "network" | "txHash" | "logIndex">;
+
+export const inParts = <T>(all: readonly T[]): (readonly T[])[] =>
+  Array.from({ length: Math.ceil(all.length / AT_ONCE) }, (_, n) => all.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
+
+const isNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
+  sql`exists (select 1 from key_acts k where k.network = ${network} and k.tx_hash = ${txHash} and k.log_index = ${logIndex})`;
+
+/** A condition for alerts whose tags are the places of their acts: the act has no alert yet. */
+export const UNNOTED: SQL = sql`not ${isNoted(sql`value ->> 6`, sql`value ->> 7`, sql`value ->> 8`)}`;
+
+/** One that a reorganisation has moved stands in its new block. */
+export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] =>
+  inParts(rows).map((part) => {
+    const values = JSON.stringify(
+      part.map((row) => [
+        ...[row.network, row.txHash, row.logIndex, row.blockNumber, row.minedAt, row.authority, row.operationId],
+        ...[row.nonce, row.caller, row.target, row.data, row.readyAt, row.asked ? 1 : 0],
+      ]),
+    );
+    const columns = sql.join(
+      Array.from({ length: 13 }, (_, at) => sql.raw(`value ->> ${at}`)),
+      sql`, `,
+    );
+    return db
+      .insert(keyActs)
+      .select(sql`select ${columns}, null from json_each(${values}) where true`)
+      .onConflictDoUpdate({
+        target: [keyActs.network, keyActs.txHash, keyActs.logIndex],
+        set: { blockNumber: sql`excluded.block_number`, minedAt: sql`excluded.mined_at` },
+        setWhere: sql`key_acts.block_number <> excluded.block_number`,
+      });
+  });
+
+/** The scheduled calls with these ids, also those that have ended. */
+export const findCalls = (db: Database, network: string, operationIds: readonly string[]): Read<KeyActRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(keyActs)
+      .where(
+        and(
+          eq(keyActs.network, network),
+          sql`${keyActs.operationId} in (select value from json_each(${JSON.stringify(operationIds)}))`,
+        ),
+      ),
+  );
+
+/** An authority has executed or cancelled a call, as often as it was scheduled until then. */
+export type EndedCall = { readonly operationId: string; readonly nonce: number; readonly blockNumber: number };
+
+export const endCalls = (db: Database, network: string, ended: readonly EndedCall[]): Statement[] =>
+  inParts(ended).map((part) => {
+    const values = JSON.stringify(part.map(({ operationId, nonce, blockNumber }) => [operationId, nonce, blockNumber]));
+    return db
+      .update(keyActs)
+      .set({
+        endedBlock: sql`(select e.value ->> 2 from json_each(${values}) e
+          where e.value ->> 0 = ${keyActs.operationId} and e.value ->> 1 = ${keyActs.nonce})`,
+      })
+      .where(
+        and(
+          eq(keyActs.network, network),
+          sql`(operation_id, nonce) in (select e.value ->> 0, e.value ->> 1 from json_each(${values}) e)`,
+          sql`ended_block is null`,
+        ),
+      );
+  });
+
+/** What was read: the blocks behind one up to another, and the places of all acts in them. */
+export type ActsSeen = {
+  readonly network: string;
+  readonly after: number;
+  readonly through: number;
+  readonly places: readonly Pick<ActPlace, "txHash" | "logIndex">[];
+  /** The block that is booked now. */
+  readonly booked: number;
+  /** Calls that were ready before it have expired. Epoch milliseconds. */
+  readonly readySince: number;
+};
+/** An end is remembered for so many blocks, as booked blocks are. */
+const ENDED_BLOCKS = 10_000;
+
+/** Deletes acts that a reorganisation took away, acts that are booked, and calls that ended long ago or expired. */
+export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
+  const { network, after, through, places, booked, readySince } = seen;
+  const known = JSON.stringify(places.map(({ txHash, logIndex }) => [txHash, logIndex]));
+  const gone = sql`(block_number > ${after} and block_number <= ${through}
+    and (tx_hash, log_index) not in (select value ->> 0, value ->> 1 from json_each(${known})))`;
+  const over = sql`(ended_block <= ${booked - ENDED_BLOCKS} or ready_at < ${readySince})`;
+  return db
+    .delete(keyActs)
+    .where(
+      and(
+        eq(keyActs.network, network),
+        sql`(${gone} or ${over} or (operation_id is null and block_number <= ${booked}))`,
+      ),
+    );
+};
+
+/** A reorganisation took the blocks behind one away: what was done in them is read again. */
+export const takeActsBack = (db: Database, network: string, number: number): Statement[] => [
+  db.delete(keyActs).where(and(eq(keyActs.network, network), gt(keyActs.blockNumber, number))),
+  db
+    .update(keyActs)
+    .set({ endedBlock: null })
+    .where(and(eq(keyActs.network, network), gt(keyActs.endedBlock, number))),
+];
+
+// ---- What waits ----------------------------------------------------------------------------------------------------------
+
+/** The calls that wait on a network. Literal text, so that SQLite uses the partial index. */
+const waitingOn = (network: string, readySince: number): SQL =>
+  sql`${keyActs.network} = ${network} and operation_id is not null and ended_block is null and ${keyActs.readyAt} >= ${readySince}`;
+
+/** At most so many: those that were not asked for first, then the earliest. */
+export const findScheduled = (db: Database, network: string, readySince: number, limit: number): Read<KeyActRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(keyActs)
+      .where(waitingOn(network, readySince))
+      .orderBy(asc(keyActs.asked), asc(keyActs.readyAt), asc(keyActs.txHash), asc(keyActs.logIndex))
+      .limit(limit),
+  );
+
+export const countScheduled = (db: Database, network: string, readySince: number): Read<number> =>
+  read(
+    db
+      .select({ count: sql<number>`count(*)`.as("count") })
+      .from(keyActs)
+      .where(waitingOn(network, readySince)),
+    (rows) => rows[0]?.count ?? 0,
+  );
+
+// ---- Thresholds ----------------------------------------------------------------------------------------------------------
+
+/** Has the threshold written back. Does nothing if the act was noted before. */
+export const noteThreshold = (
+  db: Database,
+  { txHash, logIndex }: Omit<ActPlace, "network">,
+  unrequested: UnrequestedThreshold,
+): Statement => {
+  const noted = isNoted(sql`${unrequested.network}`, sql`${txHash}`, sql`${logIndex}`);
+  return noteUnrequestedThreshold(db, unrequested, sql`not ${noted}`);
+};

@@ -1,0 +1,51 @@
+// Lists the newest lines of a provider's vaults. The follower writes them.
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { type Database, type Read, readAll } from "../db/batch.ts";
+import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
+
+/** A line, with the transaction of this environment that its settlement was facilitated as. */
+export type VaultLine = LedgerLine & { readonly transactionId: string | null };
+
+/**
+ * The newest lines of the vault of each escrow of a provider in an environment, in no order. `editions`: the present one of each network, which an
+ * early row did not note.
+ */
+export const findVaultLines = (
+  db: Database,
+  { did, environment }: Pick<EscrowRow, "did" | "environment">,
+  editions: Readonly<Record<string, string>>,
+  limit: number,
+): Read<VaultLine[]> => {
+  const { contract, network } = escrows;
+  const edition = sql`coalesce(nullif(${contract}, ''), ${JSON.stringify(editions)} ->> ${network})`;
+  return readAll(
+    db
+      .select({ ...getTableColumns(ledgerLines), transactionId: transactions.transactionId })
+      .from(escrows)
+      .crossJoin(ledgerLines)
+      .leftJoin(
+        transactions,
+        and(
+          eq(transactions.network, ledgerLines.network),
+          eq(transactions.txHash, ledgerLines.txHash),
+          eq(transactions.logIndex, ledgerLines.logIndex),
+          eq(transactions.environment, environment),
+          // Literal text, so that SQLite uses the partial index.
+          sql`reversed_at is null`,
+        ),
+      )
+      .where(
+        and(
+          eq(escrows.did, did),
+          eq(escrows.environment, environment),
+          eq(ledgerLines.did, did),
+          eq(ledgerLines.network, network),
+          sql`${ledgerLines.contract} = ${edition}`,
+          // Literal text, so that SQLite uses the partial index.
+          sql`ledger_lines.reversed = 0`,
+          sql`${ledgerLines.number} > max(0, (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
+            and m.contract = ${edition} and m.reversed = 0) - ${limit})`,
+        ),
+      ),
+  );
+};

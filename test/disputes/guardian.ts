@@ -1,0 +1,25 @@
+// The guardian's side of awards whose payouts wait (delayed-awards.test.ts, repeated-payouts.test.ts).
+import { decodeEventLog, encodeFunctionData } from "viem/utils";
+import { authorityAbi } from "../../src/chain/contracts/abi.ts";
+import { account, chainOf, rpc, send } from "../support/chain.ts";
+import type { Json } from "../support/world.ts";
+
+const GUARDIAN = account(4);
+
+/** What the authority keeps scheduled of a payout: its last schedule, as the chain's event tells it. */
+export async function cancelLast(network: string): Promise<void> {
+  const { authority } = chainOf(network);
+  const logs = await rpc<Json[]>(network, "eth_getLogs", [{ address: authority, fromBlock: "0x0" }]);
+  const scheduled = logs.flatMap(({ data, topics }) => {
+    try {
+      const event = decodeEventLog({ abi: authorityAbi, data, topics });
+      return event.eventName === "OperationScheduled" ? [event.args] : [];
+    } catch {
+      return [];
+    }
+  });
+  const last = scheduled.at(-1);
+  if (!last) throw new Error("nothing is scheduled");
+  const args = [last.caller, last.target, last.data] as const;
+  await send(network, GUARDIAN, authority, encodeFunctionData({ abi: authorityAbi, functionName: "cancel", args }));
+}

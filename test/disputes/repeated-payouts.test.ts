@@ -1,0 +1,218 @@
+// Awards whose payout the guardian has cancelled, and that an operator has paid again (DSP-19). The network `lab-repaid`, whose payouts wait a day,
+// belongs to this file alone.
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { sha256Hex } from "../../src/core/encoding.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { asProvider } from "../facilitation/support.ts";
+import { follow, heldBy, refundOf } from "../follower/support.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { networksWith, payOnChain, rpc } from "../support/chain.ts";
+import { withVars } from "../support/variants.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { cancelLast } from "./guardian.ts";
+import {
+  arbitrated,
+  byOperator,
+  escrowOf,
+  eventsAbout,
+  file,
+  keepReserve,
+  OPERATOR_PATH,
+  payOut,
+  read,
+  resolve,
+} from "./support.ts";
+
+const LAB = "lab-repaid";
+const OTHER_KEY = "the-key-of-a-second-operator";
+const REASON = "The arbiter's key was rotated; the award stands.";
+type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: string; readonly transaction: string };
+
+let world: World;
+/** With a second operator's key. */
+let both: World;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
+  const hashes = await Promise.all([inject("operatorKey"), OTHER_KEY].map(sha256Hex));
+  both = withVars(world, { OPERATOR_KEY_HASHES: hashes.join(",") });
+});
+
+/** Decided for the consumer, its payout scheduled; `units` are all that was paid and disputed. */
+async function awarded(units = 10): Promise<Case> {
+  const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
+  const amount = `${units}.00`;
+  const intent = await world.intent(consumer, provider, amount, { network: LAB });
+  const paid = { network: LAB, intentId: intent.intent_id };
+  const tx = await payOnChain(consumer.did, provider.did, units * 1_000_000, paid);
+  const fac = expectStatus(await asProvider(world, { provider, consumer, intent, tx }), 200);
+  await deposit(provider.did, 2 * units * 1_000_000, LAB);
+  await follow(world, LAB);
+  const bought = { provider, consumer, intent, tx, fac, task: fac.task_id };
+  const { dispute_id: id } = expectStatus(await file(world, bought, { disputed_amount: amount }), 201);
+  await arbitrated(world, { ...bought, id });
+  expectStatus(await resolve(world, id, { resolution: "upheld" }), 200);
+  expect(await payOut(world, id, LAB)).toBe(true);
+  await keepReserve(world, provider.did, LAB);
+  return { provider, consumer, id, transaction: fac.transaction_id };
+}
+async function cancel({ id }: Case): Promise<void> {
+  await cancelLast(LAB);
+  expect(await payOut(world, id, LAB)).toBe(true);
+}
+async function cancelled(units?: number): Promise<Case> {
+  const one = await awarded(units);
+  await cancel(one);
+  return one;
+}
+
+const again = (one: Pick<Case, "id">, on = world, body: Json = { reason: REASON }): Promise<Reply> =>
+  byOperator(on, "POST", `${OPERATOR_PATH}/${one.id}/payout`, body);
+const againByOther = (one: Case, reason = REASON): Promise<Reply> =>
+  both.call("POST", `${OPERATOR_PATH}/${one.id}/payout`, {
+    key: null,
+    headers: { Authorization: `Bearer ${OTHER_KEY}` },
+    body: { reason },
+  });
+const shown = ({ consumer, id }: Case): Promise<Json> => read(world, consumer, id);
+const refusal = async (reply: Promise<Reply>) => {
+  const { status, body } = await reply;
+  return [status, body.code];
+};
+const entriesOf = async ({ id }: Case): Promise<Json[]> =>
+  (await rows("select action, detail from operator_entries where subject_id = ? order by seq", id))
+    .filter(({ action }: Json) => action.startsWith("dispute.payout"))
+    .map(({ action, detail }: Json) => [action, JSON.parse(detail)]);
+const activityOf = async ({ id }: Case): Promise<Json[]> =>
+  (
+    await rows("select changes from activity_entries where subject_id = ? and action = 'dispute.payout_repeated'", id)
+  ).map(({ changes }: Json) => JSON.parse(changes));
+/** The day is over. */
+async function pass(): Promise<void> {
+  await rpc(LAB, "evm_increaseTime", [DELAYS.payOut + 60]);
+  await rpc(LAB, "anvil_mine", ["0x1"]);
+}
+
+describe("an award whose payout was cancelled", () => {
+  it("is paid again, once for the cancellation, when an operator says why", async () => {
+    const one = await cancelled();
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
+    const before = (await eventsAbout(one.id)).length;
+    expect(expectStatus(await again(one), 200)).toMatchObject({
+      ...{ dispute_id: one.id, payout: "begun", amount: "10.00", currency: "USDC" },
+      ...{ requested_by: expect.any(String), confirmed_by: null, refund_status: "owed" },
+    });
+    expect(await shown(one)).toMatchObject({ refund_status: "owed" });
+    expect((await escrowOf(one.provider.did)).owed).toBe(10_000_000);
+    expect((await eventsAbout(one.id)).slice(before)).toEqual(["dispute.updated"]);
+    expect(await entriesOf(one)).toEqual([["dispute.payout_repeated", { amount: "10.00", reason: REASON }]]);
+    expect(await activityOf(one)).toEqual([{ refund_status: { from: "outstanding", to: "owed" } }]);
+    // It is asked for once, before and after it is scheduled.
+    expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
+    const held = await heldBy(one.provider.did, LAB);
+    await pass();
+    for (const _ of [1, 2]) expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "10.00" });
+    expect(held - (await heldBy(one.provider.did, LAB))).toBe(10_000_000);
+    expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
+  });
+
+  it("may be asked for again after another cancellation", async () => {
+    const one = await cancelled();
+    expectStatus(await again(one), 200);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    await cancel(one);
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding" });
+    expectStatus(await again(one), 200);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    await pass();
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "10.00" });
+  });
+
+  it("is begun by one of several at once", async () => {
+    const one = await cancelled();
+    const replies = await Promise.all([1, 2, 3].map(() => again(one)));
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+    expect(await entriesOf(one)).toHaveLength(1);
+  });
+
+  it("is paid as far as nothing was given back meanwhile, and not at all where all of it was", async () => {
+    const [part, whole] = [await cancelled(), await cancelled()];
+    await refundOf(part.transaction, 4_000_000, LAB);
+    await refundOf(whole.transaction, 10_000_000, LAB);
+    await follow(world, LAB);
+    expect(expectStatus(await again(part), 200)).toMatchObject({ amount: "6.00" });
+    expect(await refusal(again(whole))).toEqual([409, "invalid_status"]);
+  });
+});
+
+describe("a payout that is not to be repeated", () => {
+  it("is one that waits, one that was never awarded, and one of a settlement that is too old", async () => {
+    const waits = await awarded();
+    expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
+    await cancel(waits);
+    const age = (days: number) =>
+      rows(
+        "update transactions set settled_at = settled_at - ? where transaction_id = ?",
+        days * DAY_MS,
+        waits.transaction,
+      );
+    await age(401);
+    expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
+    await age(-401);
+    // The contract refused it for another reason.
+    await rows("update chain_operations set reason = 'expired' where kind = 'payout' and subject = ?", waits.id);
+    expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
+    expect(await refusal(again({ id: "dsp_none" }))).toEqual([404, "not_found"]);
+    expect(await refusal(again(waits, world, {}))).toEqual([422, "validation_failed"]);
+    expect(await entriesOf(waits)).toEqual([]);
+  });
+});
+
+describe("a payout above what one operator may ask for", () => {
+  it("waits for a second operator, who is told of it, and nothing is owed meanwhile", async () => {
+    const one = await cancelled(101);
+    await rows("delete from alerts");
+    const first = expectStatus(await again(one, both), 200);
+    expect(first).toMatchObject({
+      ...{ payout: "waits_for_second_operator", amount: "101.00", confirmed_by: null, refund_status: "outstanding" },
+    });
+    const asked = [
+      { kind: "award", message: expect.stringContaining(`${first.requested_by} asks to pay 101.00 USDC`) },
+    ];
+    expect(await rows("select kind, message from alerts where subject = ?", `${one.id} on ${LAB}`)).toEqual(asked);
+    expect([await payOut(world, one.id, LAB), (await escrowOf(one.provider.did)).owed]).toEqual([true, 0]);
+    expect(await activityOf(one)).toEqual([]);
+    // The same operator is no second one.
+    const twice = await again(one, both);
+    expect([twice.status, twice.body.detail]).toEqual([
+      409,
+      { refund_status: "outstanding", requested_by: first.requested_by, requested_at: expect.any(String) },
+    ]);
+    const second = expectStatus(await againByOther(one, "I have read the file."), 200);
+    expect(second).toMatchObject({ payout: "begun", requested_by: first.requested_by, refund_status: "owed" });
+    expect(second.confirmed_by).not.toBe(first.requested_by);
+    expect(await entriesOf(one)).toEqual([
+      ["dispute.payout_requested", { amount: "101.00", reason: REASON }],
+      [
+        "dispute.payout_repeated",
+        { amount: "101.00", reason: "I have read the file.", requested_by: first.requested_by },
+      ],
+    ]);
+    expect(await payOut(world, one.id, LAB)).toBe(true);
+    // A further cancellation forgets who has asked.
+    await cancel(one);
+    expect((await againByOther(one)).body).toMatchObject({ payout: "waits_for_second_operator" });
+  });
+
+  it("is what the configuration says", async () => {
+    const one = await cancelled();
+    const strict = withVars(world, { PAYOUT_ALONE_UP_TO: "9.99" });
+    expect((await again(one, strict)).body).toMatchObject({ payout: "waits_for_second_operator" });
+    const exact = await cancelled();
+    expect((await again(exact, withVars(world, { PAYOUT_ALONE_UP_TO: "10" }))).body).toMatchObject({ payout: "begun" });
+  });
+});

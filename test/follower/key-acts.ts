@@ -1,0 +1,134 @@
+// What keys do on `lab-keys` (acts.test.ts): calls that are scheduled, and those of roles without a delay.
+import { encodeFunctionData } from "viem/utils";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { operationIdOf } from "../../src/chain/delayed.ts";
+import { didHash } from "../../src/chain/hashes.ts";
+import { account, asRole, chainOf, send } from "../support/chain.ts";
+import { labOf, REGISTRAR } from "../support/lab.ts";
+
+type Hex = `0x${string}`;
+export const LAB = "lab-keys";
+export const { lab, mine } = labOf(LAB);
+export const [ADMIN, ARBITER, GUARDIAN] = [account(0), account(2), account(4)] as [Hex, Hex, Hex];
+export const [THIEF, WALLET] = [account(6).toLowerCase(), account(8).toLowerCase()] as [Hex, Hex];
+
+export async function pass(seconds: number): Promise<void> {
+  await lab("evm_increaseTime", seconds);
+  await mine();
+}
+
+export const contract = () => chainOf(LAB).settlement_contract.toLowerCase() as Hex;
+export const authority = () => chainOf(LAB).authority.toLowerCase() as Hex;
+export const token = () => chainOf(LAB).token as Hex;
+export const own = (functionName: string, args: readonly unknown[] = []): Hex =>
+  encodeFunctionData({ abi: settlementAbi as never, functionName, args } as never);
+export const managers = (functionName: string, args: readonly unknown[]): Hex =>
+  encodeFunctionData({ abi: authorityAbi as never, functionName, args } as never);
+
+export const schedule = (by: string, target: Hex, data: Hex): Promise<string> =>
+  send(LAB, by, authority(), managers("schedule", [target, data, 0]));
+export const execute = (by: string, target: Hex, data: Hex): Promise<string> =>
+  send(LAB, by, authority(), managers("execute", [target, data]), "0x2dc6c0");
+/** A call of a role without a delay. */
+export async function atOnce(by: string, data: Hex): Promise<string> {
+  const call = asRole(LAB, data);
+  return send(LAB, by, call.to, call.data);
+}
+export const idOf = (by: string, target: Hex, data: Hex): string => operationIdOf({ caller: by, target, data });
+export const isWaiting = async (id: string): Promise<boolean> => {
+  const data = managers("getSchedule", [id]);
+  return BigInt(await lab("eth_call", { to: authority(), data }, "latest")) > 0n;
+};
+
+/** The provider of the calls below, which the service does not know. */
+export const UNKNOWN = didHash("did:aeap:00000000-0000-4000-8000-000000000000");
+const facts = () => ({
+  ...{ key: UNKNOWN, providerDidHash: UNKNOWN, token: token(), gross: 5_000_000n, refundTo: THIEF },
+  ...{ settledAt: 1n, paidOut: 0n },
+});
+const OF_NOBODY = `the provider ${UNKNOWN}`;
+
+type Call = [
+  name: string,
+  by: Hex,
+  call: () => readonly [target: Hex, data: Hex],
+  delay: number,
+  effect: RegExp,
+  guardianCancels: boolean,
+];
+/** What each key can schedule. */
+export const CALLS: Call[] = [
+  [
+    "a role for the thief",
+    ADMIN,
+    () => [authority(), managers("grantRole", [1n, THIEF, 0])],
+    DELAYS.admin,
+    /It gives the role ADMIN \(1\) to 0x\w{40}, whose calls then wait 0 seconds\./,
+    true,
+  ],
+  [
+    "the end of another key's role",
+    ADMIN,
+    () => [authority(), managers("revokeRole", [6n, GUARDIAN])],
+    DELAYS.admin,
+    /It takes the role GUARDIAN \(6\) from 0x\w{40}\./,
+    false,
+  ],
+  [
+    "another fee",
+    ADMIN,
+    () => [contract(), own("setFeeBps", [50n])],
+    DELAYS.admin,
+    /It sets the fee to 50 hundredths of a percent\./,
+    true,
+  ],
+  [
+    "another recipient of fees",
+    ADMIN,
+    () => [contract(), own("setFeeRecipient", [THIEF])],
+    DELAYS.admin,
+    /It sends fees to 0x\w{40}\./,
+    true,
+  ],
+  [
+    "the end of a token",
+    ADMIN,
+    () => [contract(), own("listToken", [token(), 0n])],
+    DELAYS.admin,
+    /It takes no more payments in 0x\w{40}\./,
+    true,
+  ],
+  [
+    "an end of a pause",
+    ADMIN,
+    () => [contract(), own("unpause")],
+    DELAYS.admin,
+    /It lets payments through again\./,
+    true,
+  ],
+  [
+    "another wallet",
+    REGISTRAR as Hex,
+    () => [contract(), own("setOperationalWallet", [UNKNOWN, token(), WALLET, THIEF])],
+    DELAYS.wallet,
+    new RegExp(`It sends the income of ${OF_NOBODY} in 0x\\w{40} to 0x\\w{40}, in the place of 0x\\w{40}\\.`),
+    true,
+  ],
+  [
+    "a lower threshold",
+    REGISTRAR as Hex,
+    () => [contract(), own("setLowThreshold", [UNKNOWN, token(), 15_000_000n, 0n])],
+    DELAYS.wallet,
+    new RegExp(`It lowers the threshold of ${OF_NOBODY} from 15\\.00 USDC to 0\\.00 USDC\\.`),
+    true,
+  ],
+  [
+    "a payout",
+    ARBITER,
+    () => [contract(), own("payOut", [facts(), 5_000_000n])],
+    DELAYS.payOut,
+    new RegExp(`It pays 5\\.00 USDC out of the vault of ${OF_NOBODY} to 0x\\w{40}, for the settlement ${UNKNOWN}\\.`),
+    true,
+  ],
+];
