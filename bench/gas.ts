@@ -2,7 +2,8 @@
 // same token in the same run. Gas is exact: the gates hold or they don't.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
+import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbiParameters, toHex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { type AnvilAccount, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
 import { type Client, clientFor, receiptOf } from "../scripts/chain/client.ts";
 import { deployContracts } from "../scripts/chain/deploy.ts";
@@ -27,6 +28,7 @@ export const GATES: Readonly<Record<string, number>> = {
   "payOut, executed": 90_000,
 };
 export const PLAIN = "transferFrom of the token alone";
+export const PLAIN_AUTHORIZED = "transferWithAuthorization of the token alone";
 
 export const checkGas = (measured: readonly Gas[]): string[] =>
   Object.entries(GATES).flatMap(([call, gate]) => {
@@ -176,6 +178,7 @@ async function measurePayments(lab: Lab): Promise<void> {
   // Once: the contract and the wallet hold something from here on.
   await payIntent(lab, await register("did:aeap:first"));
   await onToken(stranger.address, "transferFrom", [payer.address, wallet.address, UNIT], PLAIN);
+  await onToken(stranger.address, "transferWithAuthorization", await authorizedTransfer(lab), PLAIN_AUTHORIZED);
   await register("did:aeap:registered", "registerProvider");
   for (const [form, pay] of Object.entries(FORMS)) {
     const provider = await register(`did:aeap:${form}`);
@@ -184,6 +187,30 @@ async function measurePayments(lab: Lab): Promise<void> {
     await onToken(payer.address, "mint", [await read<Hex>("vaultOf", [provider]), 50n * UNIT]);
     await pay(lab, provider, `${form}, at the threshold`);
   }
+}
+
+const AUTHORIZED = parseAbiParameters(
+  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
+) as readonly { readonly name: string; readonly type: string }[];
+
+/** The payer's signed authorization of a plain transfer to the wallet. */
+async function authorizedTransfer({ token, people, client }: Lab): Promise<readonly unknown[]> {
+  const { payer, wallet } = people;
+  const message = {
+    from: payer.address,
+    to: wallet.address,
+    value: UNIT,
+    validAfter: 0n,
+    validBefore: (await client.getBlock()).timestamp + 600n,
+    nonce: hashOf("a plain transfer"),
+  };
+  const signature = await privateKeyToAccount(payer.privateKey).signTypedData({
+    domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: token },
+    types: { TransferWithAuthorization: AUTHORIZED },
+    primaryType: "TransferWithAuthorization",
+    message,
+  });
+  return [...Object.values(message), signature];
 }
 
 /** Of the provider whose vault is above its threshold. */

@@ -31,7 +31,12 @@ export const ROLES = {
   REGISTRAR: { ...SIGNER_ROLES.REGISTRAR, delay: null },
   REGISTRAR_DELAYED: { ...SIGNER_ROLES.REGISTRAR_DELAYED, delay: "wallet" },
   ARBITER: { ...SIGNER_ROLES.ARBITER, delay: null },
-  ARBITER_DELAYED: { ...SIGNER_ROLES.ARBITER_DELAYED, delay: "payOut" },
+  // The service itself names no other address for refunds: who holds the key does it by hand.
+  ARBITER_DELAYED: {
+    ...SIGNER_ROLES.ARBITER_DELAYED,
+    functions: [...SIGNER_ROLES.ARBITER_DELAYED.functions, "setRefundTo"],
+    delay: "payOut",
+  },
   GUARDIAN: { id: 6n, functions: ["pause"], holder: "guardian", delay: null },
 } as const satisfies Readonly<Record<string, RolePlan>>;
 const ROOT = 0n;

@@ -28,6 +28,7 @@ const ROLES: Partial<Record<keyof Functions, readonly [holder: Account, delay: k
   setOperationalWallet: ["registrar", "wallet"],
   setReserve: ["arbiter", null],
   payOut: ["arbiter", "payOut"],
+  setRefundTo: ["arbiter", "payOut"],
   pause: ["guardian", null],
   unpause: ["admin", "admin"],
   setFeeBps: ["admin", "admin"],
@@ -160,7 +161,10 @@ export class Model extends Ledgers {
     }),
     refund: this.#once((by, settlement, amount) => {
       if (amount === 0n) refuse("ZeroAmount");
-      const { key, token, refundTo } = this.#settlement(settlement);
+      const { key, token, gross, paidOut, refundTo } = this.#settlement(settlement);
+      const refunded = (this.state.refunded[key] ?? 0n) + amount;
+      if (paidOut + refunded > gross) refuse("ExceedsGross");
+      this.state.refunded[key] = refunded;
       this.take(token, by, refundTo, amount, false);
       this.say("Refunded", { key, from: by, refundTo, token, amount });
     }),
@@ -173,6 +177,10 @@ export class Model extends Ledgers {
       this.transfer(token, vault, to, amount);
       this.say("SurplusReleased", { providerDidHash: provider, token, to, amount, vaultBalance });
     }),
+    moveRefundTo: (by, settlement, refundTo) => {
+      if (by !== settlement.refundTo) refuse("RefundToDiffers");
+      this.#replaceRefundTo(settlement, refundTo);
+    },
     moveOperationalWallet: (by, provider, token, wallet) => this.#replaceWallet(provider, token, by, wallet),
     sweepFees: this.#once((_, token) => {
       const amount = this.held(token, "contract");
@@ -187,6 +195,9 @@ export class Model extends Ledgers {
       if (had) refuse("ProviderExists");
       this.#threshold(token, threshold);
       this.#wallet(provider, wallet);
+      const first = this.state.firstTokens[provider];
+      if (first && this.#split(provider, first).wallet !== wallet) refuse("WalletDiffers");
+      this.state.firstTokens[provider] = first ?? token;
       this.state.splits[splitKey(provider, token)] = { wallet, threshold };
       const vault = vaultOf(provider);
       this.say("ProviderRegistered", { providerDidHash: provider, token, vault, operationalWallet: wallet, threshold });
@@ -221,6 +232,13 @@ export class Model extends Ledgers {
       this.transfer(token, vault, refundTo, amount);
       this.say("PaidOut", { key, providerDidHash, refundTo, token, amount, vaultBalance });
     }),
+    setRefundTo: (_, settlement, refundTo) => {
+      const { providerDidHash, token } = settlement;
+      this.#replaceRefundTo(settlement, refundTo);
+      const vault = vaultOf(providerDidHash);
+      if (this.isUsable(token, vault, settlement.refundTo)) refuse("RefundToAccepted");
+      this.transfer(token, vault, refundTo, 0n);
+    },
     pause: () => {
       this.state.paused = true;
       this.say("Paused", {});
@@ -286,6 +304,13 @@ export class Model extends Ledgers {
     const known = this.state.settlements[facts.key];
     if (!known || textOf(known) !== textOf(facts)) refuse("UnknownSettlement");
     return known;
+  }
+
+  #replaceRefundTo(facts: Facts, refundTo: Account): void {
+    const { key, providerDidHash } = this.#settlement(facts);
+    this.#wallet(providerDidHash, refundTo);
+    this.state.settlements[key] = { ...facts, refundTo };
+    this.say("RefundToSet", { key, providerDidHash, refundTo });
   }
 
   #base(token: string): bigint {

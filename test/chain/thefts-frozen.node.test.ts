@@ -144,6 +144,7 @@ describe("the contract", () => {
     expect(open.sort()).toEqual([
       "depositEscrow",
       "moveOperationalWallet",
+      "moveRefundTo",
       "pay",
       "payIntent",
       "refund",
@@ -171,6 +172,7 @@ describe("at once", () => {
       setOperationalWallet: ["registrar", [PROVIDER, token, world.people.wallet.address, thief]],
       setLowThreshold: ["registrar", [PROVIDER, token, THRESHOLD, 0n]],
       payOut: ["arbiter", [scene.bought.thief, 10n * UNIT]],
+      setRefundTo: ["arbiter", [scene.bought.payer, thief]],
       unpause: ["admin", []],
       setFeeBps: ["admin", [50n]],
       setFeeRecipient: ["admin", [thief]],
@@ -195,7 +197,7 @@ describe("at once", () => {
     for (const [name, [person, args]] of Object.entries(calls)) {
       expect([name, await world.refusalOf(person, name, args)]).toEqual([
         name,
-        name === "payOut" ? null : "AccessManagerNotReady",
+        person !== "arbiter" ? "AccessManagerNotReady" : name === "payOut" ? null : "RefundToAccepted",
       ]);
     }
   });
