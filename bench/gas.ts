@@ -39,7 +39,7 @@ export const checkGas = (measured: readonly Gas[]): string[] =>
 
 const CHAIN_ID = 84_532;
 const UNIT = 1_000_000n;
-const DELAYS = { wallet: 3_600, payOut: 3_600, admin: 3_600 };
+const DELAYS = { wallet: 3_600, payOut: 3_600, admin: 3_600, owner: 3_600 };
 const LIMITLESS = 2n ** 256n - 1n;
 const hashOf = (text: string): Hex => keccak256(toHex(text));
 const CONSUMER = hashOf("did:aeap:22222222-2222-4222-8222-222222222222");

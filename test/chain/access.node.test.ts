@@ -177,11 +177,11 @@ describe("without delays", () => {
     expect(await world.read("authority")).toBe(authority);
   });
 
-  test("the admin gives roles and takes them", async () => {
+  test("the owner gives roles and takes them", async () => {
     const { authority } = world.chain;
     const { registrar, other } = world.people;
     const manage = (name: string, args: readonly unknown[]) =>
-      world.sendTo("admin", authority, authorityAbi as Abi, name, args);
+      world.sendTo("owner", authority, authorityAbi as Abi, name, args);
     await manage("revokeRole", [ROLES.REGISTRAR.id, registrar.address]);
     await manage("grantRole", [ROLES.REGISTRAR.id, other.address, 0]);
     const args = [PROVIDER, world.chain.token, THRESHOLD];

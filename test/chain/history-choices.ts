@@ -33,7 +33,7 @@ const OTHERS = {
   transfer: 4,
   mint: 1,
   approve: 1,
-  blacklist: 3,
+  blacklist: 5,
   pauseToken: 1,
   callBack: 4,
   cancel: 2,

@@ -130,3 +130,16 @@ export const textOf = (value: unknown): string =>
 export const operation = (by: Account, call: Call): string => `${by} ${textOf(call)}`;
 export const keyOf = (p: Payment): string =>
   `intent ${p.providerDidHash} ${p.consumerDidHash} ${p.intentHash} ${p.token} ${p.amount}`;
+
+/** A payment whose payer fixes neither wallet nor fee nor deadline. */
+export function unbound(
+  by: Account,
+  token: TokenName,
+  amount: bigint,
+  provider: string,
+  consumer: string,
+  intent: string,
+): Payment {
+  const agreed = { operationalWallet: "", maxFeeBps: 0, deadline: 0n, refundTo: by };
+  return { token, amount, providerDidHash: provider, consumerDidHash: consumer, intentHash: intent, ...agreed };
+}

@@ -15,26 +15,13 @@ import {
   splitKey,
   type TokenName,
   textOf,
+  unbound,
   vaultOf,
   WINDOW,
 } from "./history-words.ts";
 import { Ledgers, refuse } from "./model-ledgers.ts";
+import { type Delays, ROLES } from "./model-roles.ts";
 
-export type Delays = { readonly wallet: bigint; readonly payOut: bigint; readonly admin: bigint };
-const ROLES: Partial<Record<keyof Functions, readonly [holder: Account, delay: keyof Delays | null]>> = {
-  registerProvider: ["registrar", null],
-  setThreshold: ["registrar", null],
-  setLowThreshold: ["registrar", "wallet"],
-  setOperationalWallet: ["registrar", "wallet"],
-  setReserve: ["arbiter", null],
-  payOut: ["arbiter", "payOut"],
-  setRefundTo: ["arbiter", "payOut"],
-  pause: ["guardian", null],
-  unpause: ["admin", "admin"],
-  setFeeBps: ["admin", "admin"],
-  setFeeRecipient: ["admin", "admin"],
-  listToken: ["admin", "admin"],
-};
 const MOST = 2n ** 96n - 1n;
 
 export class Model extends Ledgers {
@@ -343,10 +330,4 @@ export class Model extends Ledgers {
     if (wallet) this.say("OperationalWalletSet", { providerDidHash: provider, token, operationalWallet: wallet });
     if (threshold !== undefined) this.say("ThresholdSet", { providerDidHash: provider, token, threshold });
   }
-}
-
-/** A payment whose payer fixes neither wallet nor fee nor deadline. */
-function unbound(by: Account, token: TokenName, amount: bigint, provider: string, consumer: string, intent: string) {
-  const agreed = { operationalWallet: "", maxFeeBps: 0, deadline: 0n, refundTo: by };
-  return { token, amount, providerDidHash: provider, consumerDidHash: consumer, intentHash: intent, ...agreed };
 }

@@ -58,7 +58,7 @@ useWorld(async (built) => {
   expect(await callBack(token, approve)).toBe(true);
   // Even a token that is an arbiter is stopped.
   const grant = [ROLES.ARBITER_DELAYED.id, token, 0];
-  await world.sendTo("admin", chain.authority, manager, "grantRole", grant);
+  await world.sendTo("owner", chain.authority, manager, "grantRole", grant);
   facts = { outer: await bought("outer"), inner: await bought("inner") };
   const sign = (part: Part) => {
     const payment = paymentOf(world, { token, providerDidHash: PROVIDERS[part], intentHash: INTENTS[part] });
