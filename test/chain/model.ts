@@ -23,6 +23,8 @@ import { Ledgers, refuse } from "./model-ledgers.ts";
 import { type Delays, ROLES } from "./model-roles.ts";
 
 const MOST = 2n ** 96n - 1n;
+/** The payer has fixed neither wallet nor fee nor deadline, and the gross is taken from its allowance. */
+const UNBOUND = { agreed: false, received: false };
 
 export class Model extends Ledgers {
   readonly delays: Delays;
@@ -108,17 +110,16 @@ export class Model extends Ledgers {
     pay: this.#once((by, token, amount, provider, consumer) => {
       this.state.plainPayments += 1n;
       const payment = unbound(by, token, amount, provider, consumer, NONE);
-      this.#settle(`plain ${this.state.plainPayments}`, payment, by, false);
+      this.#settle(`plain ${this.state.plainPayments}`, payment, by, UNBOUND);
     }),
     payIntent: this.#once((by, token, amount, provider, consumer, intent) => {
       if (intent === NONE) refuse("ZeroHash");
       const payment = unbound(by, token, amount, provider, consumer, intent);
-      this.#settle(keyOf(payment), payment, by, false);
+      this.#settle(keyOf(payment), payment, by, UNBOUND);
     }),
     settle: this.#once((by, payment) => {
       if (payment.intentHash === NONE) refuse("ZeroHash");
-      this.#agreed(payment);
-      this.#settle(keyOf(payment), payment, by, false);
+      this.#settle(keyOf(payment), payment, by, { agreed: true, received: false });
     }),
     settleWithAuthorization: this.#once((_, payment, from, validAfter, validBefore, salt, signer) => {
       if (payment.intentHash === NONE) refuse("ZeroHash");
@@ -133,8 +134,7 @@ export class Model extends Ledgers {
       if (signer !== from) refuse("FiatTokenV2: invalid signature");
       used[nonce] = true;
       this.move(payment.token, from, "contract", payment.amount, true);
-      this.#agreed(payment);
-      this.#settle(keyOf(payment), payment, from, true);
+      this.#settle(keyOf(payment), payment, from, { agreed: true, received: true });
     }),
     depositEscrow: this.#once((by, provider, token, amount) => {
       if (this.state.paused) refuse("PaymentsPaused");
@@ -252,7 +252,7 @@ export class Model extends Ledgers {
     },
   };
 
-  #settle(key: string, payment: Payment, payer: Account, received: boolean): void {
+  #settle(key: string, payment: Payment, payer: Account, { agreed, received }: typeof UNBOUND): void {
     const { token, amount: gross, providerDidHash, consumerDidHash, intentHash, refundTo } = payment;
     const { paused, settlements, now, feeBps } = this.state;
     if (paused) refuse("PaymentsPaused");
@@ -261,6 +261,11 @@ export class Model extends Ledgers {
     this.#base(token);
     if (settlements[key]) refuse("AlreadyPaid");
     const { wallet: operationalWallet, threshold } = this.#split(providerDidHash, token);
+    if (agreed) {
+      if (now > payment.deadline) refuse("DeadlinePassed");
+      if (feeBps > BigInt(payment.maxFeeBps)) refuse("FeeTooHigh");
+      if (operationalWallet !== payment.operationalWallet) refuse("WalletDiffers");
+    }
     this.#wallet(providerDidHash, refundTo);
     if (gross > MOST) refuse("SafeCastOverflowedUintDowncast");
     settlements[key] = { key, providerDidHash, token, gross, refundTo, settledAt: now, paidOut: 0n };
@@ -278,13 +283,6 @@ export class Model extends Ledgers {
     this.say("Settled", { providerDidHash, consumerDidHash, intentHash, token, payer, ...parts });
     const vaultBalance = held + escrow;
     this.say("SettlementRecorded", { key, providerDidHash, operationalWallet, refundTo, vaultBalance });
-  }
-
-  #agreed(payment: Payment): void {
-    if (this.state.now > payment.deadline) refuse("DeadlinePassed");
-    if (this.state.feeBps > BigInt(payment.maxFeeBps)) refuse("FeeTooHigh");
-    const { wallet } = this.#split(payment.providerDidHash, payment.token);
-    if (wallet !== payment.operationalWallet) refuse("WalletDiffers");
   }
 
   #settlement(facts: Facts): Facts {

@@ -346,7 +346,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         returns (bytes32 key)
     {
         key = keccak256(abi.encode(address(this), ++plainPayments));
-        _settle(key, _unbound(token, amount, providerDidHash, consumerDidHash, bytes32(0)), msg.sender, false);
+        _settle(key, _unbound(token, amount, providerDidHash, consumerDidHash, bytes32(0)), msg.sender, false, false);
     }
 
     /// @notice Pays a provider out of the caller's allowance, for one payment intent. Payouts and refunds of it go to the caller.
@@ -367,7 +367,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     ) external nonReentrant returns (bytes32 key) {
         Payment memory payment = _unbound(token, amount, providerDidHash, consumerDidHash, intentHash);
         key = keyOf(payment);
-        _settle(key, payment, msg.sender, false);
+        _settle(key, payment, msg.sender, false, false);
     }
 
     /// @notice Pays out of the caller's allowance what the caller has agreed to, or nothing.
@@ -376,10 +376,9 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param payment what the caller agrees to
     /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function settle(Payment calldata payment) external nonReentrant returns (bytes32 key) {
-        Payment memory agreed = payment;
-        key = keyOf(agreed);
-        _requireAgreed(agreed);
-        _settle(key, agreed, msg.sender, false);
+        Payment memory terms = payment;
+        key = keyOf(terms);
+        _settle(key, terms, msg.sender, true, false);
     }
 
     /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
@@ -401,18 +400,17 @@ contract SettlementContract is ReentrancyGuardTransient {
         bytes32 salt,
         bytes calldata signature
     ) external nonReentrant returns (bytes32 key) {
-        Payment memory agreed = payment;
-        key = keyOf(agreed);
+        Payment memory terms = payment;
+        key = keyOf(terms);
         // Only a listed token's code is called.
-        if (baseOf[agreed.token] == 0) revert UnknownToken(agreed.token);
-        uint256 before = IERC20(agreed.token).balanceOf(address(this));
-        IAuthorizedToken(agreed.token).receiveWithAuthorization(
-            from, address(this), agreed.amount, validAfter, validBefore, nonceOf(payment, salt), signature
+        if (baseOf[terms.token] == 0) revert UnknownToken(terms.token);
+        uint256 before = IERC20(terms.token).balanceOf(address(this));
+        IAuthorizedToken(terms.token).receiveWithAuthorization(
+            from, address(this), terms.amount, validAfter, validBefore, nonceOf(payment, salt), signature
         );
-        _requireReceived(agreed.token, before, agreed.amount);
-        // After it, because a smart wallet was asked for its signature: nothing can change between this and the split.
-        _requireAgreed(agreed);
-        _settle(key, agreed, from, true);
+        _requireReceived(terms.token, before, terms.amount);
+        // After it, because a smart wallet was asked for its signature: nothing can change between the checks and the split.
+        _settle(key, terms, from, true, true);
     }
 
     /// @notice Puts tokens of the caller's allowance into a provider's vault, without a payment.
@@ -717,7 +715,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         returns (uint256 fee, uint256 escrow, uint256 operational)
     {
         Split memory split = _requireSplit(providerDidHash, token);
-        return _partsOf(amount, split.threshold, escrowBalance(providerDidHash, token));
+        return _partsOf(amount, feeBps, split.threshold, escrowBalance(providerDidHash, token));
     }
 
     /// @notice The key of a payment that names an intent: keccak256(abi.encode(provider, consumer, intent, token, amount)).
@@ -759,20 +757,22 @@ contract SettlementContract is ReentrancyGuardTransient {
         payment.refundTo = msg.sender;
     }
 
-    function _requireAgreed(Payment memory payment) private view {
-        if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
-        if (feeBps > payment.maxFeeBps) revert FeeTooHigh(feeBps, payment.maxFeeBps);
-        _requirePresent(payment.providerDidHash, payment.token, payment.operationalWallet);
-    }
-
     /// @dev Takes the gross here and passes on all but the fee: a transfer costs less than a further use of the allowance.
-    function _settle(bytes32 key, Payment memory payment, address payer, bool received) private {
+    /// @param agreed whether the payer has fixed wallet, fee and deadline
+    /// @param received whether the gross has come already
+    function _settle(bytes32 key, Payment memory payment, address payer, bool agreed, bool received) private {
         if (paused) revert PaymentsPaused();
+        uint256 rate = feeBps;
         if (payment.amount == 0) revert ZeroAmount();
         if (payment.consumerDidHash == bytes32(0)) revert ZeroHash();
         if (baseOf[payment.token] == 0) revert UnknownToken(payment.token);
         if (commitmentOf[key] != bytes32(0)) revert AlreadyPaid(key);
         Split memory split = _requireSplit(payment.providerDidHash, payment.token);
+        if (agreed) {
+            if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
+            if (rate > payment.maxFeeBps) revert FeeTooHigh(rate, payment.maxFeeBps);
+            if (split.operationalWallet != payment.operationalWallet) revert WalletDiffers(split.operationalWallet);
+        }
         address vault = vaultOf(payment.providerDidHash);
         _requireWallet(payment.refundTo, vault);
         commitmentOf[key] = _commitmentTo(
@@ -793,7 +793,7 @@ contract SettlementContract is ReentrancyGuardTransient {
             _requireReceived(payment.token, before, payment.amount);
         }
         uint256 balance = token.balanceOf(vault);
-        (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, split.threshold, balance);
+        (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, rate, split.threshold, balance);
         if (escrow > 0) token.safeTransfer(vault, escrow);
         token.safeTransfer(split.operationalWallet, operational);
         emit Settled(
@@ -829,12 +829,12 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @dev Fee and escrow are rounded down; the rest is the provider's.
-    function _partsOf(uint256 gross, uint256 threshold, uint256 balance)
+    function _partsOf(uint256 gross, uint256 rate, uint256 threshold, uint256 balance)
         private
-        view
+        pure
         returns (uint256 fee, uint256 escrow, uint256 operational)
     {
-        fee = (gross * feeBps) / BPS;
+        fee = (gross * rate) / BPS;
         uint256 net = gross - fee;
         uint256 missing = threshold > balance ? threshold - balance : 0;
         escrow = (net * ESCROW_BPS) / BPS;
