@@ -85,6 +85,7 @@ const WORKER_ENTRIES = new Set([
   "OperationalWalletSet",
   "PaidOut",
   "Paused",
+  "RefundToSet",
   "Refunded",
   "ReserveSet",
   "Settled",
