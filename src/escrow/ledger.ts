@@ -1,6 +1,7 @@
 // The ledger of a vault: lines out of the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came to
 // it without an event, and is a deposit too.
 import type { EventAt } from "../chain/gateway.ts";
+import { countedUnits } from "../core/money.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 
@@ -33,18 +34,21 @@ export type Booked = {
 
 /** The lines of a vault's movements, in the order of the chain. A settlement that put nothing into it is no movement. */
 export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
-  movements.reduce<Booked>(
-    (booked, movement) => {
-      const { logIndex } = movement;
-      const amount = amountOf(movement);
-      const after = Number(movement.vaultBalance);
-      const found = levelled(booked, movement, after - amount, { logIndex: beforeEvent(logIndex), amount });
-      return amount === 0
-        ? found
-        : withLine(found, movement, { logIndex, kind: kindOf(movement), amount }, paidFor(movement));
-    },
-    { vault, lines: [], differences: [] },
-  );
+  movements.reduce<Booked>(lineOf, { vault, lines: [], differences: [] });
+
+function lineOf(booked: Booked, movement: Movement): Booked {
+  const { logIndex, vaultBalance } = movement;
+  const moved = movedBy(movement);
+  const [before, after] = [countedUnits(vaultBalance - moved), countedUnits(vaultBalance)];
+  // What left a vault has its whole amount, also where the vault held more than is counted: the uncounted rest comes in behind it.
+  const isFuller = moved < 0n && after - before !== Number(moved);
+  const amount = moved < 0n ? Number(moved) : after - before;
+  const unseen = { logIndex: beforeEvent(logIndex), amount };
+  const line = { logIndex, kind: kindOf(movement), amount };
+  const found = isFuller ? booked : levelled(booked, movement, before, unseen);
+  const lined = amount === 0 ? found : withLine(found, movement, line, paidFor(movement));
+  return isFuller ? levelled(lined, movement, after, unseen) : lined;
+}
 
 /** What a vault held at the end of a block, seen without an event. */
 export type Sight = {
@@ -109,9 +113,9 @@ function withLine(
 const beforeEvent = (logIndex: number): number => -1 - logIndex;
 
 /** Base units; less than zero where they left the vault. */
-function amountOf(movement: Movement): number {
-  if (movement.kind === "settled") return Number(movement.escrow);
-  return movement.kind === "deposit" ? Number(movement.amount) : -Number(movement.amount);
+function movedBy(movement: Movement): bigint {
+  if (movement.kind === "settled") return movement.escrow;
+  return movement.kind === "deposit" ? movement.amount : -movement.amount;
 }
 
 const paidFor = (movement: Movement): string | null => (movement.kind === "payout" ? movement.settlementKey : null);

@@ -12,6 +12,7 @@ import {
   putAwaitedRefund,
 } from "../chain/store.ts";
 import { FIRST } from "../core/due.ts";
+import { countedUnits } from "../core/money.ts";
 import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import { touchRefunds } from "../disputes/store.ts";
@@ -28,7 +29,7 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
     .filter(({ blockNumber }) => blockNumber <= through)
     .map(({ blockNumber, txHash, logIndex, contract, settlementKey, from, amount, minedAt }) => ({
       ...{ network, blockNumber, txHash, logIndex, contract, settlementKey },
-      ...{ payer: from, amount: Number(amount), minedAt },
+      ...{ payer: from, amount: countedUnits(amount), minedAt },
     }));
 
 /** Addresses that refunds were turned to up to a block. */
