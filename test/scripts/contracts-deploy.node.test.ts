@@ -261,6 +261,9 @@ describe("on base-sepolia", () => {
   test("a deployer without gas money, and a token without code, are refused before anything is sent", async () => {
     const stranger = await place.run(["--token", `0x${"b6".repeat(20)}`]);
     expect([stranger.code, stranger.output]).toEqual([1, expect.stringContaining("has no code on this chain")]);
+    // One unit more than is counted in the token's six decimals.
+    const large = await place.run(["--base", "9007199254.740992"]);
+    expect([large.code, large.output]).toEqual([1, expect.stringContaining("TOKEN_BASE is zero, or too large")]);
     await place.client.setBalance({ address: place.deployer, value: 10n ** 14n });
     const { code, output } = await place.run();
     expect([code, output]).toEqual([1, expect.stringContaining("the deployer has 0.0001 ETH, less than that")]);
