@@ -2,15 +2,19 @@
 // same token in the same run. Gas is exact: the gates hold or they don't.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
+import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbiParameters, toHex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { type AnvilAccount, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
 import { type Client, clientFor, receiptOf } from "../scripts/chain/client.ts";
 import { deployContracts } from "../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../src/chain/contracts/abi.ts";
+import { type Profile, profileOf } from "./gas-profile.ts";
 
 export type Gas = { readonly call: string; readonly gas: number };
+/** Calls that are profiled, by name. */
+export type Profiles = Map<string, Profile>;
 
 /** The most that a call may use. */
 export const GATES: Readonly<Record<string, number>> = {
@@ -27,17 +31,34 @@ export const GATES: Readonly<Record<string, number>> = {
   "payOut, executed": 90_000,
 };
 export const PLAIN = "transferFrom of the token alone";
+export const PLAIN_AUTHORIZED = "transferWithAuthorization of the token alone";
 
-export const checkGas = (measured: readonly Gas[]): string[] =>
-  Object.entries(GATES).flatMap(([call, gate]) => {
-    const found = measured.find((one) => one.call === call);
-    if (!found) return [`gas: ${call} was not measured`];
-    return found.gas > gate ? [`gas: ${call} uses ${found.gas}, at most ${gate}`] : [];
-  });
+export function checkGas(measured: readonly Gas[]): string[] {
+  const gasOf = (call: string) => measured.find((one) => one.call === call)?.gas;
+  return [
+    ...Object.entries(GATES).flatMap(([call, gate]) => {
+      const gas = gasOf(call);
+      if (gas === undefined) return [`gas: ${call} was not measured`];
+      return gas > gate ? [`gas: ${call} uses ${gas}, at most ${gate}`] : [];
+    }),
+    ...RATIOS.flatMap(([call, alone, most]) => {
+      const [gas, without] = [gasOf(call), gasOf(alone)];
+      if (gas === undefined || without === undefined) return [`gas: ${call} was not compared with ${alone}`];
+      return gas > most * without ? [`gas: ${call} uses ${gas}, at most ${most} x ${without} of ${alone}`] : [];
+    }),
+  ];
+}
+
+/** The most that a payment may use for each unit of gas that the token alone uses. */
+export const RATIOS: readonly (readonly [call: string, alone: string, most: number])[] = [
+  ["settle, below the threshold", PLAIN, 2.4],
+  ["settleWithAuthorization, below the threshold", PLAIN_AUTHORIZED, 1.9],
+];
+const PROFILED = new Set<string | number>(RATIOS.flat());
 
 const CHAIN_ID = 84_532;
 const UNIT = 1_000_000n;
-const DELAYS = { wallet: 3_600, payOut: 3_600, admin: 3_600 };
+const DELAYS = { wallet: 3_600, payOut: 3_600, admin: 3_600, owner: 3_600 };
 const LIMITLESS = 2n ** 256n - 1n;
 const hashOf = (text: string): Hex => keccak256(toHex(text));
 const CONSUMER = hashOf("did:aeap:22222222-2222-4222-8222-222222222222");
@@ -47,10 +68,11 @@ const tokens: Record<"UsdcLike" | "UsdcProxy", Artifact> = JSON.parse(
   readFileSync(join(import.meta.dirname, "../test/chain/contracts/artifacts.json"), "utf8"),
 );
 
-export async function measureGas(): Promise<Gas[]> {
+/** Profiles of the calls of `RATIOS` are put into `profiles`. */
+export async function measureGas(profiles: Profiles = new Map()): Promise<Gas[]> {
   const anvil = await startAnvil({ chainId: CHAIN_ID, port: 0 });
   try {
-    const lab = await openLab(anvil.rpcUrl);
+    const lab = await openLab(anvil.rpcUrl, profiles);
     await measurePayments(lab);
     await measureRest(lab);
     return lab.measured;
@@ -78,12 +100,13 @@ type Lab = {
   readonly register: (did: string, name?: string) => Promise<Hex>;
 };
 
-async function openLab(rpcUrl: string): Promise<Lab> {
+async function openLab(rpcUrl: string, profiles: Profiles): Promise<Lab> {
   const client = clientFor(rpcUrl);
   const [payer, wallet, stranger] = devAccounts().slice(5);
   if (!payer || !wallet || !stranger) throw new Error("anvil has no accounts");
   const measured: Gas[] = [];
   async function send(from: Hex, to: Hex | null, data: Hex, name?: string): Promise<Receipt> {
+    if (to !== null && PROFILED.has(name ?? "")) profiles.set(name ?? "", await profileOf(client, { from, to, data }));
     const params = [{ from, ...(to && { to }), data, gas: toHex(5_000_000) }];
     const hash: Hex = await client.transport.request({ method: "eth_sendTransaction", params });
     const receipt = await receiptOf(client, hash);
@@ -176,6 +199,7 @@ async function measurePayments(lab: Lab): Promise<void> {
   // Once: the contract and the wallet hold something from here on.
   await payIntent(lab, await register("did:aeap:first"));
   await onToken(stranger.address, "transferFrom", [payer.address, wallet.address, UNIT], PLAIN);
+  await onToken(stranger.address, "transferWithAuthorization", await authorizedTransfer(lab), PLAIN_AUTHORIZED);
   await register("did:aeap:registered", "registerProvider");
   for (const [form, pay] of Object.entries(FORMS)) {
     const provider = await register(`did:aeap:${form}`);
@@ -184,6 +208,30 @@ async function measurePayments(lab: Lab): Promise<void> {
     await onToken(payer.address, "mint", [await read<Hex>("vaultOf", [provider]), 50n * UNIT]);
     await pay(lab, provider, `${form}, at the threshold`);
   }
+}
+
+const AUTHORIZED = parseAbiParameters(
+  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
+) as readonly { readonly name: string; readonly type: string }[];
+
+/** The payer's signed authorization of a plain transfer to the wallet. */
+async function authorizedTransfer({ token, people, client }: Lab): Promise<readonly unknown[]> {
+  const { payer, wallet } = people;
+  const message = {
+    from: payer.address,
+    to: wallet.address,
+    value: UNIT,
+    validAfter: 0n,
+    validBefore: (await client.getBlock()).timestamp + 600n,
+    nonce: hashOf("a plain transfer"),
+  };
+  const signature = await privateKeyToAccount(payer.privateKey).signTypedData({
+    domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: token },
+    types: { TransferWithAuthorization: AUTHORIZED },
+    primaryType: "TransferWithAuthorization",
+    message,
+  });
+  return [...Object.values(message), signature];
 }
 
 /** Of the provider whose vault is above its threshold. */

@@ -34,7 +34,10 @@ const ARTIFACTS: Readonly<Record<string, string>> = {
 const testFolder = join(root, "test/chain/contracts");
 const testArtifactsFile = join(testFolder, "artifacts.json");
 const TEST_ARTIFACTS: Readonly<Record<string, string>> = Object.fromEntries(
-  ["UsdcLike", "EurcLike", "UsdcProxy", "ReentrantToken", "SmartWallet"].map((name) => [name, "UsdcLike.sol"]),
+  [
+    ...["UsdcLike", "EurcLike", "UsdcProxy", "ReentrantToken", "SmartWallet"],
+    ...["SwallowingToken", "TakingToken", "LongToken"],
+  ].map((name) => [name, "UsdcLike.sol"]),
 );
 
 // The functions of TestUSDC that the Worker and the clients of the chain call.
@@ -101,6 +104,7 @@ const WORKER_ENTRIES = new Set([
   "PaidOut",
   "Paused",
   "ProviderRegistered",
+  "RefundToSet",
   "Refunded",
   "ReserveSet",
   "RoleAdminChanged",

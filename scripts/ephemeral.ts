@@ -29,12 +29,14 @@ const TEST_MONEY = { currency: "USDC", decimals: 6 } as const;
 
 /** The accounts of the contracts' roles. */
 export function roleAccounts(): Record<keyof Keys | "feeRecipient", AnvilAccount> {
-  const [admin, registrar, arbiter, feeRecipient, guardian] = devAccounts();
-  if (!admin || !registrar || !arbiter || !feeRecipient || !guardian) throw new Error("anvil has no accounts");
-  return { admin, registrar, arbiter, feeRecipient, guardian };
+  const [admin, registrar, arbiter, feeRecipient, guardian, owner] = devAccounts();
+  if (!admin || !registrar || !arbiter || !feeRecipient || !guardian || !owner)
+    throw new Error("anvil has no accounts");
+  return { owner, admin, registrar, arbiter, feeRecipient, guardian };
 }
 
 export const addressesOf = (accounts: Record<keyof Keys, AnvilAccount>): Keys => ({
+  owner: accounts.owner.address,
   admin: accounts.admin.address,
   registrar: accounts.registrar.address,
   arbiter: accounts.arbiter.address,

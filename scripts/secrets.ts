@@ -22,6 +22,7 @@ const secretsSchema = z.object({
   account_seal_keys: z.string(),
   operator_key: z.string(),
   chain: z.object({
+    owner: account,
     admin: account,
     registrar: account,
     arbiter: account,
@@ -44,11 +45,13 @@ export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
 
 /** Draws what an earlier edition did not know. */
 function addMissing(file: string): void {
-  const stored = parse(readFileSync(file, "utf8"));
-  if (typeof stored !== "object" || stored === null) return;
+  const stored = z.looseObject({ chain: z.looseObject({}) }).safeParse(parse(readFileSync(file, "utf8"))).data;
+  if (stored === undefined) return;
   const missing = ["webhook_seal_keys", "account_seal_keys"].filter((name) => !(name in stored));
-  if (missing.length === 0) return;
-  writePrivately(file, { ...stored, ...Object.fromEntries(missing.map((name) => [name, newSealKey()])) });
+  const hasOwner = "owner" in stored.chain;
+  if (missing.length === 0 && hasOwner) return;
+  const chain = hasOwner ? stored.chain : { owner: newAccount(), ...stored.chain };
+  writePrivately(file, { ...stored, ...Object.fromEntries(missing.map((name) => [name, newSealKey()])), chain });
 }
 
 export function loadSecrets(file: string): Secrets {
@@ -80,6 +83,7 @@ async function createSecrets(): Promise<Secrets> {
     account_seal_keys: newSealKey(),
     operator_key: randomText(32),
     chain: {
+      owner: newAccount(),
       admin: newAccount(),
       registrar: newAccount(),
       arbiter: newAccount(),

@@ -242,15 +242,16 @@ async function startChains(
 }
 
 async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Promise<RunningChain> {
-  const { admin, registrar, arbiter, guardian, fee_recipient: feeRecipient } = secrets.chain;
+  const { owner, admin, registrar, arbiter, guardian, fee_recipient: feeRecipient } = secrets.chain;
   const client = clientFor(anvil.rpcUrl);
-  for (const { address } of [admin, registrar, arbiter, guardian]) {
+  for (const { address } of [owner, admin, registrar, arbiter, guardian]) {
     const balance = await client.getBalance({ address });
     if (balance < GAS_MONEY / 2n) await client.setBalance({ address, value: GAS_MONEY });
   }
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
     deployerKey: admin.private_key,
     keys: {
+      owner: owner.address,
       admin: admin.address,
       registrar: registrar.address,
       arbiter: arbiter.address,

@@ -1,17 +1,20 @@
 // Who may call what on the settlement contract, as its AccessManager is told at deployment (CHN-5 to CHN-7). Afterwards nobody can change the
-// table: only the members of the roles change, by the admin and after its delay.
+// table: only the members of the roles and their delays change, by the owner and after its delay.
 import { type Abi, encodeFunctionData, getAbiItem, type Hex, toFunctionSelector } from "viem";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { SIGNER_ROLES } from "../../src/chain/roles.ts";
 
 /** Seconds that a call of the role waits between its scheduling and its execution. */
-export type Delays = { readonly wallet: number; readonly payOut: number; readonly admin: number };
-export const NO_DELAYS: Delays = { wallet: 0, payOut: 0, admin: 0 };
+export type Delays = Readonly<Record<"wallet" | "payOut" | "admin" | "owner", number>>;
+export const NO_DELAYS: Delays = { wallet: 0, payOut: 0, admin: 0, owner: 0 };
 const HOUR = 3_600;
-/** Where money is real. */
-export const DELAYS: Delays = { wallet: 48 * HOUR, payOut: 24 * HOUR, admin: 48 * HOUR };
+/**
+ * Where money is real. What the owner's delay is longer than the registrar's is the time to react to a theft of the owner's key: until then the
+ * registrar can begin to send every escrow home.
+ */
+export const DELAYS: Delays = { wallet: 48 * HOUR, payOut: 24 * HOUR, admin: 48 * HOUR, owner: 7 * 24 * HOUR };
 
-export type Keys = Readonly<Record<"admin" | "registrar" | "arbiter" | "guardian", Hex>>;
+export type Keys = Readonly<Record<"owner" | "admin" | "registrar" | "arbiter" | "guardian", Hex>>;
 
 type RolePlan = {
   readonly id: bigint;
@@ -31,8 +34,15 @@ export const ROLES = {
   REGISTRAR: { ...SIGNER_ROLES.REGISTRAR, delay: null },
   REGISTRAR_DELAYED: { ...SIGNER_ROLES.REGISTRAR_DELAYED, delay: "wallet" },
   ARBITER: { ...SIGNER_ROLES.ARBITER, delay: null },
-  ARBITER_DELAYED: { ...SIGNER_ROLES.ARBITER_DELAYED, delay: "payOut" },
+  // The service itself names no other address for refunds: who holds the key does it by hand.
+  ARBITER_DELAYED: {
+    ...SIGNER_ROLES.ARBITER_DELAYED,
+    functions: [...SIGNER_ROLES.ARBITER_DELAYED.functions, "setRefundTo"],
+    delay: "payOut",
+  },
   GUARDIAN: { id: 6n, functions: ["pause"], holder: "guardian", delay: null },
+  /** Gives and takes every role, its own too, and with a grant says the member's delay. */
+  OWNER: { id: 7n, functions: [], holder: "owner", delay: "owner" },
 } as const satisfies Readonly<Record<string, RolePlan>>;
 const ROOT = 0n;
 
@@ -46,16 +56,16 @@ export function roleCalls(authority: Hex, contract: Hex, root: Hex, keys: Keys, 
       call("labelRole", [id, label]),
       // What is scheduled under a role with a delay can be cancelled by the guardian.
       ...(delay === null ? [] : [call("setRoleGuardian", [id, ROLES.GUARDIAN.id])]),
-      call("setTargetFunctionRole", [contract, functions.map(selectorOf), id]),
+      ...(functions.length === 0 ? [] : [call("setTargetFunctionRole", [contract, functions.map(selectorOf), id])]),
       call("grantRole", [id, keys[holder], delay === null ? 0 : delays[delay]]),
     ]),
-    // From here on members are given and taken by the admin, who is its own admin too.
-    ...plans.map(([, { id }]) => call("setRoleAdmin", [id, ROLES.ADMIN.id])),
+    // From here on members are given and taken by the owner.
+    ...plans.map(([, { id }]) => call("setRoleAdmin", [id, ROLES.OWNER.id])),
     // The guardian can cancel that somebody gets a role. It can't cancel that somebody loses one: else a stolen guardian's key would stay.
     call("setTargetFunctionRole", [
       authority,
       [toFunctionSelector(getAbiItem({ abi: authorityAbi, name: "grantRole" }))],
-      ROLES.ADMIN.id,
+      ROLES.OWNER.id,
     ]),
     call("renounceRole", [ROOT, root]),
   ];

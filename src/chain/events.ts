@@ -105,6 +105,8 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
       const [payer, receiver] = [from.toLowerCase(), refundTo.toLowerCase()];
       return { kind: "refund", settlementKey, from: payer, refundTo: receiver, token: token.toLowerCase(), amount };
     }
+    case "RefundToSet":
+      return { kind: "refund_to", settlementKey: event.args.key, refundTo: event.args.refundTo.toLowerCase() };
     case "OperationalWalletSet": {
       const { providerDidHash, token, operationalWallet: wallet } = event.args;
       return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet: wallet.toLowerCase() };

@@ -52,6 +52,7 @@ export type ContractEvent =
         | ({ kind: "release" } & OfVault)
         | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
         | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
+        | { kind: "refund_to"; settlementKey: Hash; refundTo: string }
         | { kind: "wallet"; providerDidHash: Hash; token: string; operationalWallet: string }
         | { kind: "threshold"; providerDidHash: Hash; token: string; threshold: bigint }
         | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }

@@ -15,7 +15,7 @@ export const SIGNERS = ["registrar", "arbiter"] as const;
 export type SignerName = (typeof SIGNERS)[number];
 
 /** Roles of people, and the authority's own: root is nobody's once a deployment is done. */
-const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN" };
+const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN", 7: "OWNER" };
 
 /** A role's name with its number, as sentences about the authority say it. */
 export const roleNamed = (id: bigint): string => {

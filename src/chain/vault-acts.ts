@@ -18,6 +18,8 @@ export type SettlementFacts = {
   readonly token: string;
   readonly gross: bigint;
   readonly refundTo: string;
+  /** Addresses that its refunds were turned to since, as far as is known. Which of all counts, the contract tells. */
+  readonly movedTo?: readonly string[];
   readonly settledAt: number;
   /** What was paid out of it before. */
   readonly paidOut: bigint;
@@ -168,25 +170,31 @@ function readingOf({ token: configured }: Network, act: VaultAct): Reading {
       },
     };
   }
-  const { settlement, amount } = act;
-  const facts = { ...settlement, ...hexOf(settlement), settledAt: BigInt(settlement.settledAt) };
-  const [before, after] = [
-    commitmentTo(settlement),
-    commitmentTo({ ...settlement, paidOut: settlement.paidOut + amount }),
-  ];
+  const { amount } = act;
+  const { movedTo = [], ...first } = act.settlement;
+  const known = [first, ...movedTo.map((refundTo) => ({ ...first, refundTo }))];
+  const commitments = known.map((one) => ({
+    before: commitmentTo(one),
+    after: commitmentTo({ ...one, paidOut: one.paidOut + amount }),
+  }));
   return {
-    read: encodeFunctionData({ abi, functionName: "commitmentOf", args: [settlement.key as Hex] }),
+    read: encodeFunctionData({ abi, functionName: "commitmentOf", args: [first.key as Hex] }),
     judge: (data) => {
       const commitment = decodeFunctionResult({ abi, functionName: "commitmentOf", data });
-      if (commitment === after) return "done";
+      if (commitments.some(({ after }) => commitment === after)) return "done";
       // Another payout came between, or nothing was ever settled so.
-      return commitment === before ? "to do" : { impossible: "UnknownSettlement" };
+      return commitments.some(({ before }) => commitment === before) ? "to do" : { impossible: "UnknownSettlement" };
     },
-    data: () => encodeFunctionData({ abi, functionName: "payOut", args: [facts, amount] }),
+    data: (answer) => {
+      const commitment = decodeFunctionResult({ abi, functionName: "commitmentOf", data: answer });
+      const present = known[commitments.findIndex(({ before }) => commitment === before)] ?? first;
+      const facts = { ...present, ...hexOf(present), settledAt: BigInt(present.settledAt) };
+      return encodeFunctionData({ abi, functionName: "payOut", args: [facts, amount] });
+    },
   };
 }
 
-const hexOf = ({ key, providerDidHash, token, refundTo }: SettlementFacts) => ({
+const hexOf = ({ key, providerDidHash, token, refundTo }: Omit<SettlementFacts, "movedTo">) => ({
   key: key as Hex,
   providerDidHash: providerDidHash as Hex,
   token: token as Hex,
@@ -195,7 +203,7 @@ const hexOf = ({ key, providerDidHash, token, refundTo }: SettlementFacts) => ({
 
 const FACTS = ["bytes32", "bytes32", "address", "uint96", "address", "uint64", "uint96"].map((type) => ({ type }));
 
-function commitmentTo(facts: SettlementFacts): Hex {
+function commitmentTo(facts: Omit<SettlementFacts, "movedTo">): Hex {
   const { key, providerDidHash, token, gross, refundTo, settledAt, paidOut } = facts;
   return keccak256(
     encodeAbiParameters(FACTS, [key, providerDidHash, token, gross, refundTo, BigInt(settledAt), paidOut]),

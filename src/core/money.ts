@@ -3,6 +3,10 @@
 
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 
+/** An amount of a chain as it is counted here: of more than 2^53-1 base units the rest counts for nothing, and nothing is rounded. */
+export const countedUnits = (units: bigint): number =>
+  units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
+
 export type MoneyFault = "invalid_format" | "too_big" | "too_small";
 
 const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;

@@ -41,29 +41,33 @@ export async function refundedAhead(
   return "unavailable";
 }
 
+type SettlementOf = {
+  readonly transaction: TransactionRow;
+  readonly on: Network;
+  readonly movedTo: readonly string[];
+};
+
 /**
  * The settlement, of which `before` was paid out. `unknown`: no node has it, though no reorganisation was followed that took it away, and so nobody
  * believes them.
  */
 export async function settlementFacts(
   { chain }: Deps,
-  transaction: TransactionRow,
-  on: Network,
+  of: SettlementOf,
   before: number,
 ): Promise<SettlementFacts | "unknown" | "unavailable"> {
-  const { network, txHash } = transaction;
-  const first = factsIn(await chain.readSettlement(network, txHash), transaction, on, before);
+  const { network, txHash } = of.transaction;
+  const first = factsIn(await chain.readSettlement(network, txHash), of, before);
   if (typeof first === "object") return first;
   const again = await chain.readSettlementAgain(network, txHash);
-  const second = again === null ? first : factsIn(again, transaction, on, before);
+  const second = again === null ? first : factsIn(again, of, before);
   if (typeof second === "object") return second;
   return first === "unknown" && second === "unknown" ? "unknown" : "unavailable";
 }
 
 function factsIn(
   read: ChainResult<SettlementReading>,
-  transaction: TransactionRow,
-  on: Network,
+  { transaction, on, movedTo }: SettlementOf,
   before: number,
 ): SettlementFacts | "unknown" | "unavailable" {
   if (!read.ok || read.value.state === "pending") return "unavailable";
@@ -77,6 +81,7 @@ function factsIn(
     token: on.token.toLowerCase(),
     gross: settled.gross,
     refundTo: settled.refundTo,
+    movedTo,
     settledAt: minedAt / SECOND_MS,
     paidOut: BigInt(before),
   };

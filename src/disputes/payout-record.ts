@@ -27,6 +27,8 @@ export type At = {
   readonly operation: OperationRow;
   readonly dispute: DisputeRow;
   readonly transaction: TransactionRow;
+  /** Addresses that its refunds were turned to, as it is booked. */
+  readonly movedTo: readonly string[];
   readonly escrow: EscrowRow | null;
   readonly on: Network;
   /** What wallets gave back beside it since it was filed, as it is booked. */

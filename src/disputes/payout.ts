@@ -10,6 +10,7 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
+import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
@@ -39,6 +40,7 @@ const reads = ({ db }: Deps, network: string, disputeId: string) => ({
   escrow: findEscrowOfDispute(db, disputeId),
   booked: findPaidOut(db, disputeId),
   place: findPlace(db, network),
+  movedTo: findRefundAddresses(db, transactionOf(disputeId)),
 });
 
 /** False where the chain has not answered in time: a later run continues. */
@@ -60,13 +62,13 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const at = await readAt(deps, name, disputeId);
   if (at === null) return true;
   if (at === "unavailable") return false;
-  const { operation, transaction, on } = at;
+  const { operation, on } = at;
   const begun = partOf(operation);
   const over = operation.status !== "done" && isOver(at);
   const part = begun ?? (over ? null : await nextPart(at));
   if (part === "unavailable") return false;
   if (part === null) return later(deps, at);
-  const facts = await settlementFacts(deps, transaction, on, part.before);
+  const facts = await settlementFacts(deps, at, part.before);
   const tools = { chain: deps.chain, signer: signerOn(deps.env, "arbiter", name) };
   if (facts === "unavailable") return false;
   if (facts === "unknown") {
@@ -98,7 +100,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
 /** Null where nothing is to do. */
 async function readAt(deps: Deps, name: string, disputeId: string): Promise<At | null | "unavailable"> {
   const read = await readBatch(deps.db, reads(deps, name, disputeId));
-  const { operation, found, transaction, escrow, booked, place } = read;
+  const { operation, found, transaction, escrow, booked, place, movedTo } = read;
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
   const network = networkNamed(deps.config.networks, name);
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
@@ -110,7 +112,7 @@ async function readAt(deps: Deps, name: string, disputeId: string): Promise<At |
   const ahead = operation.status === "done" ? 0 : await refundedAhead(deps, transaction, place);
   if (ahead === "unavailable") return "unavailable";
   const refunded = Math.max(0, found.refunded - dispute.refundedBefore);
-  return { operation, dispute, transaction, escrow, on, refunded, ahead, booked, now };
+  return { operation, dispute, transaction, movedTo, escrow, on, refunded, ahead, booked, now };
 }
 
 /** Whether nothing of a part is on its way any more: what is scheduled of it is not executed, and the authority forgets it. */

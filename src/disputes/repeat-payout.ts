@@ -9,6 +9,7 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
+import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
@@ -25,6 +26,7 @@ const reads = (db: OperatorCall["db"], disputeId: string) => ({
   transaction: findTransaction(db, transactionOf(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
   booked: findPaidOut(db, disputeId),
+  movedTo: findRefundAddresses(db, transactionOf(disputeId)),
 });
 
 export async function repeatPayout(
@@ -34,7 +36,7 @@ export async function repeatPayout(
 ): Promise<PayoutView> {
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
-    const { caller, found, operation, transaction, escrow, booked } = await call.read(reads(db, disputeId));
+    const { caller, found, operation, transaction, escrow, booked, movedTo } = await call.read(reads(db, disputeId));
     if (!found) throw new ServiceError("not_found");
     const { dispute } = found;
     touches([dispute.providerDid, dispute.consumerDid]);
@@ -45,7 +47,7 @@ export async function repeatPayout(
     const now = deps.clock.now() + found.clockOffsetMs;
     const since = { ...dispute, refundedBefore: Math.max(dispute.refundedBefore, found.earlier) };
     const refunded = Math.max(0, found.refunded - since.refundedBefore);
-    const at: At = { operation, dispute: since, transaction, escrow, on, refunded, ahead: 0, booked, now };
+    const at: At = { operation, dispute: since, transaction, movedTo, escrow, on, refunded, ahead: 0, booked, now };
     const left = awardLeft(at, Math.max(dispute.paidOut, booked));
     if (refundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw nothingLeft(dispute);
     if (isOver(at)) throw expired(dispute);

@@ -3,6 +3,7 @@
 
 import { digestOfSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
+import { countedUnits } from "../core/money.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 
@@ -38,17 +39,23 @@ export type Booked = {
  * that put nothing into the vault, and stand beside its lines.
  */
 export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
-  movements.reduce<Booked>(
-    (booked, movement, at) => {
-      const { logIndex } = movement;
-      const amount = amountOf(movement);
-      const after = Number(movement.vaultBalance);
-      const found = levelled(booked, movement, after - amount, { logIndex: beforeEvent(logIndex), amount });
-      const line = { logIndex, kind: kindOf(movement), amount, ...namesOf(movement) };
-      return amount === 0 ? withEmpty(found, movement, line, at) : withLine(found, movement, line);
-    },
-    { vault, lines: [], differences: [] },
-  );
+  movements.reduce<Booked>(lineOf, { vault, lines: [], differences: [] });
+
+function lineOf(booked: Booked, movement: Movement, at: number): Booked {
+  const { logIndex, vaultBalance } = movement;
+  const moved = movedBy(movement);
+  const [before, after] = [countedUnits(vaultBalance - moved), countedUnits(vaultBalance)];
+  // What left a vault has its whole amount, also where the vault held more than is counted: the uncounted rest comes in behind it.
+  const isFuller = moved < 0n && after - before !== Number(moved);
+  const amount = moved < 0n ? Number(moved) : after - before;
+  const unseen = { logIndex: beforeEvent(logIndex), amount };
+  const line = { logIndex, kind: kindOf(movement), amount, ...namesOf(movement) };
+  const isSettled = movement.kind === "settled";
+  const found = isFuller ? booked : levelled(booked, movement, before, unseen);
+  const lined =
+    amount !== 0 ? withLine(found, movement, line) : isSettled ? withEmpty(found, movement, line, at) : found;
+  return isFuller ? levelled(lined, movement, after, unseen) : lined;
+}
 
 const LINES_OF_BLOCK = 1_000_000;
 /** Lines that put nothing into a vault are numbered down to this behind a block. */
@@ -125,9 +132,9 @@ function withLine(
 const beforeEvent = (logIndex: number): number => -1 - logIndex;
 
 /** Base units; less than zero where they left the vault. */
-function amountOf(movement: Movement): number {
-  if (movement.kind === "settled") return Number(movement.escrow);
-  return movement.kind === "deposit" ? Number(movement.amount) : -Number(movement.amount);
+function movedBy(movement: Movement): bigint {
+  if (movement.kind === "settled") return movement.escrow;
+  return movement.kind === "deposit" ? movement.amount : -movement.amount;
 }
 
 const namesOf = (movement: Movement): Partial<Names> => {

@@ -1,8 +1,9 @@
-// Store of refunds: what was given back for settlements, as the contract's events tell (CHN-28).
-import { and, eq, gt, type SQL, sql } from "drizzle-orm";
+// Store of refunds: what was given back for settlements, and where to, as the contract's events tell (CHN-25).
+import { and, desc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
-import { type RefundRow, refunds } from "../db/tables/disputes.ts";
+import { type RefundAddressRow, type RefundRow, refundAddresses, refunds } from "../db/tables/disputes.ts";
+import { transactions } from "../db/tables/money.ts";
 
 /** Rows of one statement, by its text. */
 const AT_ONCE = 200;
@@ -19,9 +20,45 @@ export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Stateme
     return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
   });
 
+export const insertRefundAddresses = (db: Database, rows: readonly RefundAddressRow[]): Statement[] =>
+  Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
+    const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
+    const values = JSON.stringify(
+      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo }) => [
+        ...[network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo],
+      ]),
+    );
+    const columns = sql.raw(Array.from({ length: 7 }, (_one, at) => `value ->> ${at}`).join(", "));
+    return db.insert(refundAddresses).select(sql`select ${columns} from json_each(${values})`);
+  });
+
 /** A reorganisation took them away, or books them anew. */
-export const forgetRefunds = (db: Database, network: string, behind: number): Statement =>
-  db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind)));
+export const forgetRefunds = (db: Database, network: string, behind: number): Statement[] => [
+  db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind))),
+  db.delete(refundAddresses).where(and(eq(refundAddresses.network, network), gt(refundAddresses.blockNumber, behind))),
+];
+
+/** So many addresses are tried: of two in one block nobody knows which is the later one. */
+const ADDRESSES = 10;
+/** The addresses that refunds of a transaction's settlement were turned to, the newest first. Which of them counts, the contract tells. */
+export const findRefundAddresses = (db: Database, transactionId: SQL<string>): Read<string[]> =>
+  read(
+    db
+      .select({ refundTo: refundAddresses.refundTo })
+      .from(transactions)
+      .innerJoin(
+        refundAddresses,
+        and(
+          eq(refundAddresses.network, transactions.network),
+          eq(refundAddresses.settlementKey, transactions.settlementKey),
+          eq(refundAddresses.contract, transactions.contract),
+        ),
+      )
+      .where(eq(transactions.transactionId, transactionId))
+      .orderBy(desc(refundAddresses.blockNumber))
+      .limit(ADDRESSES),
+    (found) => found.map(({ refundTo }) => refundTo),
+  );
 
 /** The settlements of refunds, as rows of one column. */
 export const keysIn = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;

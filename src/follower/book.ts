@@ -9,10 +9,11 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
-import type { RefundRow } from "../db/tables/disputes.ts";
+import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { gained, hasTurned } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
+import { insertRefundAddresses } from "../escrow/refund-store.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
@@ -31,6 +32,7 @@ type Reading = {
   readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
+  readonly refundAddresses: readonly RefundAddressRow[];
   readonly wallets: readonly WalletSet[];
   readonly acts: ActsReading;
   /** The payments up to the last block that was read. */
@@ -68,6 +70,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
     ...bookRefunds(db, network, reading.refunds),
+    ...insertRefundAddresses(db, reading.refundAddresses),
     ...followed.statements,
     ...releasedStatements(db, network, movements, found),
     ...paid.statements,

@@ -6,6 +6,7 @@ import { didHash } from "../chain/hashes.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
+import { countedUnits } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
@@ -85,7 +86,8 @@ async function checkOnce(
   const { balances, time } = read.value;
   const booked = vaults.map(({ did, contract, vault }, place) => {
     const known = lines.find((line) => line.did === did && line.contract === contract);
-    const sight = { held: Number(balances[place]), blockNumber: at.number, blockHash: at.hash, minedAt: time };
+    const held = countedUnits(balances[place] ?? 0n);
+    const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
     return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
   });
   if (!booked.every(isLevel) && !(await agrees(chain, name, at, vaults, balances))) return "unread";

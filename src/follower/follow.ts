@@ -18,7 +18,7 @@ import { actsIn } from "./acts.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
-import { refundsIn } from "./refunds.ts";
+import { refundAddressesIn, refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
 import { CHECKED_AT_ONCE, checkable, checkSettlements } from "./settlements.ts";
 import { findFollower, findUnchecked } from "./store.ts";
@@ -155,6 +155,7 @@ async function record(
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
     refunds: refundsIn(network, events, to.number),
+    refundAddresses: refundAddressesIn(network, events, to.number),
     wallets: walletsIn(network, events, to.number),
     acts: {
       ...{ after: from.number, through, booked: to.number, readAt: end.time },

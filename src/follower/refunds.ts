@@ -12,13 +12,15 @@ import {
   putAwaitedRefund,
 } from "../chain/store.ts";
 import { FIRST } from "../core/due.ts";
+import { countedUnits } from "../core/money.ts";
 import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
-import type { RefundRow } from "../db/tables/disputes.ts";
+import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import { touchRefunds } from "../disputes/store.ts";
 import { forgetRefunds, insertRefunds, keysIn, refundedBehind } from "../escrow/refund-store.ts";
 import type { EachJob } from "../jobs/job.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
+type RefundTo = Extract<EventAt, { kind: "refund_to" }>;
 
 /** Those of the network's token up to a block. */
 export const refundsIn = ({ network, token }: Network, events: readonly EventAt[], through: number): RefundRow[] =>
@@ -27,7 +29,19 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
     .filter(({ blockNumber }) => blockNumber <= through)
     .map(({ blockNumber, txHash, logIndex, contract, settlementKey, from, amount, minedAt }) => ({
       ...{ network, blockNumber, txHash, logIndex, contract, settlementKey },
-      ...{ payer: from, amount: Number(amount), minedAt },
+      ...{ payer: from, amount: countedUnits(amount), minedAt },
+    }));
+
+/** Addresses that refunds were turned to up to a block. */
+export const refundAddressesIn = (
+  { network }: Network,
+  events: readonly EventAt[],
+  through: number,
+): RefundAddressRow[] =>
+  events
+    .filter((event): event is RefundTo => event.kind === "refund_to" && event.blockNumber <= through)
+    .map(({ blockNumber, txHash, logIndex, contract, settlementKey, refundTo }) => ({
+      ...{ network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo },
     }));
 
 /**
@@ -61,7 +75,7 @@ export function takeRefundsBack(db: Database, { network }: Network, behind: numb
     awaitRefundsAgain(db, network, behind, now),
     touchRefunds(db, network, refundedBehind(network, behind), now),
     doubtPayouts(db, network, refundedBehind(network, behind), now),
-    forgetRefunds(db, network, behind),
+    ...forgetRefunds(db, network, behind),
   ];
 }
 

@@ -24,7 +24,7 @@ export type Payment = {
   readonly maxFeeBps: number;
   /** Epoch seconds; a later block reverts. */
   readonly deadline: bigint;
-  /** Where refunds and payouts go; it can't be changed afterwards. */
+  /** Where refunds and payouts go; afterwards its holder alone can name another address, or the arbiter where the token refuses it. */
   readonly refundTo: Hex;
 };
 

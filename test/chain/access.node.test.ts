@@ -14,15 +14,20 @@ import {
   PEOPLE,
   type Person,
   PROVIDER,
+  paymentOf,
   THRESHOLD,
   UNIT,
   useWorld,
   vaultBalance,
   type World,
 } from "./support.ts";
+import { createTestContract, testContracts } from "./test-contracts.ts";
 
 // Every function that not everybody may call, the one person that may, and a call that is good but for the caller.
-type Call = { readonly by: Person; readonly args: (world: World, facts: Facts) => readonly unknown[] };
+type Call = {
+  readonly by: Person;
+  readonly args: (world: World, facts: Facts) => readonly unknown[] | Promise<readonly unknown[]>;
+};
 const PRIVILEGED: Readonly<Record<string, Call>> = {
   registerProvider: {
     by: "registrar",
@@ -36,6 +41,7 @@ const PRIVILEGED: Readonly<Record<string, Call>> = {
   },
   setReserve: { by: "arbiter", args: ({ chain }) => [PROVIDER, chain.token, 1n] },
   payOut: { by: "arbiter", args: (_, facts) => [facts, 1n] },
+  setRefundTo: { by: "arbiter", args: async (world) => [await refusedBack(world), world.people.other.address] },
   pause: { by: "guardian", args: () => [] },
   unpause: { by: "admin", args: () => [] },
   setFeeBps: { by: "admin", args: () => [1n] },
@@ -44,17 +50,41 @@ const PRIVILEGED: Readonly<Record<string, Call>> = {
 };
 const OPEN = [
   ...["pay", "payIntent", "settle", "settleWithAuthorization", "depositEscrow", "refund", "releaseSurplus"],
-  ...["moveOperationalWallet", "sweepFees"],
+  ...["moveOperationalWallet", "moveRefundTo", "sweepFees"],
 ];
 const DELAYED = [
   "setOperationalWallet",
   "setLowThreshold",
   "payOut",
+  "setRefundTo",
   "unpause",
   "setFeeBps",
   "setFeeRecipient",
   "listToken",
 ];
+
+/** A settlement in a token that refuses where its refunds go. */
+async function refusedBack(world: World): Promise<Facts> {
+  const { abi } = testContracts.UsdcLike;
+  const { consumer, stranger, wallet } = world.people;
+  const token = await createTestContract(world, "UsdcLike", []);
+  await listAndRegister(world, token, wallet.address);
+  await world.sendTo("other", token, abi, "mint", [consumer.address, 10n * UNIT]);
+  await world.sendTo("consumer", token, abi, "approve", [world.chain.settlementContract, 10n * UNIT]);
+  const payment = paymentOf(world, { token, refundTo: stranger.address });
+  const facts = await factsOf(world, await world.send("consumer", "settle", [payment]));
+  await world.sendTo("other", token, abi, "setBlacklisted", [stranger.address, true]);
+  return facts;
+}
+
+async function listAndRegister(world: World, token: Hex, wallet: Hex): Promise<void> {
+  const args = [token, THRESHOLD];
+  if ((await world.schedule("admin", "listToken", args)).status === "success") {
+    await world.client.increaseTime({ seconds: DELAYS.admin });
+  }
+  await world.act("admin", "listToken", args);
+  await world.act("registrar", "registerProvider", [PROVIDER, token, wallet, THRESHOLD]);
+}
 
 const settled = async (world: World): Promise<Facts> =>
   factsOf(world, await world.send("consumer", "pay", [world.chain.token, 10n * UNIT, PROVIDER, CONSUMER]));
@@ -82,7 +112,7 @@ describe("without delays", () => {
   test.each(Object.entries(PRIVILEGED))(
     "%s is for one role alone, and through the authority alone",
     async (name, { by, args }) => {
-      const values = args(world, await settled(world));
+      const values = await args(world, await settled(world));
       for (const person of PEOPLE) {
         const expected = person === by ? null : "AccessManagerUnauthorizedCall";
         expect([person, await world.refusalOf(person, name, values)]).toEqual([person, expected]);
@@ -147,11 +177,11 @@ describe("without delays", () => {
     expect(await world.read("authority")).toBe(authority);
   });
 
-  test("the admin gives roles and takes them", async () => {
+  test("the owner gives roles and takes them", async () => {
     const { authority } = world.chain;
     const { registrar, other } = world.people;
     const manage = (name: string, args: readonly unknown[]) =>
-      world.sendTo("admin", authority, authorityAbi as Abi, name, args);
+      world.sendTo("owner", authority, authorityAbi as Abi, name, args);
     await manage("revokeRole", [ROLES.REGISTRAR.id, registrar.address]);
     await manage("grantRole", [ROLES.REGISTRAR.id, other.address, 0]);
     const args = [PROVIDER, world.chain.token, THRESHOLD];
@@ -170,12 +200,16 @@ describe("with the delays of production", () => {
     await world.client.mine({ blocks: 1 });
   };
   const delayOf = (name: string): number =>
-    name === "payOut" ? DELAYS.payOut : PRIVILEGED[name]?.by === "admin" ? DELAYS.admin : DELAYS.wallet;
+    PRIVILEGED[name]?.by === "arbiter"
+      ? DELAYS.payOut
+      : PRIVILEGED[name]?.by === "admin"
+        ? DELAYS.admin
+        : DELAYS.wallet;
 
   test.each(DELAYED)("%s is scheduled, and executed once, within a week after its delay", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
-    const args = call.args(world, await settled(world));
+    const args = await call.args(world, await settled(world));
     expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
     expect((await world.schedule("stranger", name, args)).status).toBe("reverted");
     expect((await world.schedule(call.by, name, args)).status).toBe("success");
@@ -189,7 +223,7 @@ describe("with the delays of production", () => {
   test.each(DELAYED)("%s is cancelled by the guardian, who cannot schedule it", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
-    const args = call.args(world, await settled(world));
+    const args = await call.args(world, await settled(world));
     await world.schedule(call.by, name, args);
     for (const person of ["stranger", "consumer", "wallet"] as const)
       expect((await world.cancel(person, call.by, name, args)).status).toBe("reverted");
@@ -202,7 +236,7 @@ describe("with the delays of production", () => {
   test.each(DELAYED)("%s is cancelled by who scheduled it, and scheduled anew with its whole delay", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
-    const args = call.args(world, await settled(world));
+    const args = await call.args(world, await settled(world));
     await world.schedule(call.by, name, args);
     await pass(delayOf(name) - 60);
     expect((await world.cancel(call.by, call.by, name, args)).status).toBe("success");
@@ -216,7 +250,7 @@ describe("with the delays of production", () => {
   test.each(DELAYED)("%s is executed until a week after its delay, and then forgotten", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
-    const args = call.args(world, await settled(world));
+    const args = await call.args(world, await settled(world));
     await world.schedule(call.by, name, args);
     await pass(delayOf(name) + 7 * 86_400 - 60);
     expect(await world.refusalOf(call.by, name, args)).toBeNull();
@@ -229,11 +263,14 @@ describe("with the delays of production", () => {
     const { chain, people } = world;
     const facts = await settled(world);
     await world.act("guardian", "pause", []);
-    const calls = ["payOut", "setLowThreshold", "setFeeBps"].map((name) => {
-      const { by, args } = PRIVILEGED[name] ?? {};
-      if (!by || !args) throw new Error(name);
-      return { by, name, args: args(world, facts) };
-    });
+    const names = ["payOut", "setLowThreshold", "setFeeBps"];
+    const calls = await Promise.all(
+      names.map(async (name) => {
+        const { by, args } = PRIVILEGED[name] ?? {};
+        if (!by || !args) throw new Error(name);
+        return { by, name, args: await args(world, facts) };
+      }),
+    );
     for (const { by, name, args } of calls) expect((await world.schedule(by, name, args)).status).toBe("success");
     const manager = authorityAbi as Abi;
     const cancels = calls.map(({ by, name, args }) => {
@@ -296,7 +333,7 @@ describe("with the delays of production", () => {
     for (const name of ["registerProvider", "setThreshold", "setReserve", "pause"]) {
       const call = PRIVILEGED[name];
       if (!call) throw new Error(name);
-      const receipt = await world.act(call.by, name, call.args(world, facts));
+      const receipt = await world.act(call.by, name, await call.args(world, facts));
       expect([name, receipt.status, eventsOf(receipt).length]).toEqual([name, "success", 1]);
     }
   });

@@ -15,6 +15,7 @@ export class Books {
   readonly settlements: Record<Hex, Facts> = {};
   readonly commitments: Record<Hex, Hex> = {};
   readonly #intents = new Set<string>();
+  readonly #refunded = new Map<Hex, bigint>();
 
   /** The events of one transaction. Returns what the events say that a vault holds after them, by provider and token. */
   add(events: readonly Event[], settledAt: bigint): Record<string, bigint> {
@@ -43,6 +44,17 @@ export class Books {
         this.#keep({ ...settlement, paidOut });
         this.#book(providerDidHash, token, -amount);
         said[`${providerDidHash} ${token}`] = vaultBalance;
+      } else if (event.eventName === "RefundToSet") {
+        const { key, refundTo } = event.args;
+        const settlement = this.settlements[key];
+        if (!settlement) throw new Error("a new address for refunds of no settlement");
+        this.#keep({ ...settlement, refundTo });
+      } else if (event.eventName === "Refunded") {
+        const { key, amount } = event.args;
+        const { gross = 0n, paidOut = 0n } = this.settlements[key] ?? {};
+        const refunded = (this.#refunded.get(key) ?? 0n) + amount;
+        if (paidOut + refunded > gross) throw new Error("more was refunded than was left");
+        this.#refunded.set(key, refunded);
       } else if (event.eventName === "EscrowDeposited" || event.eventName === "SurplusReleased") {
         const { providerDidHash, token, amount, vaultBalance } = event.args;
         this.#book(providerDidHash, token, event.eventName === "EscrowDeposited" ? amount : -amount);

@@ -154,8 +154,10 @@ export class Calls {
     }
     if (kind === "blacklist") {
       const listed = ACCOUNTS.filter((account) => tokens[on].blacklist[account]);
-      const free = listed.length > 0 && dice.in(70);
-      return { on, by, call: { fn: "setBlacklisted", args: [dice.of(free ? listed : ACCOUNTS), !free] } };
+      const free = listed.length > 0 && dice.in(50);
+      const refunded = Object.values(this.#model.state.settlements).map(({ refundTo }) => refundTo);
+      const others = refunded.length > 0 && dice.in(40) ? refunded : ACCOUNTS;
+      return { on, by, call: { fn: "setBlacklisted", args: [dice.of(free ? listed : others), !free] } };
     }
     const to = dice.of([...VAULTS, "contract", ...VAULTS, "contract", ...ACCOUNTS]);
     const amount = this.#amount(on, to.replace("vault ", ""), by);
@@ -201,6 +203,8 @@ export class Calls {
     },
     refund: (by) => {
       const facts = this.#facts();
+      const left = facts.gross - facts.paidOut - (this.#model.state.refunded[facts.key] ?? 0n);
+      if (left > 0n && this.#dice.in(60)) return [facts, this.#dice.of([1n, left, left + 1n])];
       return [facts, this.#amount(facts.token, facts.providerDidHash, by)];
     },
     releaseSurplus: () => {
@@ -213,13 +217,17 @@ export class Calls {
       });
       return this.#dice.of(full.length > 0 && this.#dice.in(75) ? full : all);
     },
+    moveRefundTo: () => [this.#facts(), this.#dice.of([...REFUND_TO, "zero"])],
     moveOperationalWallet: () => [this.#provider(), this.#dice.of(TOKENS), this.#dice.of(WALLETS)],
     sweepFees: () => [this.#dice.of(TOKENS)],
     registerProvider: () => {
       const [provider, token] = [this.#dice.in(60) ? "provider2" : this.#provider(), this.#dice.of(TOKENS)];
       const had = this.#model.state.splits[splitKey(provider, token)];
       if (had && this.#dice.in(40)) return [provider, token, had.wallet, had.threshold];
-      return [provider, token, this.#dice.of(WALLETS), this.#threshold(token)];
+      const first = this.#model.state.firstTokens[provider];
+      const present = first && this.#model.state.splits[splitKey(provider, first)]?.wallet;
+      const wallet = present && this.#dice.in(70) ? present : this.#dice.of(WALLETS);
+      return [provider, token, wallet, this.#threshold(token)];
     },
     setThreshold: () => {
       const token = this.#dice.of(TOKENS);
@@ -257,6 +265,13 @@ export class Calls {
       const most = enough ? left : held;
       const part = most > 1n ? 1n + BigInt(dice.below(Number(most))) : 1n;
       return [facts, dice.of([part, part, part, 1n, most, most, left, left + 1n, held, held + 1n, 0n])];
+    },
+    setRefundTo: () => {
+      // Of one that its token refuses, where there is one.
+      const { settlements, tokens } = this.#model.state;
+      const refused = Object.values(settlements).filter((one) => tokens[one.token].blacklist[one.refundTo]);
+      const facts = refused.length > 0 && this.#dice.in(80) ? this.#dice.of(refused) : this.#facts();
+      return [facts, this.#dice.of([...PAYERS, "other", "other", "zero"])];
     },
     pause: () => [],
     unpause: () => [],

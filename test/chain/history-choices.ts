@@ -14,6 +14,7 @@ const CALLS = {
   refund: 4,
   releaseSurplus: 5,
   moveOperationalWallet: 2,
+  moveRefundTo: 2,
   sweepFees: 2,
   registerProvider: 2,
   setThreshold: 3,
@@ -21,6 +22,7 @@ const CALLS = {
   setOperationalWallet: 3,
   setReserve: 3,
   payOut: 9,
+  setRefundTo: 8,
   pause: 2,
   unpause: 2,
   setFeeBps: 2,
@@ -31,7 +33,7 @@ const OTHERS = {
   transfer: 4,
   mint: 1,
   approve: 1,
-  blacklist: 2,
+  blacklist: 5,
   pauseToken: 1,
   callBack: 4,
   cancel: 2,
@@ -84,6 +86,9 @@ export class Chooser {
     return this.#dice.of(this.#dice.in(90) ? PAYERS : PEOPLE);
   }
   #payerOf(call: Call): Account | undefined {
+    if (call.fn === "moveRefundTo" && PEOPLE.some((person) => person === call.args[0].refundTo)) {
+      return this.#dice.in(80) ? call.args[0].refundTo : undefined;
+    }
     return call.fn === "settle" && PAYERS.includes(call.args[0].refundTo) ? call.args[0].refundTo : undefined;
   }
   #mover(call: Call): Account {

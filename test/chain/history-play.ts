@@ -183,6 +183,7 @@ export class Play {
     }
     for (const [key, facts] of Object.entries(state.settlements)) {
       contract(`commitment ${key}`, "commitmentOf", [key], this.#commitment(facts));
+      contract(`refunded ${key}`, "refundedOf", [key], state.refunded[key] ?? 0n);
     }
     for (const [id, { at, by, call }] of Object.entries(state.scheduled)) {
       const operation = await this.#chain.operationOf(by, call);

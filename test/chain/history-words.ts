@@ -41,6 +41,7 @@ export type Functions = {
   depositEscrow: [provider: string, token: TokenName, amount: bigint];
   refund: [settlement: Facts, amount: bigint];
   releaseSurplus: [provider: string, token: TokenName];
+  moveRefundTo: [settlement: Facts, refundTo: Account];
   moveOperationalWallet: [provider: string, token: TokenName, wallet: Account];
   sweepFees: [token: TokenName];
   registerProvider: [provider: string, token: TokenName, wallet: Account, threshold: bigint];
@@ -49,6 +50,7 @@ export type Functions = {
   setOperationalWallet: [provider: string, token: TokenName, present: Account, wallet: Account];
   setReserve: [provider: string, token: TokenName, reserve: bigint];
   payOut: [settlement: Facts, amount: bigint];
+  setRefundTo: [settlement: Facts, refundTo: Account];
   pause: [];
   unpause: [];
   setFeeBps: [bps: bigint];
@@ -98,6 +100,10 @@ export type State = {
   splits: Record<string, Split>;
   reserves: Record<string, bigint>;
   settlements: Record<string, Facts>;
+  /** What was refunded, by key. */
+  refunded: Record<string, bigint>;
+  /** Each provider's first. */
+  firstTokens: Record<string, TokenName>;
   scheduled: Record<string, { at: bigint; by: Account; call: Call }>;
   paused: boolean;
   feeBps: bigint;
@@ -124,3 +130,16 @@ export const textOf = (value: unknown): string =>
 export const operation = (by: Account, call: Call): string => `${by} ${textOf(call)}`;
 export const keyOf = (p: Payment): string =>
   `intent ${p.providerDidHash} ${p.consumerDidHash} ${p.intentHash} ${p.token} ${p.amount}`;
+
+/** A payment whose payer fixes neither wallet nor fee nor deadline. */
+export function unbound(
+  by: Account,
+  token: TokenName,
+  amount: bigint,
+  provider: string,
+  consumer: string,
+  intent: string,
+): Payment {
+  const agreed = { operationalWallet: "", maxFeeBps: 0, deadline: 0n, refundTo: by };
+  return { token, amount, providerDidHash: provider, consumerDidHash: consumer, intentHash: intent, ...agreed };
+}

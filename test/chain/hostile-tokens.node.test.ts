@@ -1,6 +1,9 @@
 // A token that refuses (CHN-1, CHN-4, CHN-7): its blacklist and its pause stop whom they name and nobody else, and nothing is half done.
-import type { Hex } from "viem";
+import { encodeFunctionData, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
+import { receiptOf } from "../../scripts/chain/client.ts";
+import { signPayment } from "../../scripts/chain/payments.ts";
+import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   type Facts,
@@ -105,6 +108,60 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
   });
 
+  test("that lists where refunds go is passed by, once the holder or the arbiter names another address", async () => {
+    const { other, arbiter, stranger } = world.people;
+    const named = (refundTo: Hex) => [facts, refundTo];
+    await blacklist(facts.refundTo);
+    // Nothing of a listed holder moves, but what it names needs no token.
+    expect((await world.send("stranger", "moveRefundTo", named(other.address))).status).toBe("success");
+    expect((await world.act("arbiter", "payOut", [{ ...facts, refundTo: other.address }, 3n])).status).toBe("success");
+    await blacklist(other.address);
+    const again = { ...facts, refundTo: other.address, paidOut: 3n };
+    expect((await world.act("arbiter", "setRefundTo", [again, arbiter.address])).status).toBe("success");
+    const last = { ...again, refundTo: arbiter.address };
+    expect((await world.act("arbiter", "payOut", [last, 4n])).status).toBe("success");
+    expect((await world.send("consumer", "refund", [{ ...last, paidOut: 7n }, 5n])).status).toBe("success");
+    expect([await balance(other.address), await balance(arbiter.address)]).toEqual([3n, 9n]);
+    expect(await balance(stranger.address)).toBe(0n);
+  });
+
+  test("that takes where refunds go, or moves nothing at all, lets the arbiter name nobody", async () => {
+    const { other } = world.people;
+    const refusal = (refundTo: Hex) => world.refusalOf("arbiter", "setRefundTo", [facts, refundTo]);
+    expect(await refusal(other.address)).toBe("RefundToAccepted");
+    await blacklist(other.address);
+    await blacklist(facts.refundTo);
+    expect(await refusal(other.address)).not.toBeNull();
+    await blacklist(other.address, false);
+    expect(await refusal(other.address)).toBeNull();
+    await world.sendTo("other", token, abi, "setPaused", [true]);
+    expect(await refusal(other.address)).not.toBeNull();
+  });
+
+  test("that takes where refunds go takes it whatever gas the arbiter sends", async () => {
+    const { authority, settlementContract } = world.chain;
+    const data = encodeFunctionData({
+      abi: settlementAbi,
+      functionName: "setRefundTo",
+      args: [facts, world.people.other.address],
+    });
+    const call = encodeFunctionData({
+      abi: authorityAbi,
+      functionName: "execute",
+      args: [settlementContract, data],
+    });
+    const key = facts.key;
+    const before = await world.read("commitmentOf", [key]);
+    for (let gas = 60_000; gas < 200_000; gas += 1_000) {
+      const params = [{ from: world.people.arbiter.address, to: authority, data: call, gas: toHex(gas) }];
+      await receiptOf(world.client, await world.client.transport.request({ method: "eth_sendTransaction", params }));
+    }
+    expect(await world.read("commitmentOf", [key])).toBe(before);
+    expect(await world.refusalOf("arbiter", "setRefundTo", [facts, world.people.other.address])).toBe(
+      "RefundToAccepted",
+    );
+  });
+
   test("that lists a provider's wallet or vault stops what would go there, whole", async () => {
     const [wallet, vault] = [world.people.wallet.address, await world.vault(PROVIDER)];
     await blacklist(wallet);
@@ -124,5 +181,37 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     await unchanged(() => world.send("stranger", "sweepFees", [token]));
     await world.sendTo("other", token, abi, "setPaused", [false]);
     expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
+  });
+});
+
+describe.each(["SwallowingToken", "TakingToken"] as const)("%s, which does not move what it is told to", (name) => {
+  const { abi } = testContracts.UsdcLike;
+  let world: World;
+  let token: Hex;
+  useWorld(async (built) => {
+    world = built;
+    token = await createTestContract(world, name, []);
+    const { consumer, wallet } = world.people;
+    await world.act("admin", "listToken", [token, THRESHOLD]);
+    await world.act("registrar", "registerProvider", [PROVIDER, token, wallet.address, THRESHOLD]);
+    await world.sendTo("other", token, abi, "mint", [consumer.address, 1_000n * UNIT]);
+    await world.sendTo("consumer", token, abi, "approve", [world.chain.settlementContract, 1_000n * UNIT]);
+    // The fees of earlier payments.
+    await world.sendTo("other", token, abi, "mint", [world.chain.settlementContract, 1_000n * UNIT]);
+  });
+
+  test("settles nothing by an authorization", async () => {
+    const { settlementContract } = world.chain;
+    const { privateKey } = world.people.consumer;
+    const signed = await signPayment(84_532, privateKey, settlementContract, paymentOf(world, { token }));
+    const { payment, from, validAfter, validBefore, salt, signature } = signed;
+    const args = [payment, from, validAfter, validBefore, salt, signature];
+    expect(await world.refusal("stranger", "settleWithAuthorization", args)).toBe("AmountNotReceived");
+  });
+
+  test("settles out of an allowance only what comes whole", async () => {
+    const expected = name === "TakingToken" ? "AmountNotReceived" : null;
+    expect(await world.refusal("consumer", "settle", [paymentOf(world, { token })])).toBe(expected);
+    expect(await world.refusal("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER])).toBe(expected);
   });
 });

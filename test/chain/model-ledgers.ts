@@ -33,7 +33,16 @@ export abstract class Ledgers {
 
   constructor(now: bigint) {
     const tokens = { usdc: emptyLedger(), hooked: emptyLedger() };
-    const empty = { bases: {}, splits: {}, reserves: {}, settlements: {}, scheduled: {}, said: [] };
+    const empty = {
+      bases: {},
+      splits: {},
+      reserves: {},
+      settlements: {},
+      refunded: {},
+      firstTokens: {},
+      scheduled: {},
+      said: [],
+    };
     const start = { paused: false, feeBps: 5n, feeRecipient: "feeRecipient", plainPayments: 0n };
     this.state = { now, tokens, ...empty, ...start, callBack: null, cameThrough: false };
   }
@@ -78,6 +87,11 @@ export abstract class Ledgers {
     else if (fn === "setBlacklisted") token.blacklist[args[0]] = args[1];
     else if (fn === "setPaused") token.paused = args[0];
     else [this.state.callBack, this.state.cameThrough] = [args[0], false];
+  }
+
+  protected isUsable(name: TokenName, ...accounts: readonly Account[]): boolean {
+    const { paused, blacklist } = this.state.tokens[name];
+    return !paused && !accounts.some((account) => blacklist[account]);
   }
 
   protected usable(name: TokenName, ...accounts: readonly Account[]): void {

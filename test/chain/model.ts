@@ -15,26 +15,16 @@ import {
   splitKey,
   type TokenName,
   textOf,
+  unbound,
   vaultOf,
   WINDOW,
 } from "./history-words.ts";
 import { Ledgers, refuse } from "./model-ledgers.ts";
+import { type Delays, ROLES } from "./model-roles.ts";
 
-export type Delays = { readonly wallet: bigint; readonly payOut: bigint; readonly admin: bigint };
-const ROLES: Partial<Record<keyof Functions, readonly [holder: Account, delay: keyof Delays | null]>> = {
-  registerProvider: ["registrar", null],
-  setThreshold: ["registrar", null],
-  setLowThreshold: ["registrar", "wallet"],
-  setOperationalWallet: ["registrar", "wallet"],
-  setReserve: ["arbiter", null],
-  payOut: ["arbiter", "payOut"],
-  pause: ["guardian", null],
-  unpause: ["admin", "admin"],
-  setFeeBps: ["admin", "admin"],
-  setFeeRecipient: ["admin", "admin"],
-  listToken: ["admin", "admin"],
-};
 const MOST = 2n ** 96n - 1n;
+/** The payer has fixed neither wallet nor fee nor deadline, and the gross is taken from its allowance. */
+const UNBOUND = { agreed: false, received: false };
 
 export class Model extends Ledgers {
   readonly delays: Delays;
@@ -120,17 +110,16 @@ export class Model extends Ledgers {
     pay: this.#once((by, token, amount, provider, consumer) => {
       this.state.plainPayments += 1n;
       const payment = unbound(by, token, amount, provider, consumer, NONE);
-      this.#settle(`plain ${this.state.plainPayments}`, payment, by, false);
+      this.#settle(`plain ${this.state.plainPayments}`, payment, by, UNBOUND);
     }),
     payIntent: this.#once((by, token, amount, provider, consumer, intent) => {
       if (intent === NONE) refuse("ZeroHash");
       const payment = unbound(by, token, amount, provider, consumer, intent);
-      this.#settle(keyOf(payment), payment, by, false);
+      this.#settle(keyOf(payment), payment, by, UNBOUND);
     }),
     settle: this.#once((by, payment) => {
       if (payment.intentHash === NONE) refuse("ZeroHash");
-      this.#agreed(payment);
-      this.#settle(keyOf(payment), payment, by, false);
+      this.#settle(keyOf(payment), payment, by, { agreed: true, received: false });
     }),
     settleWithAuthorization: this.#once((_, payment, from, validAfter, validBefore, salt, signer) => {
       if (payment.intentHash === NONE) refuse("ZeroHash");
@@ -145,8 +134,7 @@ export class Model extends Ledgers {
       if (signer !== from) refuse("FiatTokenV2: invalid signature");
       used[nonce] = true;
       this.move(payment.token, from, "contract", payment.amount, true);
-      this.#agreed(payment);
-      this.#settle(keyOf(payment), payment, from, true);
+      this.#settle(keyOf(payment), payment, from, { agreed: true, received: true });
     }),
     depositEscrow: this.#once((by, provider, token, amount) => {
       if (this.state.paused) refuse("PaymentsPaused");
@@ -160,7 +148,10 @@ export class Model extends Ledgers {
     }),
     refund: this.#once((by, settlement, amount) => {
       if (amount === 0n) refuse("ZeroAmount");
-      const { key, token, refundTo } = this.#settlement(settlement);
+      const { key, token, gross, paidOut, refundTo } = this.#settlement(settlement);
+      const refunded = (this.state.refunded[key] ?? 0n) + amount;
+      if (paidOut + refunded > gross) refuse("ExceedsGross");
+      this.state.refunded[key] = refunded;
       this.take(token, by, refundTo, amount, false);
       this.say("Refunded", { key, from: by, refundTo, token, amount });
     }),
@@ -173,6 +164,10 @@ export class Model extends Ledgers {
       this.transfer(token, vault, to, amount);
       this.say("SurplusReleased", { providerDidHash: provider, token, to, amount, vaultBalance });
     }),
+    moveRefundTo: (by, settlement, refundTo) => {
+      if (by !== settlement.refundTo) refuse("RefundToDiffers");
+      this.#replaceRefundTo(settlement, refundTo);
+    },
     moveOperationalWallet: (by, provider, token, wallet) => this.#replaceWallet(provider, token, by, wallet),
     sweepFees: this.#once((_, token) => {
       const amount = this.held(token, "contract");
@@ -187,6 +182,9 @@ export class Model extends Ledgers {
       if (had) refuse("ProviderExists");
       this.#threshold(token, threshold);
       this.#wallet(provider, wallet);
+      const first = this.state.firstTokens[provider];
+      if (first && this.#split(provider, first).wallet !== wallet) refuse("WalletDiffers");
+      this.state.firstTokens[provider] = first ?? token;
       this.state.splits[splitKey(provider, token)] = { wallet, threshold };
       const vault = vaultOf(provider);
       this.say("ProviderRegistered", { providerDidHash: provider, token, vault, operationalWallet: wallet, threshold });
@@ -221,6 +219,13 @@ export class Model extends Ledgers {
       this.transfer(token, vault, refundTo, amount);
       this.say("PaidOut", { key, providerDidHash, refundTo, token, amount, vaultBalance });
     }),
+    setRefundTo: (_, settlement, refundTo) => {
+      const { providerDidHash, token } = settlement;
+      this.#replaceRefundTo(settlement, refundTo);
+      const vault = vaultOf(providerDidHash);
+      if (this.isUsable(token, vault, settlement.refundTo)) refuse("RefundToAccepted");
+      this.transfer(token, vault, refundTo, 0n);
+    },
     pause: () => {
       this.state.paused = true;
       this.say("Paused", {});
@@ -247,7 +252,7 @@ export class Model extends Ledgers {
     },
   };
 
-  #settle(key: string, payment: Payment, payer: Account, received: boolean): void {
+  #settle(key: string, payment: Payment, payer: Account, { agreed, received }: typeof UNBOUND): void {
     const { token, amount: gross, providerDidHash, consumerDidHash, intentHash, refundTo } = payment;
     const { paused, settlements, now, feeBps } = this.state;
     if (paused) refuse("PaymentsPaused");
@@ -256,6 +261,11 @@ export class Model extends Ledgers {
     this.#base(token);
     if (settlements[key]) refuse("AlreadyPaid");
     const { wallet: operationalWallet, threshold } = this.#split(providerDidHash, token);
+    if (agreed) {
+      if (now > payment.deadline) refuse("DeadlinePassed");
+      if (feeBps > BigInt(payment.maxFeeBps)) refuse("FeeTooHigh");
+      if (operationalWallet !== payment.operationalWallet) refuse("WalletDiffers");
+    }
     this.#wallet(providerDidHash, refundTo);
     if (gross > MOST) refuse("SafeCastOverflowedUintDowncast");
     settlements[key] = { key, providerDidHash, token, gross, refundTo, settledAt: now, paidOut: 0n };
@@ -275,17 +285,17 @@ export class Model extends Ledgers {
     this.say("SettlementRecorded", { key, providerDidHash, operationalWallet, refundTo, vaultBalance });
   }
 
-  #agreed(payment: Payment): void {
-    if (this.state.now > payment.deadline) refuse("DeadlinePassed");
-    if (this.state.feeBps > BigInt(payment.maxFeeBps)) refuse("FeeTooHigh");
-    const { wallet } = this.#split(payment.providerDidHash, payment.token);
-    if (wallet !== payment.operationalWallet) refuse("WalletDiffers");
-  }
-
   #settlement(facts: Facts): Facts {
     const known = this.state.settlements[facts.key];
     if (!known || textOf(known) !== textOf(facts)) refuse("UnknownSettlement");
     return known;
+  }
+
+  #replaceRefundTo(facts: Facts, refundTo: Account): void {
+    const { key, providerDidHash } = this.#settlement(facts);
+    this.#wallet(providerDidHash, refundTo);
+    this.state.settlements[key] = { ...facts, refundTo };
+    this.say("RefundToSet", { key, providerDidHash, refundTo });
   }
 
   #base(token: string): bigint {
@@ -318,10 +328,4 @@ export class Model extends Ledgers {
     if (wallet) this.say("OperationalWalletSet", { providerDidHash: provider, token, operationalWallet: wallet });
     if (threshold !== undefined) this.say("ThresholdSet", { providerDidHash: provider, token, threshold });
   }
-}
-
-/** A payment whose payer fixes neither wallet nor fee nor deadline. */
-function unbound(by: Account, token: TokenName, amount: bigint, provider: string, consumer: string, intent: string) {
-  const agreed = { operationalWallet: "", maxFeeBps: 0, deadline: 0n, refundTo: by };
-  return { token, amount, providerDidHash: provider, consumerDidHash: consumer, intentHash: intent, ...agreed };
 }

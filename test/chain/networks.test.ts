@@ -75,6 +75,7 @@ describe("the configuration of networks", () => {
     ["token", "USDC"],
     ["currency", "usdc"],
     ["decimals", 15],
+    ["decimals", 18],
     ["required_confirmations", 0],
     ["max_fee_gwei", 0],
     ["max_tip_gwei", -1],

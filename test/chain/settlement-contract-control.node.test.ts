@@ -2,6 +2,7 @@
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
+import { artifacts } from "../../scripts/chain/deploy.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
 import {
   CONSUMER,
@@ -151,6 +152,62 @@ describe("a refund", () => {
     expect(await world.refusal("consumer", "refund", [facts, 0n])).toBe("ZeroAmount");
     // Nobody pays for another.
     expect(await world.refusal("other", "refund", [facts, 1n])).not.toBeNull();
+  });
+
+  test("is at most what payouts and earlier refunds have left of the gross", async () => {
+    facts = await factsOf(world, await pay(world, 10n * UNIT));
+    await payOut(400_000n);
+    const now = { ...facts, paidOut: 400_000n };
+    const left = 10n * UNIT - 400_000n;
+    const refusal = (amount: bigint, of = now) => world.refusal("consumer", "refund", [of, amount]);
+    expect(await refusal(left + 1n)).toBe("ExceedsGross");
+    await world.send("consumer", "refund", [now, left - 2n]);
+    expect(await world.read("refundedOf", [facts.key])).toBe(left - 2n);
+    expect([await refusal(2n), await refusal(3n)]).toEqual([null, "ExceedsGross"]);
+    // A payout after it may leave less than nothing.
+    await world.mint(await world.vault(PROVIDER), 10n * UNIT);
+    await payOut(10n * UNIT - 400_000n, { paidOut: 400_000n });
+    expect(await refusal(1n, { ...facts, paidOut: 10n * UNIT })).toBe("ExceedsGross");
+  });
+
+  test("of one unit invalidates no payout that waits", async () => {
+    facts = await factsOf(world, await pay(world, 10n * UNIT));
+    await world.send("wallet", "pay", [token, 1n, PROVIDER, CONSUMER]);
+    await world.sendTo("wallet", token, artifacts.TestUSDC.abi, "approve", [world.chain.settlementContract, 1n]);
+    expect((await world.send("wallet", "refund", [facts, 1n])).status).toBe("success");
+    expect((await payOut(1n)).status).toBe("success");
+  });
+});
+
+describe("another address for refunds", () => {
+  const to = () => world.people.stranger.address;
+  beforeEach(async () => {
+    facts = await factsOf(world, await pay(world, 10n * UNIT));
+  });
+
+  test("is named by the holder of the present one, at once: payouts and refunds go there", async () => {
+    const [event] = eventsOf(await world.send("consumer", "moveRefundTo", [facts, to()]));
+    const named = { key: facts.key, providerDidHash: PROVIDER, refundTo: to() };
+    expect(event).toMatchObject({ eventName: "RefundToSet", args: named });
+    expect(await refused(1n)).toBe("UnknownSettlement");
+    expect((await payOut(3n, { refundTo: to() })).status).toBe("success");
+    const now = { ...facts, refundTo: to(), paidOut: 3n };
+    expect((await world.send("consumer", "refund", [now, 4n])).status).toBe("success");
+    expect(await world.balance(to())).toBe(7n);
+  });
+
+  test("is named by nobody else, and is neither nobody's nor the contract nor the vault", async () => {
+    const refusal = (address: Hex, of = facts) => world.refusal("consumer", "moveRefundTo", [of, address]);
+    expect(await world.refusal("wallet", "moveRefundTo", [facts, to()])).toBe("RefundToDiffers");
+    expect(await refusal(to(), { ...facts, paidOut: 1n })).toBe("UnknownSettlement");
+    expect(await refusal(ZERO_ADDRESS)).toBe("ZeroAddress");
+    for (const address of [world.chain.settlementContract, await world.vault(PROVIDER)]) {
+      expect(await refusal(address)).toBe("InvalidWallet");
+    }
+  });
+
+  test("is not named by the arbiter while the token takes the present one", async () => {
+    expect(await world.refusalOf("arbiter", "setRefundTo", [facts, to()])).toBe("RefundToAccepted");
   });
 });
 

@@ -34,6 +34,7 @@ import {
   ZERO_ADDRESS,
   ZERO_HASH,
 } from "./support.ts";
+import { createTestContract, testContracts } from "./test-contracts.ts";
 
 type Refused = {
   readonly call: string;
@@ -47,10 +48,12 @@ type Refused = {
 
 let world: World;
 let token: Hex;
+let takingToken: Hex;
 let facts: Facts;
 useWorld(async (built) => {
   world = built;
   token = built.chain.token;
+  takingToken = await createTestContract(world, "TakingToken", []);
   facts = await factsOf(world, await pay(world, 10n * UNIT));
 });
 
@@ -62,6 +65,13 @@ const HELD = 999_500n;
 // Answers 1 when it is asked for a balance, and false when it is told to move.
 const FALSE_TOKEN: Hex = "0x604436105f5260205ff3";
 const falseToken = getAddress(`0x${"fa15e".padStart(40, "0")}`);
+async function listTakingToken(): Promise<void> {
+  const { abi } = testContracts.TakingToken;
+  await world.act("admin", "listToken", [takingToken, THRESHOLD]);
+  await world.act("registrar", "registerProvider", [PROVIDER, takingToken, who("wallet"), THRESHOLD]);
+  await world.sendTo("other", takingToken, abi, "mint", [who("consumer"), 10n * UNIT]);
+  await world.sendTo("consumer", takingToken, abi, "approve", [contract(), 10n * UNIT]);
+}
 const makeFalseToken = () => world.client.setCode({ address: falseToken, bytecode: FALSE_TOKEN });
 const waitFor = async (seconds: number): Promise<void> => {
   await world.client.increaseTime({ seconds });
@@ -111,6 +121,8 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
   UnknownSettlement: [
     { call: "refund", args: () => [{ ...facts, key: REASON }, 1n], says: () => [REASON] },
     { call: "payOut", args: () => [{ ...facts, paidOut: 1n }, 1n], says: () => [facts.key] },
+    { call: "setRefundTo", args: () => [{ ...facts, paidOut: 1n }, who("other")], says: () => [facts.key] },
+    { call: "moveRefundTo", args: () => [{ ...facts, paidOut: 1n }, who("other")], says: () => [facts.key] },
   ],
   ProviderExists: [
     {
@@ -137,12 +149,30 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
   ],
   WalletDiffers: [
     {
+      call: "registerProvider",
+      args: () => register({ provider: PROVIDER, token: takingToken }),
+      says: () => [who("wallet")],
+      before: () => world.act("admin", "listToken", [takingToken, THRESHOLD]),
+    },
+    {
       call: "settle",
       args: () => [paymentOf(world, { operationalWallet: who("other") })],
       says: () => [who("wallet")],
     },
     { call: "moveOperationalWallet", args: () => [PROVIDER, token, who("consumer")], says: () => [who("wallet")] },
   ],
+  AmountNotReceived: [
+    {
+      call: "settle",
+      args: () => [paymentOf(world, { token: takingToken })],
+      says: () => [9_900_000n, 10n * UNIT],
+      before: listTakingToken,
+    },
+  ],
+  RefundToDiffers: [
+    { call: "moveRefundTo", by: "other", args: () => [facts, who("other")], says: () => [who("consumer")] },
+  ],
+  RefundToAccepted: [{ call: "setRefundTo", args: () => [facts, who("other")], says: () => [who("consumer")] }],
   DeadlinePassed: [{ call: "settle", args: () => [paymentOf(world, { deadline: 7n })], says: () => [7n] }],
   FeeTooHigh: [
     { call: "settle", args: () => [paymentOf(world, { maxFeeBps: 4 })], says: () => [5n, 4n] },
@@ -170,6 +200,7 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
     },
   ],
   ExceedsGross: [
+    { call: "refund", args: () => [facts, 10n * UNIT + 1n], says: () => [10n * UNIT + 1n, 10n * UNIT] },
     { call: "payOut", args: () => [facts, 10n * UNIT + 1n], says: () => [10n * UNIT + 1n, 10n * UNIT] },
     {
       call: "payOut",

@@ -53,10 +53,24 @@ describe("registering a provider", () => {
     expect(await world.vault(PROVIDER)).not.toBe(await world.vault(OTHER_PROVIDER));
     const second = await createTestContract(world, "UsdcLike", []);
     await world.act("admin", "listToken", [second, 10n]);
-    const args = [PROVIDER, second, world.people.other.address, 5n];
+    const args = [PROVIDER, second, world.people.wallet.address, 5n];
     expect((await world.act("registrar", "registerProvider", args)).status).toBe("success");
-    expect(await world.read("splitOf", [PROVIDER, second])).toEqual([world.people.other.address, 5n]);
+    expect(await world.read("splitOf", [PROVIDER, second])).toEqual([world.people.wallet.address, 5n]);
     expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.wallet.address, THRESHOLD]);
+  });
+
+  test("in a further token is with the present wallet of the first one, so a new wallet waits for its delay", async () => {
+    const { wallet, other } = world.people;
+    const second = await createTestContract(world, "UsdcLike", []);
+    await world.act("admin", "listToken", [second, 10n]);
+    const refusal = (address: Hex) =>
+      world.refusalOf("registrar", "registerProvider", [PROVIDER, second, address, 10n]);
+    expect(await world.read("firstTokenOf", [PROVIDER])).toBe(token);
+    expect(await refusal(other.address)).toBe("WalletDiffers");
+    expect(await refusal(wallet.address)).toBeNull();
+    await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, other.address]);
+    expect(await refusal(wallet.address)).toBe("WalletDiffers");
+    expect(await refusal(other.address)).toBeNull();
   });
 
   test("finds what was sent to the vault before there was one, and what of another token", async () => {

@@ -37,6 +37,7 @@ export const PEOPLE = [
   "stranger",
   "other",
   "guardian",
+  "owner",
 ] as const;
 export type Person = (typeof PEOPLE)[number];
 

@@ -6,7 +6,15 @@ import { receiptOf } from "../../scripts/chain/client.ts";
 import type { World } from "./support.ts";
 
 type Artifact = { readonly abi: Abi; readonly bytecode: Hex };
-type Name = "UsdcLike" | "EurcLike" | "UsdcProxy" | "ReentrantToken" | "SmartWallet";
+type Name =
+  | "UsdcLike"
+  | "EurcLike"
+  | "UsdcProxy"
+  | "ReentrantToken"
+  | "SmartWallet"
+  | "SwallowingToken"
+  | "TakingToken"
+  | "LongToken";
 
 export const testContracts: Readonly<Record<Name, Artifact>> = JSON.parse(
   readFileSync(join(import.meta.dirname, "contracts/artifacts.json"), "utf8"),

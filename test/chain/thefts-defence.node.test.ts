@@ -21,6 +21,7 @@ import {
   renounce,
   roleCall,
   type Scene,
+  STEPS,
   schedule,
   setScene,
   sumOf,
@@ -36,14 +37,14 @@ useWorld(async (built) => {
   scene = await setScene(built);
 }, DELAYS);
 
-describe("the admin's holder, whose key another has too", () => {
-  test.each([["admin"], ["admin", "guardian"]] as const)("renounces, and nothing is taken (%s %s)", async (...keys) => {
+describe("the owner's holder, whose key another has too", () => {
+  test.each([["owner"], ["owner", "guardian"]] as const)("renounces, and nothing is taken (%s %s)", async (...keys) => {
     const thief = thiefOf(scene, keys);
     await thief.strike();
     await pass(world, HOURS.payOut);
-    await renounce(world, "admin", ROLES.ADMIN.id);
+    await renounce(world, "owner", ROLES.OWNER.id);
     for (const _delay of ["first", "second", "third"]) {
-      await pass(world, HOURS.admin);
+      await pass(world, HOURS.owner);
       await thief.advance();
     }
     expect(await lossesOf(scene)).toEqual({ taken: 0, losses: {} });
@@ -55,11 +56,11 @@ describe("the admin's holder, whose key another has too", () => {
   });
 
   test("cancels what the thief scheduled, each time", async () => {
-    const thief = thiefOf(scene, ["admin", "guardian"]);
+    const thief = thiefOf(scene, ["owner", "guardian"]);
     await thief.strike();
     for (const _round of ["first", "second"]) {
-      for (const call of thief.agenda.waiting()) expect(isDone(await cancel(world, "admin", call))).toBe(true);
-      await pass(world, HOURS.admin);
+      for (const call of thief.agenda.waiting()) expect(isDone(await cancel(world, "owner", call))).toBe(true);
+      await pass(world, HOURS.owner);
       await thief.advance();
     }
     expect((await lossesOf(scene)).taken).toBe(0);
@@ -67,12 +68,12 @@ describe("the admin's holder, whose key another has too", () => {
 });
 
 describe("the honest registrar", () => {
-  test("sends half of the base home before a stolen admin's grants are ready, whoever the guardian is", async () => {
-    const thief = thiefOf(scene, ["admin", "guardian"]);
+  test("sends half of the base home before a stolen owner's grants are ready, whoever the guardian is", async () => {
+    const thief = thiefOf(scene, ["owner", "guardian"]);
     await thief.strike();
     await world.act("registrar", "setThreshold", [OTHER_PROVIDER, token, HALF]);
     await world.send(BYSTANDER, "releaseSurplus", [OTHER_PROVIDER, token]);
-    await pass(world, HOURS.admin);
+    await pass(world, HOURS.owner);
     await thief.advance();
     expect((await lossesOf(scene)).losses.otherVault).toBe(15);
     expect((await lossesOf(scene)).taken).toBe(20 + inUnits(HALF) + 0.01);
@@ -107,9 +108,9 @@ describe("a payer", () => {
   });
 
   test("loses nothing of an unlimited allowance to all the other keys", async () => {
-    const thief = thiefOf(scene, ["admin", "registrar", "arbiter", "guardian", "wallet"]);
+    const thief = thiefOf(scene, ["owner", "admin", "registrar", "arbiter", "guardian", "wallet"]);
     await thief.strike();
-    for (const hours of [HOURS.payOut, HOURS.rest, HOURS.admin]) {
+    for (const hours of [...STEPS, HOURS.owner]) {
       await pass(world, hours);
       await thief.advance();
     }
@@ -178,13 +179,14 @@ describe("the guardian", () => {
     await schedule(world, call, timestamp + 300n * 86_400n);
     const role = [ROLES.REGISTRAR_DELAYED.id, world.people.registrar.address] as const;
     const agenda = agendaOf(world);
-    await agenda.add(roleCall(world, "admin", "revokeRole", role));
-    await pass(world, HOURS.admin);
+    await agenda.add(roleCall(world, "owner", "revokeRole", role));
+    await pass(world, HOURS.owner);
     await agenda.advance();
-    await pass(world, 299 * 24);
+    await pass(world, 288 * 24);
+    await agenda.add(roleCall(world, "owner", "grantRole", [...role, DELAYS.wallet]));
+    await pass(world, 6 * 24);
     expect(isDone(await execute(world, call))).toBe(false);
-    await agenda.add(roleCall(world, "admin", "grantRole", [...role, DELAYS.wallet]));
-    await pass(world, HOURS.admin);
+    await pass(world, 24);
     await agenda.advance();
     expect(isDone(await execute(world, call))).toBe(true);
   });

@@ -38,18 +38,18 @@ useWorld(async (built) => {
 }, DELAYS);
 
 const payment = () => [token, PAYMENT, PROVIDER, CONSUMER];
-/** The admin's calls that replace a stolen key by the spare one. */
+/** The owner's calls that replace a stolen key by the spare one. */
 const replacements = (key: Key) =>
   lostRoles([key]).flatMap(({ id, delay }) => [
-    roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]),
-    roleCall(world, "admin", "grantRole", [id, world.people[BYSTANDER].address, delay]),
+    roleCall(world, "owner", "revokeRole", [id, world.people[HOLDER[key]].address]),
+    roleCall(world, "owner", "grantRole", [id, world.people[BYSTANDER].address, delay]),
   ]);
 
-/** The admin replaces the key, and nobody hinders it. */
+/** The owner replaces the key, and nobody hinders it. */
 async function replace(key: Key): Promise<void> {
   const agenda = agendaOf(world);
   for (const call of replacements(key)) await agenda.add(call);
-  await pass(world, HOURS.admin);
+  await pass(world, HOURS.owner);
   await agenda.advance();
 }
 
@@ -57,25 +57,27 @@ describe("a stolen guardian's key", () => {
   test("stops payments and every scheduled call; two delays later all is as it was", async () => {
     await world.act("guardian", "pause", []);
     const agenda = agendaOf(world);
-    const revoked = roleCall(world, "admin", "revokeRole", [ROLES.GUARDIAN.id, world.people.guardian.address]);
+    const revoked = roleCall(world, "owner", "revokeRole", [ROLES.GUARDIAN.id, world.people.guardian.address]);
     await agenda.add(revoked);
     await agenda.add(ownCall(world, "admin", "unpause", []));
     await agenda.add(ownCall(world, "arbiter", "payOut", [scene.bought.payer, UNIT]));
     await agenda.add(ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]));
-    await agenda.add(roleCall(world, "admin", "grantRole", [ROLES.GUARDIAN.id, world.people[BYSTANDER].address, 0]));
+    await agenda.add(roleCall(world, "owner", "grantRole", [ROLES.GUARDIAN.id, world.people[BYSTANDER].address, 0]));
     const cancelled = [];
     for (const call of agenda.waiting()) cancelled.push(isDone(await cancel(world, "guardian", call)));
     // All but its own revocation.
     expect(cancelled).toEqual([false, true, true, true, true]);
-    await pass(world, HOURS.admin);
+    await pass(world, HOURS.owner);
     await agenda.advance();
     expect(await world.refusal("consumer", "pay", payment())).toBe("PaymentsPaused");
     expect(await world.refusalOf("guardian", "pause", [])).toBe("AccessManagerUnauthorizedCall");
     for (const call of agenda.waiting()) expect(isDone(await cancel(world, "guardian", call))).toBe(false);
     await pass(world, HOURS.admin);
     await agenda.advance();
-    expect(agenda.waiting()).toEqual([]);
     expect(await world.refusal("consumer", "pay", payment())).toBeNull();
+    await pass(world, HOURS.owner - HOURS.admin);
+    await agenda.advance();
+    expect(agenda.waiting()).toEqual([]);
     expect(await world.refusalOf(BYSTANDER, "pause", [])).toBeNull();
   });
 
@@ -145,11 +147,13 @@ describe("a stolen registrar's and guardian's key", () => {
     await defence.advance();
     const { wallet } = world.people;
     expect(await split()).toEqual([world.people[THIEF].address, 0n]);
+    await pass(world, HOURS.owner - HOURS.admin);
+    await defence.advance();
     const agenda = agendaOf(world);
     await agenda.add(
-      roleCall(world, "admin", "grantRole", [ROLES.REGISTRAR_DELAYED.id, world.people.other.address, 0]),
+      roleCall(world, "owner", "grantRole", [ROLES.REGISTRAR_DELAYED.id, world.people.other.address, 0]),
     );
-    await pass(world, HOURS.admin);
+    await pass(world, HOURS.owner);
     await defence.advance();
     // The member that is to wait becomes one that does not; that is a change of its delay, which waits the difference.
     await agenda.advance();
@@ -180,8 +184,8 @@ describe("a stolen wallet's key", () => {
     await world.send("feeRecipient", "moveOperationalWallet", move(guardian.address));
     expect(await world.refusalOf("registrar", "setOperationalWallet", rescue)).toBe("WalletDiffers");
     const agenda = agendaOf(world);
-    await agenda.add(roleCall(world, "admin", "grantRole", [ROLES.REGISTRAR_DELAYED.id, other.address, 0]));
-    await pass(world, HOURS.admin);
+    await agenda.add(roleCall(world, "owner", "grantRole", [ROLES.REGISTRAR_DELAYED.id, other.address, 0]));
+    await pass(world, HOURS.owner);
     await world.send("guardian", "moveOperationalWallet", move(wallet.address));
     await agenda.advance();
     // It names the wallet that stands now.
@@ -212,16 +216,40 @@ describe("a stolen admin's key", () => {
     expect(await world.refusal(THIEF, "releaseSurplus", [PROVIDER, token])).toBeNull();
   });
 
+  test("given up with the guardian's, keeps payments paused until the owner has replaced both", async () => {
+    await world.act("guardian", "pause", []);
+    await renounce(world, "admin", ROLES.ADMIN.id);
+    const grant = roleCall(world, "owner", "grantRole", [
+      ROLES.ADMIN.id,
+      world.people[BYSTANDER].address,
+      DELAYS.admin,
+    ]);
+    const agenda = agendaOf(world);
+    for (const call of [...replacements("guardian"), grant]) await agenda.add(call);
+    for (const call of agenda.waiting()) await cancel(world, "guardian", call);
+    for (const _delay of ["first", "second"]) {
+      await pass(world, HOURS.owner);
+      await agenda.advance();
+    }
+    expect(agenda.waiting()).toEqual([]);
+    await agenda.add(ownCall(world, BYSTANDER, "unpause", []));
+    await pass(world, HOURS.admin);
+    await agenda.advance();
+    expect(await world.refusal("consumer", "pay", payment())).toBeNull();
+  });
+});
+
+describe("a stolen owner's key", () => {
   test("takes everybody's role after its delay, which the guardian cannot cancel: payouts stop", async () => {
     const agenda = agendaOf(world);
-    const calls = (["guardian", "arbiter", "registrar"] as const).flatMap((key) =>
-      lostRoles([key]).map(({ id }) => roleCall(world, "admin", "revokeRole", [id, world.people[key].address])),
+    const calls = (["guardian", "arbiter", "registrar", "admin"] as const).flatMap((key) =>
+      lostRoles([key]).map(({ id }) => roleCall(world, "owner", "revokeRole", [id, world.people[key].address])),
     );
     for (const call of calls) {
       await agenda.add(call);
       expect(isDone(await cancel(world, "guardian", call))).toBe(false);
     }
-    await pass(world, HOURS.admin);
+    await pass(world, HOURS.owner);
     await agenda.advance();
     const award = ownCall(world, "arbiter", "payOut", [scene.bought.payer, UNIT]);
     expect(isDone(await schedule(world, award))).toBe(false);
@@ -229,8 +257,8 @@ describe("a stolen admin's key", () => {
   });
 
   test("renounced, leaves nobody who replaces a key; everything else goes on, and every escrow can go home", async () => {
-    await renounce(world, "admin", ROLES.ADMIN.id);
-    const grant = roleCall(world, "admin", "grantRole", [ROLES.ADMIN.id, world.people.admin.address, 0]);
+    await renounce(world, "owner", ROLES.OWNER.id);
+    const grant = roleCall(world, "owner", "grantRole", [ROLES.OWNER.id, world.people.owner.address, 0]);
     expect(isDone(await schedule(world, grant))).toBe(false);
     expect(isDone(await world.send("consumer", "pay", payment()))).toBe(true);
     const agenda = agendaOf(world);
@@ -246,7 +274,10 @@ describe("a stolen admin's key", () => {
 
   test("with the guardian's: paused for ever at once; half of the base goes home, the rest is locked", async () => {
     await world.act("guardian", "pause", []);
-    await renounce(world, "admin", ROLES.ADMIN.id);
+    await renounce(world, "owner", ROLES.OWNER.id);
+    const unpause = ownCall(world, "admin", "unpause", []);
+    await schedule(world, unpause);
+    expect(isDone(await cancel(world, "guardian", unpause))).toBe(true);
     expect(await world.refusal("consumer", "pay", payment())).toBe("PaymentsPaused");
     await world.act("registrar", "setThreshold", [OTHER_PROVIDER, token, HALF]);
     expect(await released(OTHER_PROVIDER)).toBe(HALF);

@@ -1,56 +1,103 @@
-// A stolen admin's key takes the guardian's role and the registrar's away before its grants can no longer be cancelled (CHN-5, CHN-7). The honest
-// registrar's answer is to send every escrow home: in time only where the admin waits longer than the registrar.
+// A stolen owner's key takes the guardian's role and the registrar's away before its grants can no longer be cancelled (CHN-5, CHN-7). The honest
+// registrar's answer is to send every escrow home, after the buyer of the open dispute was paid: in time where it begins as long before the owner's
+// delay ends as its own is.
 import { describe, expect, test } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { OTHER_PROVIDER, PROVIDER, THRESHOLD, useWorld } from "./support.ts";
-import { defenceOf, thiefOf } from "./thefts-plays.ts";
-import { agendaOf, BYSTANDER, lossesOf, ownCall, pass, type Scene, setScene } from "./thefts-scene.ts";
+import { OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld } from "./support.ts";
+import { thiefOf } from "./thefts-plays.ts";
+import {
+  agendaOf,
+  BYSTANDER,
+  cancel,
+  HOURS,
+  inUnits,
+  isDone,
+  lossesOf,
+  ownCall,
+  pass,
+  type Scene,
+  setScene,
+} from "./thefts-scene.ts";
 
 const HOUR = 3_600;
-const LATE = 1;
+const DISPUTED = 2n * UNIT;
+const ALL = { vault: 20, otherVault: 15, fees: 0.01 };
+const HOME = { ...ALL, wallet: -18, otherWallet: -15, payer: -2 };
+const LAST = HOURS.owner - HOURS.admin;
 
 describe.each([
-  { admin: DELAYS.admin, taken: 35.01, losses: { vault: 20, otherVault: 15, fees: 0.01 } },
-  // The other vault's content went to its provider's wallet, which is not among the places that may lose.
-  { admin: DELAYS.wallet + 24 * HOUR, taken: 0.01, losses: { vault: 20, otherVault: 15, fees: 0.01, wallet: -20 } },
-])("with $admin seconds for the admin's calls", ({ admin, taken, losses }) => {
+  { owner: DELAYS.owner, begin: 1, losses: HOME },
+  { owner: DELAYS.owner, begin: LAST - 1, losses: HOME },
+  // The buyer is paid, a day before the rest would have gone home. What stood above the threshold may go at any time.
+  { owner: DELAYS.owner, begin: LAST + 1, losses: { ...ALL, payer: -2, wallet: -3 } },
+  { owner: DELAYS.wallet, begin: 1, losses: { ...ALL, payer: -2, wallet: -3 } },
+])("with $owner seconds for the owner's calls, after $begin hours", ({ owner, begin, losses }) => {
   let scene: Scene;
   useWorld(
     async (world) => {
       scene = await setScene(world);
     },
-    { ...DELAYS, admin },
+    { ...DELAYS, owner },
   );
 
-  test("the registrar sends the escrows home an hour after the theft", async () => {
+  test("the arbiter pays the buyer, and the registrar sends the escrows home", async () => {
     const { world } = scene;
     const { token } = world.chain;
-    const thief = thiefOf(scene, ["admin"]);
+    const thief = thiefOf(scene, ["owner"]);
     await thief.strike();
-    const defence = defenceOf(scene, ["admin"], thief);
-    await defence.answer();
-    await pass(world, LATE);
+    await pass(world, begin);
+    const award = agendaOf(world);
+    await award.add(ownCall(world, "arbiter", "payOut", [scene.bought.payer, DISPUTED]));
     const exit = agendaOf(world);
     for (const provider of [PROVIDER, OTHER_PROVIDER]) {
       await exit.add(ownCall(world, "registrar", "setLowThreshold", [provider, token, THRESHOLD, 0n]));
     }
+    const release = async () => {
+      for (const provider of [PROVIDER, OTHER_PROVIDER]) {
+        await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
+      }
+    };
     // To the second: first the thief's revocations, or first the registrar's calls, as the delays say.
     const steps = [
-      { at: admin / HOUR, act: thief.advance },
-      { at: DELAYS.wallet / HOUR + LATE, act: exit.advance },
+      { at: owner / HOUR, act: thief.advance },
+      {
+        at: HOURS.payOut + begin,
+        act: async () => {
+          await award.advance();
+          expect(award.waiting()).toEqual([]);
+          await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+        },
+      },
+      { at: HOURS.admin + begin, act: exit.advance },
     ].sort((one, other) => one.at - other.at);
-    let now = LATE;
+    let now = begin;
     for (const { at, act } of steps) {
       await pass(world, at - now);
       now = at;
       await act();
-      for (const provider of [PROVIDER, OTHER_PROVIDER]) {
-        await world.act("arbiter", "setReserve", [provider, token, 0n]);
-        await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
-      }
+      await release();
     }
-    await pass(world, admin / HOUR);
+    // His grants may have been cancelled until here: a patient thief waits for them once more.
+    await pass(world, owner / HOUR);
     await thief.advance();
-    expect(await lossesOf(scene)).toEqual({ taken, losses });
+    expect((await lossesOf(scene)).losses).toEqual(losses);
+  });
+
+  test("what is reserved for a dispute does not go home before it is paid", async () => {
+    const { world } = scene;
+    const { token } = world.chain;
+    const exit = agendaOf(world);
+    await exit.add(ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]));
+    await pass(world, HOURS.admin);
+    await exit.advance();
+    await world.send(BYSTANDER, "releaseSurplus", [PROVIDER, token]);
+    expect(inUnits(await world.balance(scene.places.vault))).toBe(2);
+    const award = ownCall(world, "arbiter", "payOut", [scene.bought.payer, DISPUTED]);
+    const agenda = agendaOf(world);
+    await agenda.add(award);
+    await pass(world, HOURS.payOut);
+    await agenda.advance();
+    expect(await world.balance(scene.places.vault)).toBe(0n);
+    expect(isDone(await cancel(world, "guardian", award))).toBe(false);
   });
 });

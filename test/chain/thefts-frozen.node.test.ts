@@ -23,7 +23,7 @@ import {
 } from "./thefts-scene.ts";
 
 const ROOT = 0n;
-const NOBODYS_ROLE = 7n;
+const NOBODYS_ROLE = 8n;
 
 let scene: Scene;
 let world: World;
@@ -96,7 +96,7 @@ describe("the root", () => {
   test("is not had by one who has every key and every role without a delay", async () => {
     const thief = thiefOf(scene, KEYS);
     await thief.strike();
-    await pass(world, HOURS.admin);
+    await pass(world, HOURS.owner);
     await thief.advance();
     for (const { id } of Object.values(ROLES)) {
       const access = await managerView(world, "hasRole", [id, world.people[THIEF].address]);
@@ -121,11 +121,11 @@ test("a grant has one way, which the guardian can cancel", async () => {
   ];
   for (const data of wrapped) {
     for (const [name, args] of [["execute", [authority, data]] as const, ["schedule", [authority, data, 0]] as const]) {
-      expect(await managerRefusal(world, "admin", name, args)).toBe("AccessManagerUnauthorizedCall");
+      expect(await managerRefusal(world, "owner", name, args)).toBe("AccessManagerUnauthorizedCall");
     }
   }
-  expect(await managerRefusal(world, "admin", "grantRole", args)).toBe("AccessManagerNotScheduled");
-  const call = roleCall(world, "admin", "grantRole", args);
+  expect(await managerRefusal(world, "owner", "grantRole", args)).toBe("AccessManagerNotScheduled");
+  const call = roleCall(world, "owner", "grantRole", args);
   await schedule(world, call);
   expect(isDone(await cancel(world, "guardian", call))).toBe(true);
 });
@@ -144,6 +144,7 @@ describe("the contract", () => {
     expect(open.sort()).toEqual([
       "depositEscrow",
       "moveOperationalWallet",
+      "moveRefundTo",
       "pay",
       "payIntent",
       "refund",
@@ -171,6 +172,7 @@ describe("at once", () => {
       setOperationalWallet: ["registrar", [PROVIDER, token, world.people.wallet.address, thief]],
       setLowThreshold: ["registrar", [PROVIDER, token, THRESHOLD, 0n]],
       payOut: ["arbiter", [scene.bought.thief, 10n * UNIT]],
+      setRefundTo: ["arbiter", [scene.bought.payer, thief]],
       unpause: ["admin", []],
       setFeeBps: ["admin", [50n]],
       setFeeRecipient: ["admin", [thief]],
@@ -195,7 +197,7 @@ describe("at once", () => {
     for (const [name, [person, args]] of Object.entries(calls)) {
       expect([name, await world.refusalOf(person, name, args)]).toEqual([
         name,
-        name === "payOut" ? null : "AccessManagerNotReady",
+        person !== "arbiter" ? "AccessManagerNotReady" : name === "payOut" ? null : "RefundToAccepted",
       ]);
     }
   });

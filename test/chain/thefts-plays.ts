@@ -2,7 +2,7 @@
 // that was found: it is measured in thefts.node.test.ts.
 import type { Hex } from "viem";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { type Facts, OTHER_PROVIDER, type Person, PROVIDER } from "./support.ts";
+import { type Facts, OTHER_PROVIDER, type Person, PROVIDER, UNIT } from "./support.ts";
 import {
   type Agenda,
   agendaOf,
@@ -22,6 +22,8 @@ import {
 
 const PROVIDERS = [PROVIDER, OTHER_PROVIDER] as const;
 const MOST = 2n ** 96n - 1n;
+/** What the first provider's vault reserves is for a dispute of the payer. */
+const DISPUTED = 2n * UNIT;
 
 export type Thief = {
   /** All that can be done at once, and the scheduling of all that can't. */
@@ -68,19 +70,27 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
     for (const facts of claims) await agenda.add(ownCall(world, "arbiter", "payOut", [facts, facts.gross]));
   }
   /** The roles without a delay, and nobody left to cancel or to reserve. */
-  async function scheduleAdmin(): Promise<void> {
-    for (const key of ["guardian", "arbiter", "registrar"] as const) {
+  async function scheduleOwner(): Promise<void> {
+    for (const key of ["guardian", "arbiter", "registrar", "admin"] as const) {
       if (has(key)) continue;
       for (const { id } of rolesOf(key)) {
-        await agenda.add(roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]));
+        await agenda.add(roleCall(world, "owner", "revokeRole", [id, world.people[HOLDER[key]].address]));
       }
     }
-    for (const { id } of Object.values(ROLES)) await agenda.add(roleCall(world, "admin", "grantRole", [id, thief, 0]));
+    for (const { id } of Object.values(ROLES)) await agenda.add(roleCall(world, "owner", "grantRole", [id, thief, 0]));
+  }
+  async function scheduleAdmin(): Promise<void> {
     await agenda.add(ownCall(world, "admin", "setFeeRecipient", [thief]));
     await agenda.add(ownCall(world, "admin", "setFeeBps", [50n]));
   }
+  /** So that nobody sends the escrow home before he has every role. */
+  async function lockVaults(): Promise<void> {
+    for (const provider of PROVIDERS) await world.act("arbiter", "setReserve", [provider, token, MOST]);
+  }
   /** With roles that have no delay. */
   async function plunder(): Promise<void> {
+    await world.act(THIEF, "setFeeRecipient", [thief]);
+    await world.act(THIEF, "setFeeBps", [50n]);
     for (const provider of PROVIDERS) {
       const [wallet, threshold] = await splitOf(provider);
       if (wallet !== thief) await world.act(THIEF, "setOperationalWallet", [provider, token, wallet, thief]);
@@ -91,7 +101,8 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
   async function collect(): Promise<void> {
     await release();
     if (has("payer")) await empty("consumer");
-    if (has("admin")) await world.send(THIEF, "sweepFees", [token]);
+    // Fees go where they went until the recipient is another.
+    if ((await world.read<Hex>("feeRecipient")) === thief) await world.send(THIEF, "sweepFees", [token]);
   }
 
   return {
@@ -105,15 +116,16 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
       if (has("arbiter")) await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
       if (has("registrar") && has("wallet")) await world.act("registrar", "setThreshold", [PROVIDER, token, HALF]);
       await release();
+      if (has("owner") && has("arbiter")) await lockVaults();
       if (has("registrar")) await scheduleRegistrar();
       if (has("arbiter")) await schedulePayOuts();
       if (has("admin")) await scheduleAdmin();
+      if (has("owner")) await scheduleOwner();
     },
     advance: async () => {
       await agenda.advance();
-      if (has("admin")) await plunder();
-      // Fees go where they went until the recipient is another.
-      if (!has("admin") || (await world.read<Hex>("feeRecipient")) === thief) await collect();
+      if (has("owner")) await plunder();
+      await collect();
     },
   };
 }
@@ -122,32 +134,61 @@ export type Defence = { readonly answer: () => Promise<void>; readonly advance: 
 
 /**
  * Everybody whose key was not stolen watches: the guardian pauses and cancels all that a stolen key schedules, the arbiter reserves every vault, and
- * the admin takes the roles away and gives them to the spare key. A stolen guardian cancels what it can of that.
+ * the owner takes the roles away and gives them to the spare key. Of a stolen owner the others know that he has every role in the end: what is reserved
+ * for the open dispute goes to its buyer, then all escrow to the providers. A stolen guardian cancels what it can of that.
  */
-export function defenceOf({ world }: Scene, keys: readonly Key[], thief: Thief): Defence {
+export function defenceOf(scene: Scene, keys: readonly Key[], thief: Thief): Defence {
+  const { world, bought } = scene;
   const { token } = world.chain;
   const agenda = agendaOf(world);
   const isHonest = (key: Key) => !keys.includes(key);
+  /** Whose escrow goes home: what is released to a stolen wallet is lost. */
+  const leaving = PROVIDERS.filter(
+    (provider) => !isHonest("owner") && isHonest("registrar") && (provider !== PROVIDER || isHonest("wallet")),
+  );
+  const buyersAward = [bought.payer, DISPUTED] as const;
+  const hasAward = !isHonest("owner") && isHonest("arbiter") && isHonest("payer");
+  let isPaid = false;
   async function veto(): Promise<void> {
     const calls = isHonest("guardian") ? thief.agenda.waiting() : agenda.waiting();
     for (const call of calls) await cancel(world, "guardian", call);
   }
+  async function release(): Promise<void> {
+    for (const provider of leaving) await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
+  }
+  async function leave(): Promise<void> {
+    if (hasAward) await agenda.add(ownCall(world, "arbiter", "payOut", buyersAward));
+    for (const provider of leaving) {
+      await world.act("registrar", "setThreshold", [provider, token, HALF]);
+      await agenda.add(ownCall(world, "registrar", "setLowThreshold", [provider, token, HALF, 0n]));
+    }
+    await release();
+  }
   return {
     answer: async () => {
       if (isHonest("guardian")) await world.act("guardian", "pause", []);
+      if (!isHonest("owner") || !isHonest("admin")) await world.send(BYSTANDER, "sweepFees", [token]);
       if (isHonest("arbiter")) {
-        for (const provider of PROVIDERS) await world.act("arbiter", "setReserve", [provider, token, MOST]);
-      }
-      if (isHonest("admin")) {
-        for (const { key, id, delay } of lostRoles(keys)) {
-          await agenda.add(roleCall(world, "admin", "revokeRole", [id, world.people[HOLDER[key]].address]));
-          await agenda.add(roleCall(world, "admin", "grantRole", [id, world.people[BYSTANDER].address, delay]));
+        for (const provider of PROVIDERS.filter((one) => !leaving.includes(one))) {
+          await world.act("arbiter", "setReserve", [provider, token, MOST]);
         }
       }
+      if (isHonest("owner")) {
+        for (const { key, id, delay } of lostRoles(keys)) {
+          await agenda.add(roleCall(world, "owner", "revokeRole", [id, world.people[HOLDER[key]].address]));
+          await agenda.add(roleCall(world, "owner", "grantRole", [id, world.people[BYSTANDER].address, delay]));
+        }
+      } else await leave();
       await veto();
     },
     advance: async () => {
       await agenda.advance();
+      // The reserve is of the dispute: it ends with the payment of its award.
+      isPaid ||= (await world.balance(scene.places.payer)) > scene.before.payer;
+      if (hasAward && isPaid && leaving.includes(PROVIDER)) {
+        await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);
+      }
+      await release();
       await veto();
     },
   };

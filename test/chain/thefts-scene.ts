@@ -16,10 +16,11 @@ import {
   type World,
 } from "./support.ts";
 
-export const KEYS = ["admin", "registrar", "arbiter", "guardian", "wallet", "payer"] as const;
+export const KEYS = ["owner", "admin", "registrar", "arbiter", "guardian", "wallet", "payer"] as const;
 export type Key = (typeof KEYS)[number];
 /** Whose account a key opens. */
 export const HOLDER: Readonly<Record<Key, Person>> = {
+  owner: "owner",
   admin: "admin",
   registrar: "registrar",
   arbiter: "arbiter",
@@ -38,8 +39,8 @@ const LIMITLESS = 2n ** 256n - 1n;
 const MANAGER = authorityAbi as Abi;
 const OWN = settlementAbi as Abi;
 
-/** Who may lose. `fees` are those that the contract holds, `recipient` has those that were swept. */
-export const VICTIMS = ["vault", "otherVault", "wallet", "payer", "fees", "recipient"] as const;
+/** Who may lose, or less than nothing where money came home. `fees` are those that the contract holds, `recipient` has those that were swept. */
+export const VICTIMS = ["vault", "otherVault", "wallet", "otherWallet", "payer", "fees", "recipient"] as const;
 export type Victim = (typeof VICTIMS)[number];
 export type Losses = Readonly<Partial<Record<Victim, number>>>;
 /** What has a holder in the authority and waits there. */
@@ -74,6 +75,7 @@ export async function setScene(world: World): Promise<Scene> {
     vault: await world.vault(PROVIDER),
     otherVault: await world.vault(OTHER_PROVIDER),
     wallet: people.wallet.address,
+    otherWallet: OTHER_WALLET,
     payer: people.consumer.address,
     fees: chain.settlementContract,
     recipient: people.feeRecipient.address,
@@ -118,7 +120,7 @@ export const ownCall = ({ chain }: World, by: Person, functionName: string, args
   to: chain.settlementContract,
   data: encodeFunctionData({ abi: OWN, functionName, args }),
 });
-/** A call of the authority's own functions, by its admin. */
+/** A call of the authority's own functions, by the owner of its roles. */
 export const roleCall = (
   { chain }: World,
   by: Person,
@@ -177,7 +179,10 @@ export const HOURS = {
   payOut: DELAYS.payOut / 3_600,
   rest: (DELAYS.wallet - DELAYS.payOut) / 3_600,
   admin: DELAYS.admin / 3_600,
+  owner: DELAYS.owner / 3_600,
 };
+/** The hours between the ends of the delays. */
+export const STEPS = [HOURS.payOut, HOURS.rest, HOURS.owner - HOURS.admin] as const;
 
 /** The roles of each key. */
 export const rolesOf = (key: Key) =>

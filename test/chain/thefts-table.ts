@@ -1,12 +1,14 @@
 // What each stolen key is worth, alone and with each other one, in whole units: measured in thefts.node.test.ts, told in docs/contracts.md.
-import type { Losses } from "./thefts-scene.ts";
+import { DELAYS } from "../../scripts/chain/roles.ts";
+import { type Losses, sumOf } from "./thefts-scene.ts";
 
 export type Theft = {
-  /** When nobody reacts: at once, after the delay of a payout, and after that of a wallet and of the admin's calls. */
+  /** When nobody reacts: at once, after the delay of a payout, after that of a wallet and of the admin's calls, and after that of the owner's. */
   readonly atOnce: Losses;
   readonly day: Losses;
   readonly twoDays: Losses;
-  /** When everybody reacts whose key was not stolen: after two days, and after four. */
+  readonly week: Losses;
+  /** When everybody reacts whose key was not stolen: after a week, and after two. What came home is less than nothing. */
   readonly defended: Losses;
   readonly defendedLong: Losses;
   /** What the thief gets of a later payment of 10 by `pay`, when nobody reacts. */
@@ -18,69 +20,139 @@ const WALLET: Losses = { wallet: 19.99, vault: 3 };
 const PAYER: Losses = { payer: 990 };
 /** Both vaults without the reserve, which the registrar can't lift. */
 const VAULTS: Losses = { vault: 18, otherVault: 15 };
-const ALL: Losses = { vault: 20, otherVault: 15, fees: 0.01 };
+const FEES: Losses = { fees: 0.01 };
+const ALL: Losses = { vault: 20, otherVault: 15, ...FEES };
 /** What the thief had bought himself. */
 const BOUGHT: Losses = { vault: 10 };
+/** Of a theft of the owner's or the admin's key anybody sends the fees to where they go so far. */
+const SWEPT: Losses = { ...FEES, recipient: -0.01 };
+/** The disputed 2 went to their buyer, everything else to the providers. */
+const HOME: Losses = { ...ALL, ...SWEPT, payer: -2, wallet: -18, otherWallet: -15 };
 
+/** In time after time until others are given. */
 const always = (losses: Losses): Omit<Theft, "later"> => ({
   atOnce: losses,
   day: losses,
   twoDays: losses,
+  week: losses,
   defended: losses,
   defendedLong: losses,
 });
+const fromTwoDays = (losses: Losses) => ({ twoDays: losses, week: losses });
+const fromDay = (losses: Losses) => ({ day: losses, ...fromTwoDays(losses) });
+const defence = (losses: Losses, long = losses) => ({ defended: losses, defendedLong: long });
 
 export const THEFTS: Readonly<Record<string, Theft>> = {
-  admin: { ...always(NOTHING), twoDays: ALL, defendedLong: ALL, later: 10 },
-  registrar: { ...always(NOTHING), twoDays: VAULTS, later: 9.995 },
-  arbiter: { ...always(NOTHING), day: BOUGHT, twoDays: BOUGHT, later: 0 },
+  owner: { ...always(NOTHING), week: ALL, ...defence(HOME), later: 10 },
+  admin: { ...always(NOTHING), ...fromTwoDays(FEES), ...defence(SWEPT), later: 0.05 },
+  registrar: { ...always(NOTHING), ...fromTwoDays(VAULTS), later: 9.995 },
+  arbiter: { ...always(NOTHING), ...fromDay(BOUGHT), later: 0 },
   guardian: { ...always(NOTHING), later: 0 },
   wallet: { ...always(WALLET), later: 9.995 },
   payer: { ...always(PAYER), later: 0 },
-  "admin + registrar": { ...always(NOTHING), twoDays: ALL, defendedLong: ALL, later: 10 },
-  "admin + arbiter": { ...always(NOTHING), day: BOUGHT, twoDays: ALL, defendedLong: ALL, later: 10 },
-  "admin + guardian": { ...always(NOTHING), twoDays: ALL, defended: ALL, defendedLong: ALL, later: 10 },
+  "owner + admin": { ...always(NOTHING), twoDays: FEES, week: ALL, ...defence(HOME), later: 10 },
+  // Nobody sends the escrow home: the disputed 2 are paid.
+  "owner + registrar": {
+    ...always(NOTHING),
+    twoDays: VAULTS,
+    week: ALL,
+    ...defence({ ...SWEPT, vault: 2, payer: -2 }, { ...ALL, ...SWEPT, payer: -2 }),
+    later: 10,
+  },
+  // The arbiter's reserve holds all of it until the owner's grants are ready.
+  "owner + arbiter": {
+    ...always(NOTHING),
+    day: BOUGHT,
+    twoDays: BOUGHT,
+    week: ALL,
+    ...defence(SWEPT, { ...ALL, ...SWEPT }),
+    later: 10,
+  },
+  // Half of the base went home at once, and what stood above it.
+  "owner + guardian": {
+    ...always(NOTHING),
+    week: ALL,
+    ...defence({ ...ALL, ...SWEPT, wallet: -10.5, otherWallet: -7.5 }),
+    later: 10,
+  },
+  "owner + wallet": {
+    ...always(WALLET),
+    week: { ...ALL, wallet: 19.99 },
+    ...defence(
+      { ...SWEPT, wallet: 19.99, vault: 5, payer: -2, otherVault: 15, otherWallet: -15 },
+      { ...SWEPT, wallet: 19.99, vault: 20, payer: -2, otherVault: 15, otherWallet: -15 },
+    ),
+    later: 10,
+  },
+  // The buyer of the open dispute is the payer himself: its award would be the thief's.
+  "owner + payer": {
+    ...always(PAYER),
+    week: { ...ALL, ...PAYER },
+    ...defence({ ...HOME, ...PAYER, vault: 18 }, { ...HOME, ...PAYER }),
+    later: 10,
+  },
+  "admin + registrar": {
+    ...always(NOTHING),
+    ...fromTwoDays({ ...VAULTS, ...FEES }),
+    ...defence(SWEPT),
+    later: 10,
+  },
+  "admin + arbiter": {
+    ...always(NOTHING),
+    day: BOUGHT,
+    ...fromTwoDays({ ...BOUGHT, ...FEES }),
+    ...defence(SWEPT),
+    later: 0.05,
+  },
+  "admin + guardian": { ...always(NOTHING), ...fromTwoDays(FEES), ...defence(SWEPT), later: 0.05 },
   "admin + wallet": {
     ...always(WALLET),
-    twoDays: { ...ALL, wallet: 19.99 },
-    defendedLong: { ...ALL, wallet: 19.99 },
+    ...fromTwoDays({ ...WALLET, ...FEES }),
+    ...defence({ ...WALLET, ...SWEPT }),
     later: 10,
   },
   "admin + payer": {
     ...always(PAYER),
-    twoDays: { ...ALL, ...PAYER },
-    defendedLong: { ...ALL, ...PAYER },
-    later: 10,
+    ...fromTwoDays({ ...PAYER, ...FEES }),
+    ...defence({ ...PAYER, ...SWEPT }),
+    later: 0.05,
   },
   "registrar + arbiter": {
     ...always(NOTHING),
     day: BOUGHT,
-    twoDays: { vault: 20, otherVault: 15 },
+    ...fromTwoDays({ vault: 20, otherVault: 15 }),
     later: 9.995,
   },
-  "registrar + guardian": { ...always(NOTHING), twoDays: VAULTS, later: 9.995 },
+  "registrar + guardian": { ...always(NOTHING), ...fromTwoDays(VAULTS), later: 9.995 },
   // Half of the base at once: so far the registrar lowers a threshold without a delay.
   "registrar + wallet": {
     ...always({ wallet: 19.99, vault: 10.5 }),
-    twoDays: { wallet: 19.99, ...VAULTS },
+    ...fromTwoDays({ wallet: 19.99, ...VAULTS }),
     later: 9.995,
   },
-  "registrar + payer": { ...always(PAYER), twoDays: { ...PAYER, ...VAULTS }, later: 9.995 },
+  "registrar + payer": { ...always(PAYER), ...fromTwoDays({ ...PAYER, ...VAULTS }), later: 9.995 },
   "arbiter + guardian": { ...always(BOUGHT), atOnce: NOTHING, later: 0 },
   // The payment to himself, of 5, leaves its fee in the contract.
   "arbiter + wallet": {
     ...always({ wallet: 19.99, vault: 5, fees: -0.0025 }),
-    day: { wallet: 19.99, vault: 20, fees: -0.0025 },
-    twoDays: { wallet: 19.99, vault: 20, fees: -0.0025 },
+    ...fromDay({ wallet: 19.99, vault: 20, fees: -0.0025 }),
     later: 8.9955,
   },
-  "arbiter + payer": {
-    ...always(PAYER),
-    day: { ...PAYER, vault: 20 },
-    twoDays: { ...PAYER, vault: 20 },
-    later: 0,
-  },
+  "arbiter + payer": { ...always(PAYER), ...fromDay({ ...PAYER, vault: 20 }), later: 0 },
   "guardian + wallet": { ...always(WALLET), later: 9.995 },
   "guardian + payer": { ...always(PAYER), later: 0 },
   "wallet + payer": { ...always({ ...WALLET, ...PAYER }), later: 9.995 },
 };
+
+/** The end of each delay, in hours after the theft. */
+const ENDS = { day: DELAYS.payOut, twoDays: DELAYS.admin, week: DELAYS.owner } as const;
+
+/**
+ * Until when a guardian has to have cancelled, in hours after the theft: the first end of a delay after which the thief has more. Null where a delay
+ * hides nothing from him, or where nobody is left to cancel.
+ */
+export function hoursToCancel(name: string, theft: Theft): number | null {
+  if (name.split(" + ").includes("guardian")) return null;
+  const [first] = Object.entries(ENDS).filter(([end]) => sumOf(theft[end as keyof typeof ENDS]) > sumOf(theft.atOnce));
+  return first ? first[1] / 3_600 : null;
+}

@@ -11,6 +11,7 @@ import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";
 import {
   BYSTANDER,
   buy,
+  cancel,
   HOLDER,
   HOURS,
   KEYS,
@@ -20,10 +21,11 @@ import {
   PAYMENT,
   pass,
   type Scene,
+  STEPS,
   setScene,
   sumOf,
 } from "./thefts-scene.ts";
-import { THEFTS, type Theft } from "./thefts-table.ts";
+import { hoursToCancel, THEFTS, type Theft } from "./thefts-table.ts";
 
 let scene: Scene;
 useWorld(async (world) => {
@@ -52,16 +54,16 @@ describe.each(PLAYED)("stolen: %s", (name, expected) => {
     const thief = thiefOf(scene, keys);
     await thief.strike();
     expect(await lossesOf(scene)).toEqual(told(expected.atOnce));
-    await pass(scene.world, HOURS.payOut);
-    await thief.advance();
-    expect(await lossesOf(scene)).toEqual(told(expected.day));
-    await pass(scene.world, HOURS.rest);
-    await thief.advance();
-    expect(await lossesOf(scene)).toEqual(told(expected.twoDays));
+    const ends = [expected.day, expected.twoDays, expected.week];
+    for (const [at, hours] of STEPS.entries()) {
+      await pass(scene.world, hours);
+      await thief.advance();
+      expect(await lossesOf(scene)).toEqual(told(ends[at] ?? {}));
+    }
     // Nothing that was honestly paid is left where he could come back for it.
-    await pass(scene.world, HOURS.admin);
+    await pass(scene.world, HOURS.owner);
     await thief.advance();
-    expect(await lossesOf(scene)).toEqual(told(expected.twoDays));
+    expect(await lossesOf(scene)).toEqual(told(expected.week));
     expect(await takenOfLaterPayment(thief)).toBe(expected.later);
   });
 
@@ -70,18 +72,18 @@ describe.each(PLAYED)("stolen: %s", (name, expected) => {
     await thief.strike();
     const defence = defenceOf(scene, keys, thief);
     await defence.answer();
-    for (const hours of [HOURS.payOut, HOURS.rest]) {
+    for (const hours of STEPS) {
       await pass(scene.world, hours);
       await thief.advance();
       await defence.advance();
     }
     expect(await lossesOf(scene)).toEqual(told(expected.defended));
-    await pass(scene.world, HOURS.admin);
+    await pass(scene.world, HOURS.owner);
     await thief.advance();
     await defence.advance();
     expect(await lossesOf(scene)).toEqual(told(expected.defendedLong));
     // The stolen keys have no role any more, and the spare key has them all: a stolen guardian can't stop it.
-    if (!keys.includes("admin")) {
+    if (!keys.includes("owner")) {
       for (const { key, id } of lostRoles(keys)) expect(await holdersOf(id, key)).toEqual([false, true]);
     }
   });
@@ -90,13 +92,29 @@ describe.each(PLAYED)("stolen: %s", (name, expected) => {
     const { world } = scene;
     const thief = thiefOf(scene, keys);
     await thief.strike();
-    await pass(world, HOURS.admin);
-    await thief.advance();
-    const taken = keys.some((key) => key === "admin" || key === "registrar" || key === "wallet");
-    const isFeeHigher = keys.includes("admin");
+    for (const hours of STEPS) {
+      await pass(world, hours);
+      await thief.advance();
+    }
+    const taken = keys.some((key) => key === "owner" || key === "registrar" || key === "wallet");
+    const isFeeHigher = keys.includes("admin") || keys.includes("owner");
     const refusal = await world.refusal(BYSTANDER, "settle", [paymentOf(world)]);
     expect(refusal).toBe(isFeeHigher ? "FeeTooHigh" : taken ? "WalletDiffers" : null);
   });
+});
+
+const CANCELLED = PLAYED.flatMap(([name, expected]) => {
+  const hours = hoursToCancel(name, expected);
+  return hours === null ? [] : [[name, hours, expected.atOnce] as const];
+});
+test.each(CANCELLED)("stolen: %s: a guardian who cancels an hour before %i is in time", async (name, hours, atOnce) => {
+  const thief = thiefOf(scene, keysOf(name));
+  await thief.strike();
+  await pass(scene.world, hours - 1);
+  for (const call of thief.agenda.waiting()) await cancel(scene.world, "guardian", call);
+  await pass(scene.world, 1);
+  await thief.advance();
+  expect(await lossesOf(scene)).toEqual(told(atOnce));
 });
 
 async function takenOfLaterPayment(thief: ReturnType<typeof thiefOf>): Promise<number> {
@@ -116,18 +134,19 @@ const holdersOf = async (role: bigint, key: Key): Promise<boolean[]> => {
 const page = readFileSync(join(import.meta.dirname, "../../docs/contracts.md"), "utf8");
 
 test("docs/contracts.md tells the same", () => {
-  const rows = page.matchAll(/^\| ([a-z]+(?: \+ [a-z]+)?) \|((?: -?[\d,]+(?:\.\d+)? \|){6})/gm);
+  const rows = page.matchAll(/^\| ([a-z]+(?: \+ [a-z]+)?) \|((?: -?[\d,]*(?:\.\d+)? \|){8})/gm);
   const toldOnPage = [...rows].map(([, name = "", cells = ""]) => [
     name,
     cells
       .split("|")
       .slice(0, -1)
-      .map((cell) => Number(cell.replaceAll(",", ""))),
+      .map((cell) => (cell.trim() === "-" ? null : Number(cell.replaceAll(",", "")))),
   ]);
-  const measured = Object.entries(THEFTS).map(([name, { later, ...losses }]) => [
-    name,
-    [losses.atOnce, losses.day, losses.twoDays, losses.defended, losses.defendedLong].map(sumOf).concat(later),
-  ]);
+  const measured = Object.entries(THEFTS).map(([name, theft]) => {
+    const { atOnce, day, twoDays, week, defended, defendedLong, later } = theft;
+    const alone = [atOnce, day, twoDays, week].map(sumOf);
+    return [name, [...alone, hoursToCancel(name, theft), sumOf(defended), sumOf(defendedLong), later]];
+  });
   expect(toldOnPage).toEqual(measured);
 });
 
@@ -135,7 +154,7 @@ test("docs/contracts.md names the roles by their numbers, and the delays as they
   for (const [name, { id }] of Object.entries(ROLES)) expect(page).toMatch(new RegExp(`\\b${id} ${name}[,.]`));
   const seconds = (delay: number) => delay.toLocaleString("en-US");
   expect(page).toContain(
-    `Delays: ${seconds(DELAYS.admin)} for roles 1 and 3, ${seconds(DELAYS.payOut)} for 5, 0 for the others.`,
+    `Delays: ${seconds(DELAYS.owner)} for role 7, ${seconds(DELAYS.admin)} for 1 and 3, ${seconds(DELAYS.payOut)} for 5, 0 for the others.`,
   );
   expect(DELAYS.wallet).toBe(DELAYS.admin);
   expect(page).toContain("expires 7 days after that one");

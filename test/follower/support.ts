@@ -68,6 +68,29 @@ export async function mineBehind(instant: number, network = "base-sepolia"): Pro
   while ((await headTime(network)) <= instant) await rpc(network, "evm_mine", []);
 }
 
+/** The facts of a facilitated settlement of which nothing was paid out. */
+async function factsOf(transactionId: string, network: string) {
+  const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
+  const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
+  return {
+    key: row.settlement_key,
+    providerDidHash: didHash(row.provider_did),
+    token: chainOf(network).token as Hex,
+    gross: BigInt(row.gross),
+    refundTo: row.refund_to || row.payer,
+    settledAt: BigInt(block.timestamp),
+    paidOut: 0n,
+  };
+}
+
+/** The payer has refunds and payouts of a facilitated settlement go to another address; its transaction. */
+export async function moveRefundTo(transactionId: string, refundTo: string, network = "base-sepolia"): Promise<string> {
+  const settlement = await factsOf(transactionId, network);
+  const args = [settlement, refundTo as Hex] as const;
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args });
+  return send(network, settlement.refundTo, chainOf(network).settlement_contract, data);
+}
+
 /** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */
 export async function refundOf(
   transactionId: string,
@@ -76,17 +99,7 @@ export async function refundOf(
   from = account(9),
 ): Promise<string> {
   const { settlement_contract, token } = chainOf(network);
-  const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
-  const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
-  const settlement = {
-    key: row.settlement_key,
-    providerDidHash: didHash(row.provider_did),
-    token: token as Hex,
-    gross: BigInt(row.gross),
-    refundTo: row.refund_to || row.payer,
-    settledAt: BigInt(block.timestamp),
-    paidOut: 0n,
-  };
+  const settlement = await factsOf(transactionId, network);
   const [owner, spender, amount] = [from as Hex, settlement_contract as Hex, BigInt(units)];
   const call = encodeFunctionData;
   await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [owner, amount] }));

@@ -105,6 +105,7 @@ describe.each(NETWORKS)("on %s", (network, chainId, args) => {
     const [parsed] = parseNetworks(JSON.stringify([{ ...entry, rpc_url: place.anvil.rpcUrl }]));
     expect(parsed).toMatchObject({ network, chain_id: chainId, token: place.token, currency: "USDC", decimals: 6 });
     expect(await roleOf(entry, ROLES.ADMIN.id, ROLES_OF.ADMIN_ADDRESS)).toEqual([true, DELAYS.admin]);
+    expect(await roleOf(entry, ROLES.OWNER.id, ROLES_OF.OWNER_ADDRESS)).toEqual([true, DELAYS.owner]);
     expect(await roleOf(entry, ROLES.REGISTRAR_DELAYED.id, ROLES_OF.REGISTRAR_ADDRESS)).toEqual([true, DELAYS.wallet]);
     expect(await roleOf(entry, ROLES.ARBITER_DELAYED.id, ROLES_OF.ARBITER_ADDRESS)).toEqual([true, DELAYS.payOut]);
     expect(await roleOf(entry, ROLES.GUARDIAN.id, ROLES_OF.GUARDIAN_ADDRESS)).toEqual([true, 0]);
@@ -133,22 +134,26 @@ describe.each(NETWORKS)("on %s", (network, chainId, args) => {
   });
 });
 
-describe("the admin on base", () => {
+describe("the cold keys on base", () => {
   let place: Place;
   beforeAll(async () => {
     place = await openPlace("base", 8_453);
   });
   afterAll(() => place.anvil.stop());
 
+  const [NONE, LENT, CONTRACT] = ["0x", `0xef0100${"12".repeat(20)}`, "0x60006000fd"] as const;
   test.each([
-    ["an account", "0x", 1],
-    ["an account that has lent itself code", `0xef0100${"12".repeat(20)}`, 1],
-    ["a contract", "0x60006000fd", 0],
-  ] as const)("%s", async (_, bytecode, expected) => {
-    await place.client.setCode({ address: ROLES_OF.ADMIN_ADDRESS, bytecode });
+    ["accounts", NONE, NONE, ["owner", "admin"]],
+    ["an owner that is an account", NONE, CONTRACT, ["owner"]],
+    ["an admin that has lent itself code", CONTRACT, LENT, ["admin"]],
+    ["contracts", CONTRACT, CONTRACT, []],
+  ] as const)("%s", async (_, owner, admin, refused) => {
+    await place.client.setCode({ address: ROLES_OF.OWNER_ADDRESS, bytecode: owner });
+    await place.client.setCode({ address: ROLES_OF.ADMIN_ADDRESS, bytecode: admin });
     const { code, output } = await place.run(["--dry-run"]);
-    expect(code, output).toBe(expected);
-    expect(output.includes("--allow-eoa-admin takes it nevertheless")).toBe(expected === 1);
+    expect(code, output).toBe(refused.length === 0 ? 0 : 1);
+    const objections = [...output.matchAll(/^the (\w+) 0x\w{40} is an account .* --allow-eoa-admin takes it/gm)];
+    expect(objections.map(([, name]) => name)).toEqual(refused);
     expect(await place.sent()).toBe(0);
   });
 });
@@ -256,6 +261,9 @@ describe("on base-sepolia", () => {
   test("a deployer without gas money, and a token without code, are refused before anything is sent", async () => {
     const stranger = await place.run(["--token", `0x${"b6".repeat(20)}`]);
     expect([stranger.code, stranger.output]).toEqual([1, expect.stringContaining("has no code on this chain")]);
+    // One unit more than is counted in the token's six decimals.
+    const large = await place.run(["--base", "9007199254.740992"]);
+    expect([large.code, large.output]).toEqual([1, expect.stringContaining("TOKEN_BASE is zero, or too large")]);
     await place.client.setBalance({ address: place.deployer, value: 10n ** 14n });
     const { code, output } = await place.run();
     expect([code, output]).toEqual([1, expect.stringContaining("the deployer has 0.0001 ETH, less than that")]);

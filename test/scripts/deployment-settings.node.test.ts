@@ -10,6 +10,7 @@ const DEPLOYER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 const ENV = {
   RPC_URL: "https://node.example/v2/0123456789abcdef",
   DEPLOYER_KEY: KEY,
+  OWNER_ADDRESS: address("a0"),
   ADMIN_ADDRESS: address("a1"),
   REGISTRAR_ADDRESS: address("a2"),
   ARBITER_ADDRESS: address("a3"),
@@ -35,9 +36,9 @@ test("flags come before variables, and on base the delays are those of productio
   const settings = readSettings([...BASE, "--registrar", address("b2"), "--dry-run", "--out", "x"], ENV);
   expect(settings).toMatchObject({
     deployer: DEPLOYER,
-    keys: { admin: ENV.ADMIN_ADDRESS, registrar: address("b2") },
+    keys: { owner: ENV.OWNER_ADDRESS, admin: ENV.ADMIN_ADDRESS, registrar: address("b2") },
     feeRecipient: ENV.FEE_RECIPIENT_ADDRESS,
-    delays: { wallet: 48 * 3_600, payOut: 24 * 3_600, admin: 48 * 3_600 },
+    delays: { wallet: 48 * 3_600, payOut: 24 * 3_600, admin: 48 * 3_600, owner: 168 * 3_600 },
     ...{ base: "15.00", dryRun: true, allowEoaAdmin: false, out: "x", fromBlock: 0n },
   });
 });
@@ -47,8 +48,8 @@ test("on base-sepolia a delay may be another one, and is that of production wher
   expect(delays).toEqual({ ...DELAYS, wallet: 0 });
 });
 
-test("the fees may go to the admin", () => {
-  expect(faultsOf(BASE, { FEE_RECIPIENT_ADDRESS: ENV.ADMIN_ADDRESS })).toEqual([]);
+test.each(["OWNER_ADDRESS", "ADMIN_ADDRESS"] as const)("the fees may go to %s", (cold) => {
+  expect(faultsOf(BASE, { FEE_RECIPIENT_ADDRESS: ENV[cold] })).toEqual([]);
 });
 
 test.each(Object.keys(ENV))("%s has to be there", (variable) => {
@@ -96,6 +97,7 @@ test.each<[string, string[], NodeJS.ProcessEnv, string]>([
 });
 
 const VARIABLES: Record<string, keyof typeof ENV> = {
+  owner: "OWNER_ADDRESS",
   admin: "ADMIN_ADDRESS",
   registrar: "REGISTRAR_ADDRESS",
   arbiter: "ARBITER_ADDRESS",
@@ -104,7 +106,7 @@ const VARIABLES: Record<string, keyof typeof ENV> = {
   token: "TOKEN_ADDRESS",
 };
 const NAMES = Object.keys(VARIABLES);
-const ALLOWED = new Set(["admin fee-recipient"]);
+const ALLOWED = new Set(["owner fee-recipient", "admin fee-recipient"]);
 const PAIRS = NAMES.flatMap((one, i) => NAMES.slice(i + 1).map((other) => [one, other] as const));
 test.each(PAIRS.filter((pair) => !ALLOWED.has(pair.join(" "))))(
   "%s and %s are two addresses, in any case",

@@ -13,6 +13,7 @@ import { type Command, launch, root } from "./commands.ts";
 const ETHER = 10n ** 18n;
 /** No contracts of the chain know them: nobody has their keys. */
 export const ROLES_OF = {
+  OWNER_ADDRESS: `0x${"a0".repeat(20)}`,
   ADMIN_ADDRESS: `0x${"a1".repeat(20)}`,
   REGISTRAR_ADDRESS: `0x${"a2".repeat(20)}`,
   ARBITER_ADDRESS: `0x${"a3".repeat(20)}`,

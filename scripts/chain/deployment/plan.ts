@@ -15,7 +15,8 @@ export type Plan = {
   /** Base units. */
   readonly base: bigint;
   readonly balance: bigint;
-  readonly adminHasCode: boolean;
+  /** The cold keys that are accounts and no contracts. */
+  readonly coldAccounts: readonly ColdKey[];
   readonly head: bigint;
   readonly steps: readonly Step[];
 };
@@ -23,9 +24,13 @@ export type Plan = {
 /** The code of the deployer of CREATE2 contracts, wherever it stands: another one could make other contracts of what it is sent. */
 const CREATE2_DEPLOYER_CODE =
   "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
-/** An account that has lent itself code (EIP-7702) is still one with a key. */
-const DELEGATION = /^0xef0100/i;
-const BASE_MAX = 2n ** 96n;
+/** The code of an account: none, or what it has lent itself (EIP-7702), which leaves it with its key. */
+const ACCOUNT_CODE = /^0x(?:ef0100.*)?$/i;
+/** Those that are a Safe where money is real. */
+const COLD_KEYS = ["owner", "admin"] as const;
+type ColdKey = (typeof COLD_KEYS)[number];
+/** Base units that the service can count (HTTP-5). */
+const BASE_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 export async function readPlan({ client }: Node, settings: Settings): Promise<Plan> {
   const { target, deployer, keys, feeRecipient, token, delays, salt } = settings;
@@ -41,8 +46,8 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
   const base = baseUnits(settings.base, decimals);
   const authority = creationOf("AccessManager", [deployer], salt);
   const contract = creationOf("SettlementContract", [authority.address, feeRecipient, token, base], salt);
-  const [authorityCode, contractCode, adminCode] = await Promise.all(
-    [authority.address, contract.address, keys.admin].map(codeOf),
+  const [authorityCode, contractCode, ...coldCodes] = await Promise.all(
+    [authority.address, contract.address, ...COLD_KEYS.map((name) => keys[name])].map(codeOf),
   );
   const manager = { address: authority.address, abi: authorityAbi } as const;
   const handedOver =
@@ -58,7 +63,7 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
   return {
     ...{ authority: authority.address, contract: contract.address, symbol, decimals, base },
     balance: await client.getBalance({ address: deployer }),
-    adminHasCode: adminCode !== undefined && !DELEGATION.test(adminCode),
+    coldAccounts: COLD_KEYS.filter((_, at) => ACCOUNT_CODE.test(coldCodes[at] ?? "0x")),
     head: await client.getBlockNumber(),
     steps: [
       step(`AccessManager at ${authority.address}`, authorityCode !== undefined, CREATE2_DEPLOYER, authority.data),
@@ -90,22 +95,23 @@ function baseUnits(text: string, decimals: number): bigint {
   const places = text.split(".")[1]?.length ?? 0;
   if (places > decimals) throw new DeploymentError(`TOKEN_BASE has ${places} decimals, the token ${decimals}`);
   const base = parseUnits(text, decimals);
-  if (base === 0n || base >= BASE_MAX) throw new DeploymentError("TOKEN_BASE is zero, or too large");
+  if (base === 0n || base > BASE_MAX) throw new DeploymentError("TOKEN_BASE is zero, or too large");
   return base;
 }
 
 /** What is refused although every single setting is right. */
 export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settings): string[] {
-  if (target.kind !== "mainnet" || plan.adminHasCode || allowEoaAdmin) return [];
-  return [
-    `the admin ${keys.admin} is an account with a key and not a contract such as a Safe: --allow-eoa-admin takes it nevertheless`,
-  ];
+  if (target.kind !== "mainnet" || allowEoaAdmin) return [];
+  return plan.coldAccounts.map(
+    (name) =>
+      `the ${name} ${keys[name]} is an account with a key and not a contract such as a Safe: --allow-eoa-admin takes it nevertheless`,
+  );
 }
 
 export function describe(plan: Plan, settings: Settings): string[] {
   const { target, deployer, keys, feeRecipient, token, delays } = settings;
   const hours = (seconds: number) => (seconds === 0 ? "at once" : `after ${seconds / 3_600} h`);
-  const kind = plan.adminHasCode ? "a contract" : "an account with a key";
+  const kindOf = (name: ColdKey) => (plan.coldAccounts.includes(name) ? "an account with a key" : "a contract");
   return [
     `Network         ${target.network}, chain ${target.chain_id}, block ${plan.head}`,
     `Deployer        ${deployer}, ${formatEther(plan.balance)} ETH; keeps nothing`,
@@ -114,9 +120,9 @@ export function describe(plan: Plan, settings: Settings): string[] {
     `Fee recipient   ${feeRecipient}`,
     ...Object.entries(ROLES).map(
       ([label, { functions, holder, delay }]) =>
-        `${label.padEnd(18)}${keys[holder]}  ${functions.join(", ")}: ${hours(delay === null ? 0 : delays[delay])}`,
+        `${label.padEnd(18)}${keys[holder]}  ${functions.join(", ") || "grants and revocations"}: ${hours(delay === null ? 0 : delays[delay])}`,
     ),
-    `The admin is ${kind}.`,
+    ...COLD_KEYS.map((name) => `The ${name} is ${kindOf(name)}.`),
     "Plan",
     ...plan.steps.map(({ title, done }, i) => `  ${i + 1}. ${title}${done ? " (stands already)" : ""}`),
   ];

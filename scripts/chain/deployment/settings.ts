@@ -57,6 +57,7 @@ export class DeploymentError extends Error {
 
 /** Each is a flag, and a variable for where the flag is not given. */
 const VALUES = {
+  owner: "OWNER_ADDRESS",
   admin: "ADMIN_ADDRESS",
   registrar: "REGISTRAR_ADDRESS",
   arbiter: "ARBITER_ADDRESS",
@@ -67,16 +68,18 @@ const VALUES = {
   "wallet-delay-hours": "WALLET_DELAY_HOURS",
   "payout-delay-hours": "PAYOUT_DELAY_HOURS",
   "admin-delay-hours": "ADMIN_DELAY_HOURS",
+  "owner-delay-hours": "OWNER_DELAY_HOURS",
   salt: "DEPLOYMENT_SALT",
   "from-block": "FROM_BLOCK",
 } as const;
 type Value = keyof typeof VALUES;
-const ROLE_VALUES = ["admin", "registrar", "arbiter", "guardian"] as const;
+const ROLE_VALUES = ["owner", "admin", "registrar", "arbiter", "guardian"] as const;
 const ADDRESSES = [...ROLE_VALUES, "fee-recipient", "token"] as const;
 const DELAY_VALUES = {
   wallet: "wallet-delay-hours",
   payOut: "payout-delay-hours",
   admin: "admin-delay-hours",
+  owner: "owner-delay-hours",
 } as const;
 const HOUR = 3_600;
 /** Longer than the contract's window for payouts would make one impossible. */
@@ -116,6 +119,7 @@ export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): S
   if (faults.length > 0) throw new DeploymentError(...faults);
   const salt = given("salt");
   const {
+    owner,
     admin,
     registrar,
     arbiter,
@@ -128,7 +132,7 @@ export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): S
     rpcUrl,
     deployerKey: env["DEPLOYER_KEY"] as Hex,
     deployer: deployer ?? zeroAddress,
-    keys: { admin, registrar, arbiter, guardian } as Keys,
+    keys: { owner, admin, registrar, arbiter, guardian } as Keys,
     feeRecipient: feeRecipient ?? zeroAddress,
     token: token ?? zeroAddress,
     base,
@@ -210,6 +214,7 @@ function readDelays(target: Target, given: (value: Value) => string | undefined,
 function conflictsOf(addresses: Readonly<Record<string, Hex | null>>): string[] {
   const online = ["registrar", "arbiter", "guardian", "deployer"] as const;
   const pairs: (readonly [string, string])[] = [
+    ...["admin", ...online].map((name) => ["owner", name] as const),
     ...online.map((name) => ["admin", name] as const),
     ...online.flatMap((name, i) => online.slice(i + 1).map((other) => [name, other] as const)),
     ...online.map((name) => ["fee-recipient", name] as const),

@@ -81,7 +81,7 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
     ...Object.entries(ROLES).flatMap(([label, { id, holder, delay }]): Check[] => [
       [`${label} of the ${holder}`, "hasRole", [id, keys[holder]], [true, delay === null ? 0 : delays[delay]]],
       [`${label} of the deployer`, "hasRole", [id, deployer], [false, 0]],
-      [`the admin of ${label}`, "getRoleAdmin", [id], ROLES.ADMIN.id],
+      [`the admin of ${label}`, "getRoleAdmin", [id], ROLES.OWNER.id],
       [`the guardian of ${label}`, "getRoleGuardian", [id], delay === null ? ROOT : ROLES.GUARDIAN.id],
       [`the delay of grants of ${label}`, "getRoleGrantDelay", [id], 0],
     ]),
@@ -91,7 +91,7 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
       const role = Object.values(ROLES).find(({ functions }) => (functions as readonly string[]).includes(name));
       return role?.id ?? ROOT;
     }),
-    ...functionChecks(plan.authority, authorityAbi as Abi, (name) => (name === "grantRole" ? ROLES.ADMIN.id : ROOT)),
+    ...functionChecks(plan.authority, authorityAbi as Abi, (name) => (name === "grantRole" ? ROLES.OWNER.id : ROOT)),
   ];
   const faults: string[] = [];
   // One after the other: public nodes bound how much they are asked at once.

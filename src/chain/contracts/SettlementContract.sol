@@ -111,6 +111,10 @@ contract SettlementContract is ReentrancyGuardTransient {
     mapping(bytes32 providerDidHash => mapping(address token => uint256)) public reserveOf;
     /// @notice keccak256 of the abi-encoded facts of a settlement; zero where nothing was paid under the key.
     mapping(bytes32 key => bytes32) public commitmentOf;
+    /// @notice What was refunded of a settlement, base units. It is not part of the commitment: a refund invalidates no payout that waits.
+    mapping(bytes32 key => uint256) public refundedOf;
+    /// @notice The token that a provider was registered in first; zero of an unknown provider.
+    mapping(bytes32 providerDidHash => address) public firstTokenOf;
 
     /// @notice A payment was split.
     /// @param providerDidHash keccak256 of the provider's DID
@@ -212,6 +216,11 @@ contract SettlementContract is ReentrancyGuardTransient {
     event Refunded(
         bytes32 indexed key, address indexed from, address indexed refundTo, address token, uint256 amount
     );
+    /// @notice Payouts and refunds of a settlement go to another address from now on.
+    /// @param key the settlement's key
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param refundTo the new address
+    event RefundToSet(bytes32 indexed key, bytes32 indexed providerDidHash, address indexed refundTo);
     /// @notice Later payments have another fee.
     /// @param feeBps hundredths of a percent of the gross
     event FeeSet(uint256 feeBps);
@@ -289,6 +298,16 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice The settlement is older than `PAY_OUT_WINDOW`.
     /// @param settledAt its block's time, epoch seconds
     error TooOld(uint256 settledAt);
+    /// @notice The token did not move the whole gross into this contract.
+    /// @param held what this contract holds of the token, base units
+    /// @param due what it would hold with the gross, base units
+    error AmountNotReceived(uint256 held, uint256 due);
+    /// @notice Refunds of the settlement go to this address and not to the caller.
+    /// @param refundTo that address
+    error RefundToDiffers(address refundTo);
+    /// @notice The token does not refuse the settlement's `refundTo`: only its holder can name another address.
+    /// @param refundTo that address
+    error RefundToAccepted(address refundTo);
     /// @notice The vault holds no more than threshold and reserve.
     error NothingToRelease();
 
@@ -314,7 +333,8 @@ contract SettlementContract is ReentrancyGuardTransient {
     // ---- Payment -------------------------------------------------------------------------------------------------
 
     /// @notice Pays a provider out of the caller's allowance, without naming an intent. Payouts and refunds of it go to the caller.
-    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `UnknownProvider`, `AmountNotReceived`,
+    /// `SafeCastOverflowedUintDowncast`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
@@ -326,11 +346,12 @@ contract SettlementContract is ReentrancyGuardTransient {
         returns (bytes32 key)
     {
         key = keccak256(abi.encode(address(this), ++plainPayments));
-        _settle(key, _unbound(token, amount, providerDidHash, consumerDidHash, bytes32(0)), msg.sender, false);
+        _settle(key, _unbound(token, amount, providerDidHash, consumerDidHash, bytes32(0)), msg.sender, false, false);
     }
 
     /// @notice Pays a provider out of the caller's allowance, for one payment intent. Payouts and refunds of it go to the caller.
-    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`, `UnknownProvider`, `AmountNotReceived`,
+    /// `SafeCastOverflowedUintDowncast`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
@@ -346,25 +367,24 @@ contract SettlementContract is ReentrancyGuardTransient {
     ) external nonReentrant returns (bytes32 key) {
         Payment memory payment = _unbound(token, amount, providerDidHash, consumerDidHash, intentHash);
         key = keyOf(payment);
-        _settle(key, payment, msg.sender, false);
+        _settle(key, payment, msg.sender, false, false);
     }
 
     /// @notice Pays out of the caller's allowance what the caller has agreed to, or nothing.
     /// @dev Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
-    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `SafeCastOverflowedUintDowncast`.
+    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the caller agrees to
     /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function settle(Payment calldata payment) external nonReentrant returns (bytes32 key) {
-        Payment memory agreed = payment;
-        key = keyOf(agreed);
-        _requireAgreed(agreed);
-        _settle(key, agreed, msg.sender, false);
+        Payment memory terms = payment;
+        key = keyOf(terms);
+        _settle(key, terms, msg.sender, true, false);
     }
 
     /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
     /// @dev The authorization's nonce is `nonceOf(payment, salt)`, so whoever sees the signature can do nothing with it but this payment.
     /// Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
-    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `SafeCastOverflowedUintDowncast`.
+    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the payer agrees to
     /// @param from the payer, who signed
     /// @param validAfter epoch seconds
@@ -380,16 +400,17 @@ contract SettlementContract is ReentrancyGuardTransient {
         bytes32 salt,
         bytes calldata signature
     ) external nonReentrant returns (bytes32 key) {
-        Payment memory agreed = payment;
-        key = keyOf(agreed);
+        Payment memory terms = payment;
+        key = keyOf(terms);
         // Only a listed token's code is called.
-        if (baseOf[agreed.token] == 0) revert UnknownToken(agreed.token);
-        IAuthorizedToken(agreed.token).receiveWithAuthorization(
-            from, address(this), agreed.amount, validAfter, validBefore, nonceOf(payment, salt), signature
+        if (baseOf[terms.token] == 0) revert UnknownToken(terms.token);
+        uint256 before = IERC20(terms.token).balanceOf(address(this));
+        IAuthorizedToken(terms.token).receiveWithAuthorization(
+            from, address(this), terms.amount, validAfter, validBefore, nonceOf(payment, salt), signature
         );
-        // After it, because a smart wallet was asked for its signature: nothing can change between this and the split.
-        _requireAgreed(agreed);
-        _settle(key, agreed, from, true);
+        _requireReceived(terms.token, before, terms.amount);
+        // After it, because a smart wallet was asked for its signature: nothing can change between the checks and the split.
+        _settle(key, terms, from, true, true);
     }
 
     /// @notice Puts tokens of the caller's allowance into a provider's vault, without a payment.
@@ -408,12 +429,18 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Gives a payer tokens of the caller's own allowance back, as a concession or an accepted offer says. Takes nothing from a vault.
-    /// @dev Errors: `ZeroAmount`, `UnknownSettlement`.
+    /// @dev At most what payouts and earlier refunds have left of the gross. A payout is not bounded by refunds: an award is the arbiter's.
+    /// Errors: `ZeroAmount`, `UnknownSettlement`, `ExceedsGross`.
     /// @param settlement its facts
     /// @param amount base units
     function refund(Settlement calldata settlement, uint256 amount) external nonReentrant {
         if (amount == 0) revert ZeroAmount();
         _requireSettlement(settlement);
+        uint256 refunded = refundedOf[settlement.key];
+        uint256 returned = settlement.paidOut + refunded;
+        uint256 available = returned < settlement.gross ? settlement.gross - returned : 0;
+        if (amount > available) revert ExceedsGross(amount, available);
+        refundedOf[settlement.key] = refunded + amount;
         IERC20(settlement.token).safeTransferFrom(msg.sender, settlement.refundTo, amount);
         emit Refunded(settlement.key, msg.sender, settlement.refundTo, settlement.token, amount);
     }
@@ -444,6 +471,16 @@ contract SettlementContract is ReentrancyGuardTransient {
         _setWallet(providerDidHash, token, operationalWallet);
     }
 
+    /// @notice Another address for later payouts and refunds of a settlement, at once, by the present one.
+    /// @dev A payout that was scheduled with the facts before fails: only who would have had it can make it so.
+    /// Errors: `RefundToDiffers`, `UnknownSettlement`, `ZeroAddress`, `InvalidWallet`.
+    /// @param settlement its facts
+    /// @param refundTo the new address: neither this contract nor the provider's vault
+    function moveRefundTo(Settlement calldata settlement, address refundTo) external {
+        if (msg.sender != settlement.refundTo) revert RefundToDiffers(settlement.refundTo);
+        _setRefundTo(settlement, refundTo);
+    }
+
     /// @notice Sends all that this contract holds of a token, fees and what was sent here by mistake, to the fee's recipient. Anybody may call it.
     /// @dev Errors: `ZeroAmount`.
     /// @param token an ERC-20 token
@@ -459,10 +496,11 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice Registers a provider's split in one token and makes its vault if there is none. The same call again has no effect; other values
     /// for a registered provider are refused: they have their own setters.
-    /// @dev Errors: `NotAuthority`, `ZeroHash`, `ProviderExists`, `UnknownToken`, `InvalidThreshold`, `ZeroAddress`, `InvalidWallet`.
+    /// @dev Errors: `NotAuthority`, `ZeroHash`, `ProviderExists`, `UnknownToken`, `InvalidThreshold`, `WalletDiffers`, `ZeroAddress`,
+    /// `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token a listed token
-    /// @param operationalWallet receives what is neither fee nor escrow
+    /// @param operationalWallet receives what is neither fee nor escrow; in a further token, the present wallet of the first one
     /// @param threshold escrow is withheld until the vault holds this much, base units: between half of the token's base and the base
     function registerProvider(bytes32 providerDidHash, address token, address operationalWallet, uint256 threshold)
         external
@@ -479,7 +517,14 @@ contract SettlementContract is ReentrancyGuardTransient {
         _requireWallet(operationalWallet, vault);
         split.operationalWallet = operationalWallet;
         split.threshold = threshold.toUint96();
-        if (vault.code.length == 0) Clones.cloneDeterministic(vaultImplementation, providerDidHash);
+        address first = firstTokenOf[providerDidHash];
+        if (first == address(0)) {
+            firstTokenOf[providerDidHash] = token;
+            Clones.cloneDeterministic(vaultImplementation, providerDidHash);
+        } else {
+            // Another wallet waits for its delay, in every token: `setOperationalWallet`.
+            _requirePresent(providerDidHash, first, operationalWallet);
+        }
         emit ProviderRegistered(providerDidHash, token, vault, operationalWallet, threshold);
     }
 
@@ -567,6 +612,24 @@ contract SettlementContract is ReentrancyGuardTransient {
         );
     }
 
+    /// @notice Another address for later payouts and refunds of a settlement whose present one the token refuses, as by a blacklist. A call of a
+    /// role with a delay.
+    /// @dev Refused is what the token does not move from the vault to the present one while it moves the same to the new one. Nothing is moved: the
+    /// amount is zero. An inner call that is left too little gas leaves the outer one too little as well.
+    /// Errors: `NotAuthority`, `UnknownSettlement`, `RefundToAccepted`, `ZeroAddress`, `InvalidWallet`.
+    /// @param settlement its facts
+    /// @param refundTo the new address: neither this contract nor the provider's vault
+    function setRefundTo(Settlement calldata settlement, address refundTo) external restricted {
+        _setRefundTo(settlement, refundTo);
+        EscrowVault vault = EscrowVault(vaultOf(settlement.providerDidHash));
+        IERC20 token = IERC20(settlement.token);
+        try vault.release(token, settlement.refundTo, 0) {
+            revert RefundToAccepted(settlement.refundTo);
+        } catch {
+            vault.release(token, refundTo, 0);
+        }
+    }
+
     // ---- Guardian and admin --------------------------------------------------------------------------------------
 
     /// @notice Stops payments and deposits. Payouts, refunds, releases, cancellations and sweeps go on.
@@ -652,7 +715,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         returns (uint256 fee, uint256 escrow, uint256 operational)
     {
         Split memory split = _requireSplit(providerDidHash, token);
-        return _partsOf(amount, split.threshold, escrowBalance(providerDidHash, token));
+        return _partsOf(amount, feeBps, split.threshold, escrowBalance(providerDidHash, token));
     }
 
     /// @notice The key of a payment that names an intent: keccak256(abi.encode(provider, consumer, intent, token, amount)).
@@ -694,20 +757,22 @@ contract SettlementContract is ReentrancyGuardTransient {
         payment.refundTo = msg.sender;
     }
 
-    function _requireAgreed(Payment memory payment) private view {
-        if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
-        if (feeBps > payment.maxFeeBps) revert FeeTooHigh(feeBps, payment.maxFeeBps);
-        _requirePresent(payment.providerDidHash, payment.token, payment.operationalWallet);
-    }
-
     /// @dev Takes the gross here and passes on all but the fee: a transfer costs less than a further use of the allowance.
-    function _settle(bytes32 key, Payment memory payment, address payer, bool received) private {
+    /// @param agreed whether the payer has fixed wallet, fee and deadline
+    /// @param received whether the gross has come already
+    function _settle(bytes32 key, Payment memory payment, address payer, bool agreed, bool received) private {
         if (paused) revert PaymentsPaused();
+        uint256 rate = feeBps;
         if (payment.amount == 0) revert ZeroAmount();
         if (payment.consumerDidHash == bytes32(0)) revert ZeroHash();
         if (baseOf[payment.token] == 0) revert UnknownToken(payment.token);
         if (commitmentOf[key] != bytes32(0)) revert AlreadyPaid(key);
         Split memory split = _requireSplit(payment.providerDidHash, payment.token);
+        if (agreed) {
+            if (block.timestamp > payment.deadline) revert DeadlinePassed(payment.deadline);
+            if (rate > payment.maxFeeBps) revert FeeTooHigh(rate, payment.maxFeeBps);
+            if (split.operationalWallet != payment.operationalWallet) revert WalletDiffers(split.operationalWallet);
+        }
         address vault = vaultOf(payment.providerDidHash);
         _requireWallet(payment.refundTo, vault);
         commitmentOf[key] = _commitmentTo(
@@ -722,9 +787,13 @@ contract SettlementContract is ReentrancyGuardTransient {
             })
         );
         IERC20 token = IERC20(payment.token);
-        if (!received) token.safeTransferFrom(payer, address(this), payment.amount);
+        if (!received) {
+            uint256 before = token.balanceOf(address(this));
+            token.safeTransferFrom(payer, address(this), payment.amount);
+            _requireReceived(payment.token, before, payment.amount);
+        }
         uint256 balance = token.balanceOf(vault);
-        (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, split.threshold, balance);
+        (uint256 fee, uint256 escrow, uint256 operational) = _partsOf(payment.amount, rate, split.threshold, balance);
         if (escrow > 0) token.safeTransfer(vault, escrow);
         token.safeTransfer(split.operationalWallet, operational);
         emit Settled(
@@ -743,13 +812,29 @@ contract SettlementContract is ReentrancyGuardTransient {
         );
     }
 
+    /// @dev A token that answers without moving, as one without EIP-3009 whose fallback takes every call, or that keeps a part for itself, would
+    /// have the payment made out of the fees that lie here.
+    function _requireReceived(address token, uint256 before, uint256 amount) private view {
+        uint256 held = IERC20(token).balanceOf(address(this));
+        if (held < before + amount) revert AmountNotReceived(held, before + amount);
+    }
+
+    function _setRefundTo(Settlement calldata settlement, address refundTo) private {
+        _requireSettlement(settlement);
+        _requireWallet(refundTo, vaultOf(settlement.providerDidHash));
+        Settlement memory after_ = settlement;
+        after_.refundTo = refundTo;
+        commitmentOf[settlement.key] = _commitmentTo(after_);
+        emit RefundToSet(settlement.key, settlement.providerDidHash, refundTo);
+    }
+
     /// @dev Fee and escrow are rounded down; the rest is the provider's.
-    function _partsOf(uint256 gross, uint256 threshold, uint256 balance)
+    function _partsOf(uint256 gross, uint256 rate, uint256 threshold, uint256 balance)
         private
-        view
+        pure
         returns (uint256 fee, uint256 escrow, uint256 operational)
     {
-        fee = (gross * feeBps) / BPS;
+        fee = (gross * rate) / BPS;
         uint256 net = gross - fee;
         uint256 missing = threshold > balance ? threshold - balance : 0;
         escrow = (net * ESCROW_BPS) / BPS;

@@ -159,3 +159,22 @@ export const refunds = sqliteTable(
   ],
 );
 export type RefundRow = typeof refunds.$inferSelect;
+
+/** Addresses that refunds and payouts of a settlement were turned to, by the contract's `RefundToSet`, once it is booked: the last one counts. */
+export const refundAddresses = sqliteTable(
+  "refund_addresses",
+  {
+    network: text().notNull(),
+    blockNumber: integer().notNull(),
+    txHash: text().notNull(),
+    logIndex: integer().notNull(),
+    contract: text().notNull(),
+    settlementKey: text().notNull(),
+    refundTo: text().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
+    index("refund_addresses_by_settlement").on(t.network, t.settlementKey, t.contract, t.blockNumber),
+  ],
+);
+export type RefundAddressRow = typeof refundAddresses.$inferSelect;

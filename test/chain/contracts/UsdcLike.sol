@@ -8,6 +8,9 @@ import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/Signa
 
 contract UsdcLike is EIP712 {
     uint256 private constant BLACKLISTED = 1 << 255;
+    bytes32 private constant TRANSFER = keccak256(
+        "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+    );
     bytes32 private constant RECEIVE = keccak256(
         "ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
     );
@@ -78,13 +81,38 @@ contract UsdcLike is EIP712 {
         uint256 validBefore,
         bytes32 nonce,
         bytes calldata signature
-    ) external usable(from, to, to) {
+    ) external virtual usable(from, to, to) {
         require(to == msg.sender, "FiatTokenV2: caller must be the payee");
+        _useAuthorization(RECEIVE, from, to, value, validAfter, validBefore, nonce, signature);
+    }
+
+    function transferWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature
+    ) external usable(from, to, to) {
+        _useAuthorization(TRANSFER, from, to, value, validAfter, validBefore, nonce, signature);
+    }
+
+    function _useAuthorization(
+        bytes32 typeHash,
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature
+    ) private {
         require(block.timestamp > validAfter, "FiatTokenV2: authorization is not yet valid");
         require(block.timestamp < validBefore, "FiatTokenV2: authorization is expired");
         require(!authorizationState[from][nonce], "FiatTokenV2: authorization is used or canceled");
         bytes32 digest =
-            _hashTypedDataV4(keccak256(abi.encode(RECEIVE, from, to, value, validAfter, validBefore, nonce)));
+            _hashTypedDataV4(keccak256(abi.encode(typeHash, from, to, value, validAfter, validBefore, nonce)));
         require(SignatureChecker.isValidSignatureNow(from, digest, signature), "FiatTokenV2: invalid signature");
         authorizationState[from][nonce] = true;
         emit AuthorizationUsed(from, nonce);
@@ -96,6 +124,30 @@ contract UsdcLike is EIP712 {
         _balances[from] -= amount;
         _balances[to] += amount;
         emit Transfer(from, to, amount);
+    }
+}
+
+/// @dev Without EIP-3009, with a fallback that takes every call and moves nothing.
+contract SwallowingToken is UsdcLike {
+    function receiveWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes calldata)
+        external
+        pure
+        override
+    {}
+}
+
+/// @dev Keeps a hundredth of each transfer.
+contract TakingToken is UsdcLike {
+    function _move(address from, address to, uint256 amount) internal override {
+        super._move(from, to, amount - amount / 100);
+        if (amount >= 100) super._move(from, address(this), amount / 100);
+    }
+}
+
+/// @dev As many base units in one unit as ether has.
+contract LongToken is UsdcLike {
+    function decimals() external pure override returns (uint8) {
+        return 18;
     }
 }
 
