@@ -5,7 +5,7 @@ import { amountOn, type Network } from "../chain/networks.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { isOlderThan, judgeSettlement } from "../intents/states.ts";
+import { isInTime, isOlderThan, judgeSettlement } from "../intents/states.ts";
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };
@@ -71,9 +71,9 @@ export function minedAtOf(intent: IntentRow, txHash: string, mined: Mined, ahead
 
 /** The place in a transaction of the payment that an intent waits for: the follower has seen it, or a reorganisation took it away. */
 export function boundLogOf(intent: IntentRow, txHash: string): number | null {
-  const { status, cancelledAt, paymentTx, paymentLog, lostTx, lostLog } = intent;
+  const { status, paymentTx, paymentLog, lostTx, lostLog } = intent;
   if (paymentTx !== null) return paymentTx === txHash ? paymentLog : null;
-  return lostTx === txHash && status !== "SETTLED" && cancelledAt === null ? lostLog : null;
+  return lostTx === txHash && status !== "SETTLED" ? lostLog : null;
 }
 
 /** `bound`: the intents that payments of the transaction are bound to. */
@@ -96,13 +96,13 @@ function refuseOtherBinding(
     throw unverified("paid_by_other_payment");
 }
 
-/** Why an intent takes no payment any more, where a party has cancelled it (PAY-23). */
-const cancelled = ({ cancelledAt }: IntentRow) =>
-  cancelledAt === null
+/** Why an intent takes no payment that was mined then, where a party has cancelled it (PAY-23). */
+const cancelled = (intent: IntentRow, minedAt: number) =>
+  intent.cancelledAt === null || isInTime(intent, minedAt)
     ? {}
     : {
-        message: "The intent was cancelled before its payment was seen.",
-        detail: { cancelled_at: toIso(cancelledAt) },
+        message: "The intent was cancelled, and its payment was mined more than 30 seconds later.",
+        detail: { cancelled_at: toIso(intent.cancelledAt) },
       };
 
 /**
@@ -140,6 +140,6 @@ export function judgePayment(
   if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
   refuseOtherBinding(intent, { txHash: at.txHash, logIndex: paid.logIndex }, at.bound);
   const judged = judgeSettlement(intent, at.minedAt, at.now);
-  if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent));
+  if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent, at.minedAt));
   return paid;
 }

@@ -15,7 +15,7 @@ import { moveBalance, movedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
 import { type PaidIntent, settleIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { spendStatements } from "../payments/spend-store.ts";
+import { spendStatements } from "../payments/hold-store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
 import { insertTask } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";

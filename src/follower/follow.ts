@@ -25,12 +25,21 @@ export type Followed = "level" | "far" | "stuck";
 
 /** Reads on until the head or an instant (epoch milliseconds, real time). */
 export async function followNetwork(deps: Deps, name: string, until: number): Promise<Followed> {
+  const followed = await readOn(deps, name, until);
+  return followed === "old" ? "level" : followed;
+}
+
+/** Reads on likewise. True at a head that is recent: a node that stands still has not seen what is paid meanwhile. */
+export const readToNow = async (deps: Deps, name: string, until: number): Promise<boolean> =>
+  (await readOn(deps, name, until)) === "level";
+
+async function readOn(deps: Deps, name: string, until: number): Promise<Followed | "old"> {
   const network = networkNamed(deps.config.networks, name);
   for (;;) {
     const followed = await step(deps, network);
     if (followed === "far" && Date.now() < until) continue;
     if (followed !== "level") await noteLag(deps, name);
-    return followed === "old" ? "level" : followed;
+    return followed;
   }
 }
 

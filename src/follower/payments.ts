@@ -15,7 +15,7 @@ import { findBoundIntents, findIntentsNamed, findIntentsOfTerms, findIntentsThat
 import { isInTime } from "../intents/states.ts";
 import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
+import { holdForever, moveHolds } from "../payments/hold-store.ts";
 import { toIntentView } from "../payments/views.ts";
 import type { BoundChange } from "./store.ts";
 
@@ -122,7 +122,7 @@ function replaced(
 function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyMap<string, PaymentAt>): Statement[] {
   const { db } = deps;
   const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
-  if (!payment) return [...unpayIntent(db, intent), ...holdUntilEnd(db, intent)];
+  if (!payment) return [...unpayIntent(db, intent), ...moveHolds(db, intent, unpaid(intent))];
   return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
 }
 
@@ -155,7 +155,7 @@ function newlyPaid(
     const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
     const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
     const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
-    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && comesBack(network, one, payment));
+    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment));
     const intent = before ?? newest;
     if (!intent) return [];
     taken.add(intent.intentId);
@@ -163,8 +163,8 @@ function newlyPaid(
   });
 }
 
-/** Whether a payment is of the terms of an intent that waits for one. */
-function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
+/** Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. */
+export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
     intent.network === network &&
     (intent.status === "OPEN" || intent.status === "ABANDONED") &&
@@ -175,9 +175,6 @@ function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): bo
 }
 
 /** Whether a payment that a reorganisation took away pays its intent again. */
-export const comesBack = (network: string, intent: IntentRow, payment: PaymentAt): boolean =>
-  intent.cancelledAt === null && isForIntent(network, intent, payment);
-
 const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   termsOf(network, providerDidHash, consumerDidHash, gross);
 

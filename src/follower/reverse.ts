@@ -23,10 +23,10 @@ import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { unspendStatements } from "../payments/spend-store.ts";
+import { unspendStatements } from "../payments/hold-store.ts";
 import { type ClosingFacts, closingReads } from "../tasks/close.ts";
 import { ratedIn, reverseTask } from "../tasks/reverse.ts";
-import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
+import { isForIntent, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
 /** False where the chain can't be asked, or contradicts itself. Throws Conflict when another run has moved on. */
@@ -111,7 +111,7 @@ function intentStatements(
   return [
     ...reopenIntent(deps.db, intent, open),
     ...unspendStatements(deps.db, intent, transaction.settledAt),
-    ...(payment && comesBack(network, open, payment)
+    ...(payment && isForIntent(network, open, payment)
       ? [
           ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),
           noteBound(deps.db, network, intent.intentId),

@@ -11,7 +11,7 @@ import {
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
 
-export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "cancel", "settle_late", "reverse"] as const;
+export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "settle_late", "reverse"] as const;
 export type IntentTrigger = (typeof INTENT_TRIGGERS)[number];
 
 export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
@@ -19,7 +19,7 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   states: INTENT_STATUSES,
   triggers: INTENT_TRIGGERS,
   table: {
-    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED", cancel: "ABANDONED" },
+    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED" },
     // Seen by the follower; a reorganisation may take the payment away (PAY-21).
     PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
     // A payment that was mined in time settles after the end (PAY-14).
@@ -37,10 +37,10 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
 export type IntentStanding = {
   status: IntentStatus;
   createdAt: number;
+  /** The end of the offer, whatever ended it: its time, a cancellation, or the end of one of its agents. */
   expiresAt: number;
-  cancelledAt: number | null;
 };
-type Span = Pick<IntentStanding, "createdAt" | "expiresAt" | "cancelledAt">;
+type Span = Pick<IntentStanding, "createdAt" | "expiresAt">;
 
 /** An OPEN intent ends at its instant, whether or not a job has recorded it (PAY-13). */
 export function effectiveIntentStatus(intent: Pick<IntentStanding, "status" | "expiresAt">, now: number): IntentStatus {
@@ -63,17 +63,20 @@ export const hasEnded = (
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment came while the intent was open. One that is seen after a cancellation came too late: the chain was looked at before. */
+/** True when a payment was mined before an offer's end or within 30 seconds after it: it was on its way while the offer was open (PAY-14). */
+const isBeforeEnd = ({ expiresAt }: Pick<IntentStanding, "expiresAt">, minedAt: number): boolean =>
+  minedAt < expiresAt + BLOCK_CLOCK_SKEW_MS;
+
+/** True when a payment was mined while the intent took one. */
 export const isInTime = (intent: Span, minedAt: number): boolean =>
-  intent.cancelledAt === null && !isOlderThan(intent, minedAt) && minedAt < intent.expiresAt;
+  !isOlderThan(intent, minedAt) && isBeforeEnd(intent, minedAt);
 
 /**
- * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined
- * before, and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch
- * milliseconds.
+ * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined in time,
+ * and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
-  const inTime = intent.cancelledAt === null && minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;
+  const inTime = isBeforeEnd(intent, minedAt) && now < intent.expiresAt + LATE_MS;
   const status = effectiveIntentStatus(intent, now);
   if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");

@@ -73,7 +73,7 @@ const payableOf = (by: OfPair): SQL | undefined =>
 
 /**
  * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
- * only one that existed and had not ended when the payment was mined, so that a late payment does not settle a newer intent.
+ * only one that existed and took payments when this one was mined, so that a late payment does not settle a newer intent.
  */
 export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
   readOne(
@@ -84,7 +84,7 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<Pa
         and(
           payableOf(by),
           gt(paymentIntents.expiresAt, now - LATE_MS),
-          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt),
+          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt - BLOCK_CLOCK_SKEW_MS),
         ),
       )
       .orderBy(desc(paymentIntents.createdAt))
@@ -286,27 +286,19 @@ export function settleIntent(
   );
 }
 
-/** Ends an open intent for good: no payment is looked for by its terms, or settles it. `rated`: nobody is rated for it. */
+/** Ends the offer of an open intent now (PAY-23); the job records its end as it does of any other. `rated`: nobody is rated for it. */
 export const cancelIntent = (
   db: Database,
-  intent: IntentRow,
+  { intentId, expiresAt }: IntentRow,
   { now, rated }: { readonly now: number; readonly rated: boolean },
-): Statement[] => {
-  const { from, to } = move(intentMachine, intent.status, "cancel");
-  return mustChange(
+): Statement[] =>
+  mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status: to, cancelledAt: now, terms: "", abandonRated: rated })
-      .where(
-        and(
-          eq(paymentIntents.intentId, intent.intentId),
-          eq(paymentIntents.status, from),
-          eq(paymentIntents.expiresAt, intent.expiresAt),
-        ),
-      ),
+      .set({ expiresAt: now, cancelledAt: now, abandonRated: rated })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN'`, eq(paymentIntents.expiresAt, expiresAt))),
   );
-};
 
 /** Moves all of the intents from one status to another, or none. */
 export const moveIntents = (

@@ -1,7 +1,7 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents, of each currency by itself (HTTP-6). A window is a
 // difference of running totals, so it costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job
 // has recorded it (PAY-11).
-import { and, eq, getTableColumns, gte, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
 import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
@@ -9,7 +9,7 @@ import type { Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
+import { spendHolds, spendSums } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { principalStands } from "../principals/store.ts";
 import type { SpendSums } from "./spend-policy.ts";
@@ -27,14 +27,14 @@ export const ofPurse = (alias: string, { did, environment, currency }: Purse): S
 
 type Spent = Pick<IntentRow, "environment" | "currency">;
 
-const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
+export const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
   did: sql`${did}`,
   environment: sql`${environment}`,
   currency: sql`${currency}`,
 });
 
 /** The sums that an intent of the agent counts in. */
-const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
+export const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
   and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
 /** The running total when a window began: one row, whatever the ledger's length. */
@@ -231,9 +231,12 @@ const openedByProvider = (providerDid: string, consumerDid: string, now: number)
   // Literal text, so that SQLite uses the partial index.
   sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
       and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
-      and i.expires_at > ${now})`;
+      and i.expires_at > ${now - BLOCK_CLOCK_SKEW_MS} and (i.expires_at > ${now} or i.cancelled_at is not null))`;
 
-/** The number of open intents that the provider opened itself for the consumer. */
+/**
+ * The number of open intents that the provider opened itself for the consumer. One that was cancelled counts for 30 seconds more, because its
+ * hold does: nobody fills a window by opening and cancelling.
+ */
 export const countOpenedByProvider = (
   db: Database,
   providerDid: string,
@@ -247,130 +250,3 @@ export const countOpenedByProvider = (
       .where(eq(agents.did, providerDid)),
     (rows) => rows[0]?.count ?? 0,
   );
-
-/** The end of a hold that has none. */
-export const ENDLESS = Number.MAX_SAFE_INTEGER;
-
-const endOf = ({ status, expiresAt }: IntentRow): number => (status === "PAID" ? ENDLESS : expiresAt);
-
-const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
-  and(
-    eq(spendHolds.did, did),
-    eq(spendHolds.environment, intent.environment),
-    // One that ended with an agent has left its hold with the end that it had before (AGT-31).
-    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
-    eq(spendHolds.intentId, intent.intentId),
-  );
-
-/** The hold of an intent whose payment was seen has no end; one that was released before holds again (PAY-21). */
-export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
-  intent.spenders.flatMap((did) => [
-    db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
-    db.insert(spendHolds).select(
-      sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
-          where changes() = 0`,
-    ),
-    db
-      .update(spendSums)
-      .set({ open: sql`${spendSums.open} + ${intent.amount}` })
-      .where(and(isPurse(did, intent), sql`changes() = 1`)),
-  ]);
-
-/** A reorganisation has taken the payment away: the hold ends with the intent again. */
-export const holdUntilEnd = (db: Database, intent: IntentRow): Statement[] =>
-  intent.spenders.map((did) => db.update(spendHolds).set({ expiresAt: intent.expiresAt }).where(holdOf(did, intent)));
-
-/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
-export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
-  intent.spenders.flatMap((did) => [
-    db.delete(spendHolds).where(holdOf(did, intent)),
-    // Each hold of an intent is of its amount; where it was released before, there is none to take back.
-    db
-      .update(spendSums)
-      .set({
-        settled: sql`${spendSums.settled} + ${intent.amount}`,
-        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
-      })
-      .where(isPurse(did, intent)),
-    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
-    db.insert(spendLedger).values({
-      did,
-      environment: intent.environment,
-      currency: intent.currency,
-      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
-      total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
-      intentId: intent.intentId,
-    }),
-  ]);
-
-/**
- * Takes the spending of an intent back and holds it again until the intent's end (FAC-18). The totals behind it are lowered with it, so that
- * every window counts as if it had never been spent. `since`: when it was spent, or before.
- */
-export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
-  intent.spenders.flatMap((did) => {
-    const { environment, currency, intentId, amount, network, expiresAt } = intent;
-    const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
-      and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
-    const own = (at: SQL) =>
-      and(eq(spendLedger.did, did), eq(spendLedger.environment, environment), eq(spendLedger.currency, currency), at);
-    return [
-      db
-        .update(spendLedger)
-        .set({ total: sql`${spendLedger.total} - ${amount}` })
-        .where(own(sql`${spendLedger.at} > ${spent}`)),
-      db.delete(spendLedger).where(own(sql`${spendLedger.at} = ${spent}`)),
-      db
-        .update(spendSums)
-        .set({ settled: sql`${spendSums.settled} - ${amount}`, open: sql`${spendSums.open} + ${amount}` })
-        .where(isPurse(did, intent)),
-      db.insert(spendHolds).values({ did, environment, expiresAt, intentId, amount, network, currency }),
-    ];
-  });
-
-/** So many holds are released one by one, which reads less; more of them together, which sends less. */
-const ONE_BY_ONE = 10;
-
-/** Releases the holds of intents that ended unpaid. */
-export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
-  const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
-  if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
-  const keys = JSON.stringify(
-    holds.map(({ did, intent }) => [did, intent.environment, intent.expiresAt, intent.intentId]),
-  );
-  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
-      join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
-        and h.intent_id = k.value ->> 3
-      group by h.did, h.environment, h.currency) as released`;
-  return [
-    db
-      .update(spendSums)
-      .set({ open: sql`${spendSums.open} - released.amount` })
-      .from(released)
-      .where(
-        sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment
-            and ${spendSums.currency} = released.currency`,
-      ),
-    db.delete(spendHolds).where(
-      sql`(did, environment, expires_at, intent_id) in
-          (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
-    ),
-  ];
-}
-
-const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] => [
-  db
-    .delete(spendHolds)
-    .where(
-      and(
-        eq(spendHolds.did, did),
-        eq(spendHolds.environment, intent.environment),
-        eq(spendHolds.expiresAt, intent.expiresAt),
-        eq(spendHolds.intentId, intent.intentId),
-      ),
-    ),
-  db
-    .update(spendSums)
-    .set({ open: sql`${spendSums.open} - ${intent.amount}` })
-    .where(and(isPurse(did, intent), sql`changes() = 1`)),
-];

@@ -94,9 +94,9 @@ describe("the settlement that pays an intent", () => {
     expect(judged(settlements, used)).toBe(expected);
   });
 
-  it("was mined before the intent ended, to the millisecond", () => {
-    expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_500 })).toBe(1);
-    expect(judged([settled(1)], [], { ...at, minedAt: 1_000, now: 1_500 })).toBe("intent_expired");
+  it("was mined at most 30 seconds after the intent ended, to the millisecond", () => {
+    expect(judged([settled(1)], [], { ...at, minedAt: 30_999, now: 1_500 })).toBe(1);
+    expect(judged([settled(1)], [], { ...at, minedAt: 31_000, now: 1_500 })).toBe("intent_expired");
     const day = 24 * 3_600_000;
     expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day - 1 })).toBe(1);
     expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day })).toBe("intent_expired");

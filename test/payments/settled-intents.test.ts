@@ -128,7 +128,8 @@ describe("the intent of a payment that names none", () => {
     const expiresAt = Date.parse(body.expires_at);
     world.offset = 301_000;
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
-    expect(await find(consumer, 5_000_000, expiresAt)).toBeNull();
+    expect(await find(consumer, 5_000_000, expiresAt + 29_999)).toBe(body.intent_id);
+    expect(await find(consumer, 5_000_000, expiresAt + 30_000)).toBeNull();
     await world.run(abandonIntents);
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
     world.offset = 301_000 + DAY;
