@@ -11,6 +11,7 @@ export const settlementAbi = [
   {"inputs":[{"name":"wallet","type":"address"}],"name":"InvalidWallet","type":"error"},
   {"inputs":[{"name":"caller","type":"address"}],"name":"NotAuthority","type":"error"},
   {"inputs":[],"name":"NothingToRelease","type":"error"},
+  {"inputs":[{"name":"payer","type":"address"}],"name":"PayerDiffers","type":"error"},
   {"inputs":[],"name":"PaymentsPaused","type":"error"},
   {"inputs":[{"name":"providerDidHash","type":"bytes32"},{"name":"token","type":"address"}],"name":"ProviderExists","type":"error"},
   {"inputs":[],"name":"ReentrancyGuardReentrantCall","type":"error"},

@@ -9,6 +9,7 @@ import {
   type Functions,
   keyOf,
   NONE,
+  OF_CONSUMER,
   operation,
   type Payment,
   type Split,
@@ -253,6 +254,7 @@ export class Model extends Ledgers {
     if (paused) refuse("PaymentsPaused");
     if (gross === 0n) refuse("ZeroAmount");
     if (consumerDidHash === NONE) refuse("ZeroHash");
+    if (intentHash === OF_CONSUMER && payer !== "consumer") refuse("PayerDiffers");
     this.#base(token);
     if (settlements[key]) refuse("AlreadyPaid");
     const { wallet: operationalWallet, threshold } = this.#split(providerDidHash, token);
