@@ -35,6 +35,10 @@ export function verdictFaults(raw: unknown): FieldError[] {
   return [fieldError("refund_amount", "invalid_value", "Nothing is given back of a dispute that is rejected.")];
 }
 
+const walletView = z
+  .object({ address: z.string(), of_provider: z.boolean() })
+  .register(z.globalRegistry, { id: "PartyWallet" });
+
 export const disputeCase = z
   .object({
     ...disputeFile.shape,
@@ -42,6 +46,8 @@ export const disputeCase = z
     receipt: jws.nullable(),
     intent: intentView,
     task: taskView,
+    payer: walletView,
+    refund_to: walletView,
     ratings: z
       .object({ provider: fraction.nullable(), consumer: fraction.nullable() })
       .register(z.globalRegistry, { id: "PartyRatings" }),

@@ -25,3 +25,20 @@ export const wasEver = (
   { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
   wallet: string,
 ): boolean => wasInForce({ operationalWallet, formerWallets }, wallet, 0);
+
+type OwnedMarket = { readonly operationalWallet: string; readonly pendingWallet: string | null };
+
+/** All wallets of a provider, present, scheduled and former ones, in lower case. */
+export const walletsOf = (
+  escrows: readonly Pick<EscrowRow, "operationalWallet" | "formerWallets">[],
+  markets: readonly OwnedMarket[],
+): ReadonlySet<string> =>
+  new Set(
+    [
+      ...escrows.flatMap(({ operationalWallet, formerWallets }) => [
+        operationalWallet,
+        ...formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet }) => wallet),
+      ]),
+      ...markets.flatMap(({ operationalWallet, pendingWallet }) => [operationalWallet, pendingWallet ?? ""]),
+    ].map((wallet) => wallet.toLowerCase()),
+  );

@@ -2,6 +2,7 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, networkNamed } from "../chain/networks.ts";
 import { escrowOn } from "../escrow/changes.ts";
+import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
 import { ofIntent } from "../intents/store.ts";
@@ -41,7 +42,8 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading }, () => {
     const mined = minedOf(network, reading);
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const at = { txHash, minedAt, now: call.now, bound };
+    const wallets = walletsOf(provider?.escrows ?? [], provider?.markets ?? []);
+    const at = { txHash, minedAt, now: call.now, bound, wallets };
     const here = used.filter((one) => one.network === intent.network);
     return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
   });

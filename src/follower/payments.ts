@@ -10,12 +10,14 @@ import type { ReadResults, Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { findOwnPayments } from "../escrow/wallet-store.ts";
 import { findUsedOf } from "../facilitation/store.ts";
+import { endSpoiltIntent } from "../intents/end-store.ts";
 import { findBoundIntents, findIntentsNamed, findIntentsOfTerms, findIntentsThatLost } from "../intents/paid-store.ts";
-import { isInTime } from "../intents/states.ts";
+import { isInTime, mayPay } from "../intents/states.ts";
 import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { holdForever, moveHolds } from "../payments/hold-store.ts";
+import { holdForever, moveHolds, releaseStatements } from "../payments/hold-store.ts";
 import { toIntentView } from "../payments/views.ts";
 import type { BoundChange } from "./store.ts";
 
@@ -37,6 +39,7 @@ export const paymentReads = ({ db }: Deps, { network }: Network, payments: reado
   used: findUsedOf(db, network, payments),
   lost: findIntentsThatLost(db, network, payments),
   bound: findBoundIntents(db, network),
+  own: findOwnPayments(db, payments),
 });
 type Found = ReadResults<ReturnType<typeof paymentReads>>;
 
@@ -77,7 +80,11 @@ export function paymentStatements(
   return {
     complete: paid.length <= PAYMENTS,
     change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
-    statements: [...moves, ...taken.flatMap((one) => paidStatements(deps, one))],
+    statements: [
+      ...moves,
+      ...taken.flatMap((one) => paidStatements(deps, one)),
+      ...spoiltIntents(network, payments, found, taken).flatMap((one) => spoiltStatements(deps, one)),
+    ],
   };
 }
 
@@ -136,7 +143,7 @@ function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
-  { named, ofTerms, used, lost, bound }: Found,
+  { named, ofTerms, used, lost, bound, own }: Found,
   gone: readonly Timed<IntentRow>[],
 ): Paid[] {
   const opened = new Map(gone.map((intent) => [intent.intentId, unpaid(intent)]));
@@ -148,7 +155,7 @@ function newlyPaid(
   const losers = lost.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
-    if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
+    if (own.has(payment) || settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
     const fits = (one: Timed<IntentRow>): boolean =>
       !taken.has(one.intentId) && isForIntent(network, one, payment) && isInTime(one, paidAtOf(deps, one, payment));
@@ -166,8 +173,16 @@ function newlyPaid(
 /** Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. */
 export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
+    mayPay(intent, payment) &&
+    isOfTerms(network, intent, payment) &&
+    (intent.status === "OPEN" || intent.status === "ABANDONED")
+  );
+}
+
+/** Whether it uses up the key of an intent that it names. */
+function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {
+  return (
     intent.network === network &&
-    (intent.status === "OPEN" || intent.status === "ABANDONED") &&
     BigInt(intent.amount) === payment.gross &&
     didHash(intent.providerDid) === payment.providerDidHash &&
     didHash(intent.consumerDid) === payment.consumerDidHash
@@ -188,5 +203,42 @@ export function paidStatements(deps: Deps, { intent, payment: at }: Paid): State
     ...payIntent(db, intent, payment),
     ...holdForever(db, intent),
     ...recordEventForParties(db, intent, now, { type: "intent.paid", object: toIntentView(config, paid, now) }),
+  ];
+}
+
+/**
+ * Open intents whose keys on the chain were used up by payments that settle nothing: of a wallet of the provider, or through an earlier edition by
+ * another payer than the named one (FAC-22).
+ */
+function spoiltIntents(
+  { network }: Network,
+  payments: readonly PaymentAt[],
+  { named, own }: Pick<Found, "named" | "own">,
+  paid: readonly Paid[],
+): Timed<IntentRow>[] {
+  const taken = new Set(paid.map(({ intent }) => intent.intentId));
+  const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
+  const spoilt = payments.flatMap((payment) => {
+    const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
+    if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
+    return own.has(payment) || !mayPay(intent, payment) ? [intent] : [];
+  });
+  return [...new Set(spoilt)];
+}
+
+function spoiltStatements({ db, config, clock }: Deps, { clockOffsetMs, ...intent }: Timed<IntentRow>): Statement[] {
+  const now = clock.now() + clockOffsetMs;
+  const ended = { ...intent, status: "ABANDONED", expiresAt: Math.min(intent.expiresAt, now) } as const;
+  // A cancellation has told its end already.
+  const told = intent.cancelledAt !== null;
+  return [
+    ...endSpoiltIntent(db, intent, ended),
+    ...releaseStatements(db, [intent]),
+    ...(told
+      ? []
+      : recordEventForParties(db, intent, now, {
+          type: "intent.abandoned",
+          object: toIntentView(config, ended, now, { released: true }),
+        })),
   ];
 }

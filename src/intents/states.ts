@@ -81,3 +81,7 @@ export function judgeSettlement(intent: IntentStanding, minedAt: number, now: nu
   if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");
 }
+
+/** Whether an address (lower case) may pay an intent (PAY-25): earlier editions of the contract take the payment of any. */
+export const mayPay = (intent: { readonly payer: string | null }, { payer }: { readonly payer: string }): boolean =>
+  intent.payer === null || intent.payer === payer;

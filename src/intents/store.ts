@@ -59,7 +59,14 @@ export const paidIntent = {
   bookedBlock: booked.as("booked_block"),
 };
 
-type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };
+type OfPair = {
+  consumerDid: string;
+  providerDid: string;
+  network: string;
+  amount: number;
+  minedAt?: number;
+  payer?: string;
+};
 
 const payableOf = (by: OfPair): SQL | undefined =>
   and(
@@ -69,6 +76,7 @@ const payableOf = (by: OfPair): SQL | undefined =>
     // One that another payment was seen for is not paid twice.
     sql`status <> 'PAID'`,
     by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
+    by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
   );
 
 /**
@@ -129,33 +137,6 @@ export const findDueIntents = (
 /** Up to which instant a network's payments have been seen; null where it was never read. */
 export const readThrough = (network: SQL): SQL<number | null> =>
   sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
-
-const DIDS_AT_ONCE = 20;
-
-/**
- * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
- * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
- * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
- */
-export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
-  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
-    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
-    const at = sql`${wall} + case when environment = 'sandbox' then
-      (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
-    return db
-      .update(paymentIntents)
-      .set({ expiresAt: at, abandonRated: true })
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'OPEN' and intent_id in (
-            select intent_id from payment_intents where status in ('OPEN', 'PAID') and spent_at is null and status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
-            union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
-          or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
-          sql`expires_at > ${at}`,
-        ),
-      );
-  });
 
 /** A payment of an intent as the follower saw it. */
 export type Payment = {
@@ -285,20 +266,6 @@ export function settleIntent(
       .where(and(eq(paymentIntents.intentId, intent.intentId), eq(paymentIntents.status, from))),
   );
 }
-
-/** Ends the offer of an open intent now (PAY-23); the job records its end as it does of any other. `rated`: nobody is rated for it. */
-export const cancelIntent = (
-  db: Database,
-  { intentId, expiresAt }: IntentRow,
-  { now, rated }: { readonly now: number; readonly rated: boolean },
-): Statement[] =>
-  mustChange(
-    db,
-    db
-      .update(paymentIntents)
-      .set({ expiresAt: now, cancelledAt: now, abandonRated: rated })
-      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN'`, eq(paymentIntents.expiresAt, expiresAt))),
-  );
 
 /** Moves all of the intents from one status to another, or none. */
 export const moveIntents = (

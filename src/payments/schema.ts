@@ -1,5 +1,6 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
+import { isAddress } from "../chain/hashes.ts";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
 import {
   amount,
@@ -15,7 +16,13 @@ import {
   pageQuery,
   side,
 } from "../http/schemas.ts";
+import { address } from "../markets/agent-schema.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
+
+const payer = address.refine((value) => !address.safeParse(value).success || isAddress(value), {
+  params: { code: "invalid_value" },
+  message: "Its checksum (EIP-55) is wrong: a character is mistyped.",
+});
 
 export const intentInput = z
   .strictObject({
@@ -24,6 +31,7 @@ export const intentInput = z
     amount: amountInput,
     currency: currencyInput,
     network: networkInput.optional(),
+    payer: payer.optional(),
   })
   .register(z.globalRegistry, { id: "PaymentIntentInput" });
 
@@ -98,6 +106,11 @@ export const intentView = z
     payment: z.object({ tx_hash: z.string(), mined_at: instant }).nullable(),
     hold_released: z.boolean(),
     cancelled_at: instant.nullable(),
+    payer: z.string().nullable(),
+    call: z
+      .object({ to: z.string(), data: z.string(), value: z.string() })
+      .register(z.globalRegistry, { id: "ContractCall" })
+      .nullable(),
     task_id: z.string().nullable(),
     confirm_by: instant.nullable(),
   })

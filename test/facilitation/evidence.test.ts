@@ -26,9 +26,12 @@ const intent = {
   cancelledAt: null,
   paymentTx: null,
   paymentLog: null,
+  payer: null,
+  terms: "terms",
 } as IntentRow;
+const OWN = `0x${"0a".repeat(20)}`;
 const TX = "0xaa";
-const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[] };
+const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[], wallets: new Set([OWN]) };
 
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,

@@ -51,6 +51,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     amount: 6_000_000,
     intentHash: "",
     terms: "",
+    payer: null,
     ...UNPAID,
     operationalWallet: "",
     status: "OPEN" as const,

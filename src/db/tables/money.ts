@@ -123,10 +123,12 @@ export const paymentIntents = sqliteTable(
     amount: integer().notNull(),
     /** The provider's wallet on the network when it was opened, which a payer can fix. */
     operationalWallet: text().notNull().default(""),
+    /** The one address that may pay it, in lower case; null where any may. */
+    payer: text(),
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** What a payment that names no intent is found by: parties, network and amount, hashed. */
+    /** What a payment that names no intent finds it by: parties, network and amount, hashed. Empty where none is for it any more. */
     terms: text().notNull().default(""),
     /** The payment that the follower bound to it, by its place on-chain, and the instant of its block on the intent's clock; null until one is seen. */
     paymentTx: text(),
@@ -143,7 +145,7 @@ export const paymentIntents = sqliteTable(
     /** Its settlement and the task of that; null until a payment is facilitated for it. */
     transactionId: text(),
     taskId: text(),
-    /** When a party cancelled it, on the intent's clock: no payment settles it any more. */
+    /** When a party cancelled it, on the intent's clock. */
     cancelledAt: integer(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
