@@ -126,6 +126,7 @@ async function record(
       bookedAt: to.time,
       paused: paused ?? known?.paused ?? false,
     },
+    head,
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
     refunds: refundsIn(network, events, to.number),

@@ -12,9 +12,15 @@ import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findOwnPayments } from "../escrow/wallet-store.ts";
 import { findUsedOf } from "../facilitation/store.ts";
-import { endSpoiltIntent } from "../intents/end-store.ts";
-import { findBoundIntents, findIntentsNamed, findIntentsOfTerms, findIntentsThatLost } from "../intents/paid-store.ts";
-import { isInTime, mayPay } from "../intents/states.ts";
+import { endLostHold, endSpoiltIntent } from "../intents/end-store.ts";
+import {
+  findBoundIntents,
+  findIntentsNamed,
+  findIntentsOfTerms,
+  findIntentsThatLost,
+  findWaitingIntents,
+} from "../intents/paid-store.ts";
+import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
 import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { holdForever, moveHolds, releaseStatements } from "../payments/hold-store.ts";
@@ -40,8 +46,10 @@ export const paymentReads = ({ db }: Deps, { network }: Network, payments: reado
   lost: findIntentsThatLost(db, network, payments),
   bound: findBoundIntents(db, network),
   own: findOwnPayments(db, payments),
+  waiting: findWaitingIntents(db, network),
 });
-type Found = ReadResults<ReturnType<typeof paymentReads>>;
+export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
+type Found = FoundPayments;
 
 /** `through`: the last block that was read. `after`: what is booked by the same batch. */
 type Seen = {
@@ -54,39 +62,66 @@ type Seen = {
 /** Payments that one batch binds. */
 const PAYMENTS = 200;
 
-/** `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. */
-export function paymentStatements(
-  deps: Deps,
-  network: Network,
-  { before, after, payments, through }: Seen,
-  found: Found,
-): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
+/** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments a reorganisation took away. */
+function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
+  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
   const unconfirmed = still.filter(
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
-  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
   const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
   const gone = bound.filter(({ paymentTx, paymentLog }) => !placed.has(placeOf(paymentTx, paymentLog)));
-  const moves = bound.flatMap((intent) => boundStatements(deps, intent, placed));
-  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, gone);
+  return { still, placed, bound, gone };
+}
+
+/** The intents whose payments are lost after this reading, as far as it is known who sent them. */
+export const lostIn = (network: Network, seen: Seen, found: Found): Timed<IntentRow>[] =>
+  [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
+
+/**
+ * `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. `replacedBy`: the intents whose
+ * lost payments can never come back, because another transaction has the nonce.
+ */
+export function paymentStatements(
+  deps: Deps,
+  network: Network,
+  seen: Seen,
+  found: Found,
+  replacedBy: ReadonlySet<string>,
+): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
+  const { after, payments } = seen;
+  const { still, placed, bound, gone } = boundIn(network, seen, found);
+  const left = new Map(gone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
+  const moves = bound.flatMap((intent) => boundStatements(deps, intent, left.get(intent.intentId), placed));
+  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
   const taken = paid.slice(0, PAYMENTS);
+  const spoilt = spoiltIntents(network, payments, found, taken);
   const behind = new Map<string, number>([
     ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
     ...gone.map(({ intentId }) => [intentId, 0] as const),
     ...taken.map(({ intent, payment }) => [intent.intentId, payment.blockNumber] as const),
   ]);
   const stays = [...behind].filter(([, block]) => block > after.bookedBlock).map(([intentId]) => intentId);
+  const moved = new Set([...taken.map(({ intent }) => intent.intentId), ...spoilt.map(({ intentId }) => intentId)]);
+  const hopeless = found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !moved.has(intentId));
   return {
     complete: paid.length <= PAYMENTS,
     change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
     statements: [
       ...moves,
       ...taken.flatMap((one) => paidStatements(deps, one)),
-      ...spoiltIntents(network, payments, found, taken).flatMap((one) => spoiltStatements(deps, one)),
+      ...spoilt.flatMap((one) => spoiltStatements(deps, one)),
+      ...hopeless.flatMap((one) => [
+        ...endLostHold(deps.db, one),
+        ...moveHolds(deps.db, one, { ...one, lostUntil: null }),
+      ]),
     ],
   };
 }
+
+/** An intent as the loss of its payment leaves it. */
+const leftBy = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
+  unpaid(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
 
 /** Neither facilitated, nor counted as spent. */
 const isBound = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
@@ -106,6 +141,8 @@ const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Pa
   paymentLog: payment.logIndex,
   paymentBlock: payment.blockNumber,
   paidAt: paidAtOf(deps, intent, payment),
+  sentBy: payment.sentBy?.from ?? null,
+  sentNonce: payment.sentBy?.nonce ?? null,
 });
 
 /**
@@ -122,14 +159,20 @@ function replaced(
     intentHash !== null && storedHash(intentHash) === intent.intentHash;
   return named
     .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
-    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent), one)));
+    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent, null), one)));
 }
 
 /** What was bound before: is it still there, and where? */
-function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyMap<string, PaymentAt>): Statement[] {
+function boundStatements(
+  deps: Deps,
+  intent: Timed<IntentRow>,
+  left: Timed<IntentRow> | undefined,
+  placed: ReadonlyMap<string, PaymentAt>,
+): Statement[] {
   const { db } = deps;
   const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
-  if (!payment) return [...unpayIntent(db, intent), ...moveHolds(db, intent, unpaid(intent))];
+  if (left) return [...unpayIntent(db, intent, left), ...moveHolds(db, intent, left)];
+  if (!payment) return [];
   return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
 }
 
@@ -137,17 +180,16 @@ type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
 /**
  * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
- * was in time once, and pays the same intent again. `gone`: the intents that lose their payment in this batch, which are open to another one.
+ * was in time once, and pays the same intent again. `left`: the intents that lose their payment in this batch, which are open to another one.
  */
 function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
   { named, ofTerms, used, lost, bound, own }: Found,
-  gone: readonly Timed<IntentRow>[],
+  left: ReadonlyMap<string, Timed<IntentRow>>,
 ): Paid[] {
-  const opened = new Map(gone.map((intent) => [intent.intentId, unpaid(intent)]));
-  const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => opened.get(intent.intentId) ?? intent;
+  const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => left.get(intent.intentId) ?? intent;
   const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
   const byHash = new Map(named.map((intent) => [intent.intentHash, asLeft(intent)]));

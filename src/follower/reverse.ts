@@ -19,6 +19,7 @@ import { moveBalance, movedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findSellerIn, type Seller } from "../identity/owned-store.ts";
+import { LOST_PAYMENT_MS } from "../intents/states.ts";
 import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -99,7 +100,7 @@ function reversal(
   ];
 }
 
-/** What it was spent for is held again until the intent's end, and where the payment is in another block without an end. */
+/** What it was spent for is held again, and where the payment is in another block without an end. */
 function intentStatements(
   deps: Deps,
   { network }: Network,
@@ -107,10 +108,11 @@ function intentStatements(
   transaction: TransactionRow,
   payment: PaymentAt | null,
 ): Statement[] {
-  const open = reopened(intent, transaction);
+  const now = deps.clock.now() + clockOffsetMs;
+  const open = reopened(intent, transaction, now + LOST_PAYMENT_MS);
   return [
     ...reopenIntent(deps.db, intent, open),
-    ...unspendStatements(deps.db, intent, transaction.settledAt),
+    ...unspendStatements(deps.db, open, transaction.settledAt),
     ...(payment && isForIntent(network, open, payment)
       ? [
           ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),

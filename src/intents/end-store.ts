@@ -61,3 +61,13 @@ export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, e
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from))),
   );
 };
+
+/** A lost payment that can never be mined again keeps no hold. */
+export const endLostHold = (db: Database, { intentId }: IntentRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ lostUntil: null })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN' and lost_until is not null`)),
+  );

@@ -99,3 +99,15 @@ export const findIntentsOfTerms = (db: Database, terms: readonly string[], most:
             order by n.created_at desc limit 1 offset ${most - 1}), 0)`,
       ),
   );
+
+/** Open intents of a network whose lost payments keep their holds, and of whose transactions it is known who sent them. */
+export const findWaitingIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .from(paymentIntents)
+      // Literal text, so that SQLite uses the partial index.
+      .where(
+        sql`lost_until is not null and status = 'OPEN' and ${paymentIntents.network} = ${network} and sent_by is not null`,
+      ),
+  );

@@ -5,6 +5,7 @@ import {
   DAY_MS,
   HOUR_MS,
   LATE_FACILITATION_HOURS,
+  LOST_PAYMENT_HOURS,
   PAID_INTENT_DAYS,
   SECOND_MS,
 } from "../core/limits.ts";
@@ -53,11 +54,19 @@ export const PAID_MS = PAID_INTENT_DAYS * DAY_MS;
 /** The tolerated difference between a block's clock and the service's. */
 export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 
+export const LOST_PAYMENT_MS = LOST_PAYMENT_HOURS * HOUR_MS;
+
+type Held = Pick<IntentStanding, "status" | "expiresAt"> & {
+  /** Until when a payment that a reorganisation took away keeps the hold. */
+  readonly lostUntil: number | null;
+};
+/** The instant that the network has to be read past for the hold of an unpaid intent to end (PAY-11). */
+export const holdEndOf = ({ expiresAt, lostUntil }: Omit<Held, "status">): number =>
+  Math.max(expiresAt, lostUntil ?? 0);
+
 /** Whether nothing can have been paid in time: the network was read, without a payment, to later than the end (PAY-21). */
-export const hasEnded = (
-  { status, expiresAt }: Pick<IntentStanding, "status" | "expiresAt">,
-  readThrough: number | null,
-): boolean => status === "OPEN" && readThrough !== null && expiresAt <= readThrough - BLOCK_CLOCK_SKEW_MS;
+export const hasEnded = (intent: Held, readThrough: number | null): boolean =>
+  intent.status === "OPEN" && readThrough !== null && holdEndOf(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
 /** True when a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>

@@ -1,5 +1,5 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
-import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
 import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -8,7 +8,6 @@ import { type Database, guard, mustChange, type Read, readAll, readOne, type Sta
 import type { OfTwoClocks, Timed, TimedFor } from "../db/clock.ts";
 import { consumersOffsetFor, consumersOffsetOf, providersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
 
 /** Until when the task of a settled intent waits for its answer. */
@@ -127,7 +126,7 @@ export const findDueIntents = (
           sql`status = 'OPEN'`,
           lte(paymentIntents.expiresAt, now),
           sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
-          sql`${paymentIntents.expiresAt} <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
+          sql`max(${paymentIntents.expiresAt}, coalesce(lost_until, 0)) <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
         ),
       )
       .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
@@ -144,6 +143,8 @@ export type Payment = {
   readonly paymentLog: number;
   readonly paymentBlock: number;
   readonly paidAt: number;
+  readonly sentBy: string | null;
+  readonly sentNonce: number | null;
 };
 
 /** Binds a payment to its intent. Refused when it was settled, ended or bound meanwhile. */
@@ -168,22 +169,23 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again. */
-export const unpaid = <T extends IntentRow>(intent: T): T => ({
+/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again; `lostUntil`: so long it is held for. */
+export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
   ...intent,
+  lostUntil,
   ...NO_PAYMENT,
   status: move(intentMachine, intent.status, "unpay").to,
   lostTx: intent.paymentTx,
   lostLog: intent.paymentLog,
 });
 
-export const unpayIntent = (db: Database, intent: IntentRow): Statement[] => {
-  const { status, lostTx, lostLog } = unpaid(intent);
+export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): Statement[] => {
+  const { status, lostTx, lostLog, lostUntil } = after;
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status, ...NO_PAYMENT, lostTx, lostLog })
+      .set({ status, ...NO_PAYMENT, lostTx, lostLog, lostUntil })
       .where(
         and(
           eq(paymentIntents.intentId, intent.intentId),
@@ -203,6 +205,7 @@ const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paid
 export const reopened = (
   intent: IntentRow,
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
+  lostUntil: number,
 ): IntentRow => {
   const { network, providerDid, consumerDid, amount } = intent;
   return {
@@ -215,17 +218,24 @@ export const reopened = (
     abandonRated: true,
     lostTx: txHash,
     lostLog: logIndex,
+    lostUntil,
+    // What is known of another transaction tells nothing of this one.
+    ...(intent.paymentTx !== txHash && { sentBy: null, sentNonce: null }),
   };
 };
 
 /** Refused when it has another settlement. */
 export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow): Statement[] => {
-  const { status, terms, abandonRated, lostTx, lostLog } = after;
+  const { status, terms, abandonRated, lostTx, lostLog, lostUntil, sentBy, sentNonce } = after;
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ ...NO_PAYMENT, status, terms, transactionId: null, taskId: null, abandonRated, lostTx, lostLog })
+      .set({
+        ...NO_PAYMENT,
+        ...{ status, terms, transactionId: null, taskId: null, abandonRated },
+        ...{ lostTx, lostLog, lostUntil, sentBy, sentNonce },
+      })
       .where(
         and(
           eq(paymentIntents.intentId, before.intentId),

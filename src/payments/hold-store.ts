@@ -4,12 +4,13 @@ import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import type { Database, Statement } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
+import { holdEndOf } from "../intents/states.ts";
 import { isPurse, ofPurse, purseOf } from "./spend-store.ts";
 
 /** The end of a hold that has none. */
 export const ENDLESS = Number.MAX_SAFE_INTEGER;
 
-const endOf = ({ status, expiresAt }: IntentRow): number => (status === "PAID" ? ENDLESS : expiresAt);
+const endOf = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS : holdEndOf(intent));
 
 const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
   and(
@@ -67,12 +68,13 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
   ]);
 
 /**
- * Takes the spending of an intent back and holds it again until the intent's end (FAC-18). The totals behind it are lowered with it, so that
+ * Takes the spending of an intent back, which is open again, and holds it as that (FAC-18). The totals behind it are lowered with it, so that
  * every window counts as if it had never been spent. `since`: when it was spent, or before.
  */
 export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
   intent.spenders.flatMap((did) => {
-    const { environment, currency, intentId, amount, network, expiresAt } = intent;
+    const { environment, currency, intentId, amount, network } = intent;
+    const expiresAt = endOf(intent);
     const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
       and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
     const own = (at: SQL) =>
@@ -99,7 +101,7 @@ export function releaseStatements(db: Database, intents: readonly IntentRow[]): 
   const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
   if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
   const keys = JSON.stringify(
-    holds.map(({ did, intent }) => [did, intent.environment, intent.expiresAt, intent.intentId]),
+    holds.map(({ did, intent }) => [did, intent.environment, endOf(intent), intent.intentId]),
   );
   const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
       join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
@@ -128,7 +130,7 @@ const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] =
       and(
         eq(spendHolds.did, did),
         eq(spendHolds.environment, intent.environment),
-        eq(spendHolds.expiresAt, intent.expiresAt),
+        eq(spendHolds.expiresAt, endOf(intent)),
         eq(spendHolds.intentId, intent.intentId),
       ),
     ),

@@ -138,6 +138,11 @@ export const paymentIntents = sqliteTable(
     /** A payment of it, mined in time, that a reorganisation took away: it pays the intent again wherever it comes back (FAC-18). */
     lostTx: text(),
     lostLog: integer(),
+    /** Until when such a payment keeps the hold, on the intent's clock; null where none does any more. */
+    lostUntil: integer(),
+    /** Who sent the transaction of the payment that was bound last, and under which nonce; null where no node has said it. */
+    sentBy: text(),
+    sentNonce: integer(),
     /** When what was paid and never facilitated was counted as spent. */
     spentAt: integer(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
@@ -171,6 +176,7 @@ export const paymentIntents = sqliteTable(
       .on(t.paymentTx, t.paymentLog, t.network)
       .where(sql`payment_tx is not null`),
     index("payment_intents_lost").on(t.lostTx).where(sql`lost_tx is not null`),
+    index("payment_intents_waiting").on(t.network).where(sql`lost_until is not null and status = 'OPEN'`),
     // The lists of a side. No status is in them: SQLite would write them again with each change of it.
     index("payment_intents_sold").on(t.providerDid, t.environment, t.createdAt, t.intentId),
     index("payment_intents_bought").on(t.consumerDid, t.environment, t.createdAt, t.intentId),
