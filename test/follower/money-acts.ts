@@ -79,7 +79,7 @@ const ACTS = {
     const sent = await play.chain.resend();
     play.sync();
     const payment = play.model.payments.find(({ hash }) => hash === sent?.hash);
-    if (sent?.ok && payment) payment.block = sent.block;
+    if (sent && payment) payment[sent.ok ? "block" : "reverted"] = sent.block;
     return { answered: true, expected: true, met: `resend ${sent !== null && payment !== undefined}` };
   },
   follow: async (play) => {
@@ -122,9 +122,13 @@ const ACTS = {
     if (!intent) return null;
     const by = play.agentOf(b % 2 === 0 ? intent.buyer.did : intent.seller.did);
     const wasOpen = model.shown(intent) === "OPEN";
-    const real = vi.spyOn(Date, "now").mockReturnValue(play.chain.now);
+    // The history's instant rules where the service judges whether the node stands still: behind the caller's proof, which is of real time.
+    const real = Date.now;
+    world.meter.reset();
+    world.meter.beforeBatch(1, async () => void vi.spyOn(Date, "now").mockReturnValue(play.chain.now));
     const reply = await world.as(by, "POST", `/v1/payment-intents/${intent.id}/cancel`);
-    real.mockRestore();
+    if (Date.now !== real) vi.mocked(Date.now).mockRestore();
+    world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
     // It looks at the chain first, and only where the intent is open.
     if (wasOpen) await play.followed();
     const expected = model.cancel(intent, wasOpen);

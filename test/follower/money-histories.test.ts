@@ -8,7 +8,7 @@ import { type Act, type Step, take } from "./money-acts.ts";
 import { MoneyPlay } from "./money-play.ts";
 
 const LONG = inject("scale") === 1;
-const [HISTORIES, STEPS] = LONG ? [500, 60] : [12, 60];
+const [HISTORIES, STEPS] = LONG ? [500, 60] : [16, 60];
 
 const WEIGHTS: Readonly<Record<Act, number>> = {
   open: 14,

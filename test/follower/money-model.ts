@@ -27,6 +27,8 @@ export type Payment = Terms & {
   readonly nonce: number;
   readonly names: Intent | null;
   block: Block | null;
+  /** Where it was mined once more and reverted, because its intent was paid meanwhile. */
+  reverted: Block | null;
 };
 export type Block = { readonly number: number; readonly at: number };
 
@@ -82,16 +84,19 @@ export class MoneyModel {
   }
 
   /** One that was lost and is sent once more in the same words is the same transaction. */
-  paid(payment: Omit<Payment, "block">): void {
+  paid(payment: Omit<Payment, "block" | "reverted">): void {
     const known = this.payments.find(({ hash }) => hash === payment.hash);
     if (known) known.block = this.head;
-    else this.payments.push({ ...payment, block: this.head });
+    else this.payments.push({ ...payment, block: this.head, reverted: null });
   }
 
   /** Blocks behind this one are gone, with what stood in them. */
   rolledBack(to: Block): void {
     this.head = to;
-    for (const payment of this.payments) if (payment.block && payment.block.number > to.number) payment.block = null;
+    for (const payment of this.payments) {
+      if (payment.block && payment.block.number > to.number) payment.block = null;
+      if (payment.reverted && payment.reverted.number > to.number) payment.reverted = null;
+    }
   }
 
   // ---- The follower --------------------------------------------------------------------------------------------------------
@@ -299,9 +304,11 @@ export class MoneyModel {
     return state === "SETTLED" ? null : lost;
   }
 
-  #unmined({ block }: Payment): Answer | null {
-    const confirmations = block === null ? 0 : this.head.number - block.number + 1;
-    return confirmations < CONFIRMATIONS ? "payment_not_found" : null;
+  #unmined({ block, reverted }: Payment): Answer | null {
+    const number = (block ?? reverted)?.number;
+    const confirmations = number === undefined ? 0 : this.head.number - number + 1;
+    if (confirmations < CONFIRMATIONS) return "payment_not_found";
+    return block === null ? "settlement_verification_failed" : null;
   }
 
   #settle(intent: Intent, payment: Payment): Answer {
