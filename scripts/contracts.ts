@@ -80,6 +80,7 @@ const WORKER_ENTRIES = new Set([
   "vaultOf",
   "EscrowDeposited",
   "OperationalWalletSet",
+  "OperationalWalletConfirmed",
   "PaidOut",
   "Paused",
   "Refunded",

@@ -26,6 +26,7 @@ export const settlementAbi = [
   {"inputs":[],"name":"ZeroAmount","type":"error"},
   {"inputs":[],"name":"ZeroHash","type":"error"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":true,"name":"from","type":"address"},{"indexed":false,"name":"amount","type":"uint256"},{"indexed":false,"name":"vaultBalance","type":"uint256"}],"name":"EscrowDeposited","type":"event"},
+  {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":true,"name":"previous","type":"address"}],"name":"OperationalWalletConfirmed","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":false,"name":"operationalWallet","type":"address"}],"name":"OperationalWalletSet","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"key","type":"bytes32"},{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"refundTo","type":"address"},{"indexed":false,"name":"token","type":"address"},{"indexed":false,"name":"amount","type":"uint256"},{"indexed":false,"name":"vaultBalance","type":"uint256"}],"name":"PaidOut","type":"event"},
   {"anonymous":false,"inputs":[],"name":"Paused","type":"event"},

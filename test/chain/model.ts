@@ -174,7 +174,10 @@ export class Model extends Ledgers {
       this.transfer(token, vault, to, amount);
       this.say("SurplusReleased", { providerDidHash: provider, token, to, amount, vaultBalance });
     }),
-    moveOperationalWallet: (by, provider, token, wallet) => this.#replaceWallet(provider, token, by, wallet),
+    moveOperationalWallet: (by, provider, token, wallet) => {
+      this.#replaceWallet(provider, token, by, wallet);
+      this.say("OperationalWalletConfirmed", { providerDidHash: provider, token, previous: by });
+    },
     sweepFees: this.#once((_, token) => {
       const amount = this.held(token, "contract");
       if (amount === 0n) refuse("ZeroAmount");

@@ -166,6 +166,11 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param token the split's token
     /// @param operationalWallet the new wallet
     event OperationalWalletSet(bytes32 indexed providerDidHash, address indexed token, address operationalWallet);
+    /// @notice The wallet before has itself named the one of the `OperationalWalletSet` that is the log just before this one.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param previous the wallet before
+    event OperationalWalletConfirmed(bytes32 indexed providerDidHash, address indexed token, address indexed previous);
     /// @notice So much more than the threshold is not released from now on.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -447,6 +452,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     function moveOperationalWallet(bytes32 providerDidHash, address token, address operationalWallet) external {
         _requirePresent(providerDidHash, token, msg.sender);
         _setWallet(providerDidHash, token, operationalWallet);
+        emit OperationalWalletConfirmed(providerDidHash, token, msg.sender);
     }
 
     /// @notice Sends all that this contract holds of a token, fees and what was sent here by mistake, to the fee's recipient. Anybody may call it.

@@ -30,6 +30,7 @@ export const settlementAbi = [
   {"anonymous":false,"inputs":[{"indexed":false,"name":"feeRecipient","type":"address"}],"name":"FeeRecipientSet","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":false,"name":"feeBps","type":"uint256"}],"name":"FeeSet","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"token","type":"address"},{"indexed":true,"name":"to","type":"address"},{"indexed":false,"name":"amount","type":"uint256"}],"name":"FeesSwept","type":"event"},
+  {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":true,"name":"previous","type":"address"}],"name":"OperationalWalletConfirmed","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"token","type":"address"},{"indexed":false,"name":"operationalWallet","type":"address"}],"name":"OperationalWalletSet","type":"event"},
   {"anonymous":false,"inputs":[{"indexed":true,"name":"key","type":"bytes32"},{"indexed":true,"name":"providerDidHash","type":"bytes32"},{"indexed":true,"name":"refundTo","type":"address"},{"indexed":false,"name":"token","type":"address"},{"indexed":false,"name":"amount","type":"uint256"},{"indexed":false,"name":"vaultBalance","type":"uint256"}],"name":"PaidOut","type":"event"},
   {"anonymous":false,"inputs":[],"name":"Paused","type":"event"},
