@@ -60,7 +60,7 @@ function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   }
 }
 
-/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet. */
+/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet, and of a wallet who confirmed it. */
 function eventOf(event: Decoded, behind: Decoded | undefined) {
   switch (event.eventName) {
     case "Settled": {
@@ -102,7 +102,10 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
     }
     case "OperationalWalletSet": {
       const { providerDidHash, token, operationalWallet: wallet } = event.args;
-      return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet: wallet.toLowerCase() };
+      const confirmedBy =
+        behind?.eventName === "OperationalWalletConfirmed" ? behind.args.previous.toLowerCase() : null;
+      const operationalWallet = wallet.toLowerCase();
+      return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet, confirmedBy };
     }
     case "ThresholdSet":
       return { kind: "threshold", ...event.args, token: event.args.token.toLowerCase() };

@@ -52,7 +52,14 @@ export type ContractEvent =
         | ({ kind: "release" } & OfVault)
         | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
         | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
-        | { kind: "wallet"; providerDidHash: Hash; token: string; operationalWallet: string }
+        // `confirmedBy`: the wallet before, where that has itself named this one.
+        | {
+            kind: "wallet";
+            providerDidHash: Hash;
+            token: string;
+            operationalWallet: string;
+            confirmedBy: string | null;
+          }
         | { kind: "threshold"; providerDidHash: Hash; token: string; threshold: bigint }
         | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }
         | { kind: "paused" | "unpaused" }

@@ -49,7 +49,7 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
-  await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
+  await requireWallet(call, { ...intent, settlement, mined }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
   // confirmed or disputed (FAC-4).
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };

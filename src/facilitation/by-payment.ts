@@ -60,7 +60,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
     return { mined, minedAt, settlement, intent, provider, consumer };
   });
   const escrow = escrowOn(judged.provider.escrows, network);
-  await requireWallet(call, { ...judged.intent, settlement: judged.settlement, minedAt: judged.mined.minedAt }, escrow);
+  await requireWallet(call, { ...judged.intent, settlement: judged.settlement, mined: judged.mined }, escrow);
   const evidence = { network, txHash, escrow, ...judged };
   return recordSettlement(call, evidence);
 }

@@ -27,9 +27,9 @@ export type FailedCheck =
   | "bound_to_other_intent"
   | "paid_by_other_payment";
 
-export const unverified = (check: FailedCheck): ServiceError =>
+export const unverified = (check: FailedCheck, facts: Readonly<Record<string, unknown>> = {}): ServiceError =>
   new ServiceError("settlement_verification_failed", {
-    detail: { failed_check: check },
+    detail: { failed_check: check, ...facts },
     reason: check,
     ...(check === "paid_by_provider" && { type: check }),
   });

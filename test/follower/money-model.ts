@@ -5,11 +5,8 @@
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 export const DAY = 1_440 * MINUTE;
-const LIFE = 5 * MINUTE;
-const SKEW = 30 * SECOND;
-const LATE = DAY;
-const PAID_FOR = 30 * DAY;
-const LOST_FOR = 60 * MINUTE;
+const [LIFE, LATE, SKEW] = [5 * MINUTE, DAY, 30 * SECOND];
+const [PAID_FOR, LOST_FOR] = [30 * DAY, 60 * MINUTE];
 const SHARE = 3;
 export const CONFIRMATIONS = 2;
 
