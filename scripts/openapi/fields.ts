@@ -1088,6 +1088,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   PaymentIntentInput: "A payment to agree on.",
   ContractCall: "A call of the settlement contract, ready to be sent.",
   PartyWallet: "An address of a purchase, and whose it is.",
+  WalletAddress: "0x and 40 hexadecimal digits, in one case or with a correct checksum (EIP-55); not the zero address.",
   PaymentIntentList: "A page of payment intents.",
   SpendPolicyEvaluationInput: "An order to try.",
   SpendPolicyEvaluation: "What an intent would be answered at this instant.",

@@ -18,7 +18,7 @@ import {
   listCertificates,
   replaceCertificates,
 } from "../identity/certificate-store.ts";
-import { endIntentsOf } from "../intents/end-store.ts";
+import { endIntentsOf } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type Event, type EventType, recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";

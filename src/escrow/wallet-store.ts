@@ -1,11 +1,9 @@
 // Store of whose wallets paid: what any wallet of a provider pays settles no intent (FAC-22). Present, scheduled and former wallets count, on every
 // network and in both environments.
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { didHash, type Hash, shortHash } from "../chain/hashes.ts";
-import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type EscrowRow, escrows } from "../db/tables/money.ts";
-import { CONFIRMED } from "./wallets.ts";
 
 type PaidBy = { readonly providerDidHash: Hash; readonly payer: string };
 
@@ -45,23 +43,3 @@ export const findWalletsOf = (db: Database, did: string | SQL<string>): Read<Rea
     ),
     (rows: { wallet: string }[]) => new Set(rows.map(({ wallet }) => wallet)),
   );
-
-/**
- * Another wallet of a provider, in both environments: one of its own has named it on-chain, so what is paid to it counts (FAC-17). No more than
- * `WALLETS_NOTED` are kept.
- */
-export const noteConfirmedWallet = (
-  db: Database,
-  { did, network }: Pick<EscrowRow, "did" | "network">,
-  wallet: string,
-): Statement =>
-  db
-    .update(escrows)
-    .set({
-      formerWallets: sql`(select json_group_array(json(value)) from (
-        select value from json_each(${escrows.formerWallets}) where value ->> 'wallet' <> ${wallet}
-          and key > json_array_length(${escrows.formerWallets}) - ${WALLETS_NOTED}
-        union all select json_object('wallet', ${wallet}, 'until', ${CONFIRMED})))`,
-    })
-    .where(and(eq(escrows.did, did), eq(escrows.network, network)));
-const WALLETS_NOTED = 100;

@@ -7,8 +7,8 @@ import { type Database, present, type Read } from "../db/batch.ts";
 import { escrowOn } from "../escrow/changes.ts";
 import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
+import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/find-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
-import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/store.ts";
 import {
   boundLogOf,
   judgePayment,

@@ -12,7 +12,6 @@ import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findOwnPayments } from "../escrow/wallet-store.ts";
 import { findUsedOf } from "../facilitation/store.ts";
-import { endLostHold, endSpoiltIntent } from "../intents/end-store.ts";
 import {
   findBoundIntents,
   findIntentsNamed,
@@ -21,7 +20,15 @@ import {
   findWaitingIntents,
 } from "../intents/paid-store.ts";
 import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
-import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
+import {
+  endLostHold,
+  endSpoiltIntent,
+  movePayment,
+  type Payment,
+  payIntent,
+  unpaid,
+  unpayIntent,
+} from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { holdForever, moveHolds, releaseStatements } from "../payments/hold-store.ts";
 import { toIntentView } from "../payments/views.ts";

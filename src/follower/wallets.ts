@@ -12,7 +12,7 @@ import type { MarketRow } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf } from "../escrow/states.ts";
-import { noteConfirmedWallet } from "../escrow/wallet-store.ts";
+import { noteConfirmedWallet } from "../escrow/store.ts";
 import { walletsOf, wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { findEscrowsByHash, findMarketsByHash } from "./store.ts";

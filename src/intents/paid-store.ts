@@ -4,7 +4,7 @@ import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { type PaidIntent, paidIntent } from "./store.ts";
+import { type PaidIntent, paidIntent } from "./find-store.ts";
 
 /** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
 export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<PaidIntent[]> =>

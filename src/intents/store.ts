@@ -1,14 +1,15 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
-import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
-import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
+import { and, asc, eq, getTableColumns, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { didHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import type { OfTwoClocks, Timed, TimedFor } from "../db/clock.ts";
-import { consumersOffsetFor, consumersOffsetOf, providersOffsetOf } from "../db/clock.ts";
+import type { Timed, TimedFor } from "../db/clock.ts";
+import { consumersOffsetFor, consumersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
+import { spendHolds } from "../db/tables/spending.ts";
+import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
 
 /** Until when the task of a settled intent waits for its answer. */
 export const confirmByOf: SQL.Aliased<number | null> = sql<
@@ -48,64 +49,6 @@ export const findIntentFor = (
       .where(eq(paymentIntents.intentId, intentId)),
   );
 };
-
-/** An intent that is paid, with the clock of its provider's platform and the last booked block of its network; null before the first. */
-export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
-const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
-export const paidIntent = {
-  ...getTableColumns(paymentIntents),
-  providerOffsetMs: providersOffsetOf(paymentIntents),
-  bookedBlock: booked.as("booked_block"),
-};
-
-type OfPair = {
-  consumerDid: string;
-  providerDid: string;
-  network: string;
-  amount: number;
-  minedAt?: number;
-  payer?: string;
-};
-
-const payableOf = (by: OfPair): SQL | undefined =>
-  and(
-    eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
-    // Literal text, so that SQLite uses the partial index.
-    sql`transaction_id is null`,
-    // One that another payment was seen for is not paid twice.
-    sql`status <> 'PAID'`,
-    by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
-    by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
-  );
-
-/**
- * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
- * only one that existed and took payments when this one was mined, so that a late payment does not settle a newer intent.
- */
-export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
-  readOne(
-    db
-      .select(paidIntent)
-      .from(paymentIntents)
-      .where(
-        and(
-          payableOf(by),
-          gt(paymentIntents.expiresAt, now - LATE_MS),
-          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt - BLOCK_CLOCK_SKEW_MS),
-        ),
-      )
-      .orderBy(desc(paymentIntents.createdAt))
-      .limit(1),
-  );
-
-/** The intent that a payment names. */
-export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
-  readOne(
-    db
-      .select(paidIntent)
-      .from(paymentIntents)
-      .where(eq(paymentIntents.intentHash, storedHash(hash))),
-  );
 
 /**
  * Intents that have ended, are still stored as OPEN, and can't have been paid in time: their network has been read further (PAY-21). The earliest
@@ -295,24 +238,6 @@ export const moveIntents = (
   guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
 ];
 
-/** Intents that their own consumer opened and left unpaid, and that no late payment can settle; the earliest end first (TSK-11). */
-export const findUnratedIntents = (db: Database, endedBefore: number, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: paymentIntents.expiresAt, id: paymentIntents.intentId })
-      .from(paymentIntents)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`,
-          lte(paymentIntents.expiresAt, endedBefore),
-          sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
-      .limit(limit),
-  );
-
 export const markRated = (db: Database, intentId: string): Statement[] =>
   mustChange(
     db,
@@ -328,13 +253,70 @@ export const markRated = (db: Database, intentId: string): Statement[] =>
       ),
   );
 
-/** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
-export const ofIntent = (intentId: string) => ({
-  providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
-  consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
-  network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
-  /** The consumer, the environment that it is rated in, and the principal that it left waiting. */
-  ratedPair: sql`(select consumer_did, environment, provider_principal_id from payment_intents where intent_id = ${intentId})`,
-  /** The consumer and the environment that it is rated in. */
-  ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
-});
+// ---- Ends that somebody or something gives to an open intent ---------------------------------------------------------------
+
+const DIDS_AT_ONCE = 20;
+
+/**
+ * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
+ * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
+ * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
+ */
+export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
+  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
+    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
+    const at = sql`${wall} + case when environment = 'sandbox' then
+      (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
+    return db
+      .update(paymentIntents)
+      .set({ expiresAt: at, abandonRated: true })
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'OPEN' and intent_id in (
+            select intent_id from payment_intents where status in ('OPEN', 'PAID') and spent_at is null and status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
+            union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
+          or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
+          sql`expires_at > ${at}`,
+        ),
+      );
+  });
+
+/** Ends the offer of an open intent now (PAY-23); the job records its end as it does of any other. `rated`: nobody is rated for it. */
+export const cancelIntent = (
+  db: Database,
+  { intentId, expiresAt }: IntentRow,
+  { now, rated }: { readonly now: number; readonly rated: boolean },
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ expiresAt: now, cancelledAt: now, abandonRated: rated })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN'`, eq(paymentIntents.expiresAt, expiresAt))),
+  );
+
+/**
+ * Ends an open intent whose key on the chain was used up by a payment that settles nothing (FAC-22): no payment finds it by its terms, and nobody
+ * is rated for it.
+ */
+export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, ended: IntentRow): Statement[] => {
+  const { from, to } = move(intentMachine, status, "expire");
+  return mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to, expiresAt: ended.expiresAt, terms: "", abandonRated: true })
+      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from))),
+  );
+};
+
+/** A lost payment that can never be mined again keeps no hold. */
+export const endLostHold = (db: Database, { intentId }: IntentRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ lostUntil: null })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN' and lost_until is not null`)),
+  );

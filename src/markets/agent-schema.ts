@@ -14,7 +14,8 @@ export const address = z
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
     message: "Must not be the zero address.",
-  });
+  })
+  .register(z.globalRegistry, { id: "WalletAddress" });
 
 const marketEntry = z.strictObject({
   market: z.string().regex(MARKET_PATTERN),

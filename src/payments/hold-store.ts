@@ -1,11 +1,25 @@
 // Store of what becomes of an intent's holds (PAY-11): they end with it, have no end once its payment was seen, turn into spending, and come
 // back with a reorganisation.
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
-import type { Database, Statement } from "../db/batch.ts";
+import { PROVIDER_INTENTS_MAX } from "../core/limits.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
+import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
-import { holdEndOf } from "../intents/states.ts";
-import { isPurse, ofPurse, purseOf } from "./spend-store.ts";
+import { BLOCK_CLOCK_SKEW_MS, holdEndOf } from "../intents/states.ts";
+import { principalStands } from "../principals/store.ts";
+import {
+  ended,
+  expiredHolds,
+  isPurse,
+  ofPurse,
+  purseOf,
+  type SpendClock,
+  type SpenderRow,
+  type Spent,
+  settledBefore,
+} from "./spend-store.ts";
 
 /** The end of a hold that has none. */
 export const ENDLESS = Number.MAX_SAFE_INTEGER;
@@ -139,3 +153,139 @@ const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] =
     .set({ open: sql`${spendSums.open} - ${intent.amount}` })
     .where(and(isPurse(did, intent), sql`changes() = 1`)),
 ];
+
+// ---- Holding --------------------------------------------------------------------------------------------------------------
+
+/** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
+export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
+
+/** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
+export function holdStatements(
+  db: Database,
+  intent: IntentRow,
+  spenders: readonly SpenderRow[],
+  sellers: readonly Seller[],
+  decimals: number,
+  clock: SpendClock,
+): Statement[] {
+  const { now } = clock;
+  const { environment, currency } = intent;
+  const dids = JSON.stringify(intent.spenders);
+  const [consumer, ...delegators] = spenders;
+  const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
+  return [
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
+    ...(consumer ? holdSpend(db, consumer, intent, decimals, now, also) : []),
+    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent, decimals, now)),
+    db.insert(spendHolds).select(
+      sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
+            from json_each(${dids})`,
+    ),
+  ];
+}
+
+/** Removes expired holds together with the next intent of their currency, so that no sum over them grows. */
+function releaseExpiredHolds(
+  db: Database,
+  dids: string,
+  { environment, currency }: Spent,
+  clock: SpendClock,
+): Statement[] {
+  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
+  const own = (table: typeof spendSums | typeof spendHolds) =>
+    and(
+      sql`${table.did} in (select value from json_each(${dids}))`,
+      eq(table.environment, environment),
+      eq(table.currency, currency),
+    );
+  return [
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, clock)}` })
+      .where(and(own(spendSums), sql`exists (select 1 from ${ended(purse, clock)})`)),
+    db
+      .delete(spendHolds)
+      .where(
+        and(
+          own(spendHolds),
+          sql`expires_at <= (select f.read_through from followers f where f.network = spend_holds.network) + ${clock.ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
+        ),
+      ),
+  ];
+}
+
+/** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
+function holdSpend(
+  db: Database,
+  { agent }: SpenderRow,
+  { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
+  decimals: number,
+  now: number,
+  also: SQL = sql`true`,
+): Statement[] {
+  const { did, environment, version, spendingLimit: limit } = agent;
+  const purse = purseOf(did, { environment, currency });
+  const sums = (what: "settled" | "open" | "both"): SQL => {
+    const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
+    return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
+  };
+  const before = settledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
+  const fits =
+    limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
+  return mustChange(
+    db,
+    db
+      .insert(spendSums)
+      .select(
+        // The judged scope and an owner in good standing, at the instant of the write.
+        sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+            and ${principalStands(sql`q.principal_id`, now)}
+            and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
+      )
+      .onConflictDoUpdate({
+        target: [spendSums.did, spendSums.environment, spendSums.currency],
+        set: { open: sql`${spendSums.open} + ${units}` },
+      }),
+  );
+}
+
+const providerStands = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
+  sql`${sql.join(
+    sellers.map(
+      (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
+          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, seller.now)})`,
+    ),
+    sql` and `,
+  )}
+      and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
+          and e.network = ${network} and e.state = 'CONSTRAINED')`;
+
+/** Bounds a provider's own intents for one consumer, whose window they hold (PAY-6). */
+const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
+  openedBy === providerDid
+    ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
+    : sql`true`;
+
+const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
+  // Literal text, so that SQLite uses the partial index.
+  sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
+      and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
+      and i.expires_at > ${now - BLOCK_CLOCK_SKEW_MS} and (i.expires_at > ${now} or i.cancelled_at is not null))`;
+
+/**
+ * The number of open intents that the provider opened itself for the consumer. One that was cancelled counts for 30 seconds more, because its
+ * hold does: nobody fills a window by opening and cancelling.
+ */
+export const countOpenedByProvider = (
+  db: Database,
+  providerDid: string,
+  consumerDid: string,
+  now: number,
+): Read<number> =>
+  read(
+    db
+      .select({ count: openedByProvider(providerDid, consumerDid, now).as("count") })
+      .from(agents)
+      .where(eq(agents.did, providerDid)),
+    (rows) => rows[0]?.count ?? 0,
+  );

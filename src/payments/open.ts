@@ -12,10 +12,11 @@ import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
 import { followerFor, type Sending, sendBeside } from "./closed.ts";
 import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
+import { countOpenedByProvider, holdStatements } from "./hold-store.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
-import { countOpenedByProvider, holdStatements, type SpenderRow } from "./spend-store.ts";
+import type { SpenderRow } from "./spend-store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {

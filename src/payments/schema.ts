@@ -1,6 +1,7 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
 import { isAddress } from "../chain/hashes.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
 import {
   amount,
@@ -19,11 +20,6 @@ import {
 import { address } from "../markets/agent-schema.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
 
-const payer = address.refine((value) => !address.safeParse(value).success || isAddress(value), {
-  params: { code: "invalid_value" },
-  message: "Its checksum (EIP-55) is wrong: a character is mistyped.",
-});
-
 export const intentInput = z
   .strictObject({
     consumer_did: didInput,
@@ -31,11 +27,18 @@ export const intentInput = z
     amount: amountInput,
     currency: currencyInput,
     network: networkInput.optional(),
-    payer: payer.optional(),
+    payer: address.optional(),
   })
   .register(z.globalRegistry, { id: "PaymentIntentInput" });
 
 export type IntentInput = z.infer<typeof intentInput>;
+
+/** Mixed case is a checksum. */
+export function payerFaults(raw: unknown): FieldError[] {
+  const { data } = z.object({ payer: address }).safeParse(raw);
+  if (data === undefined || isAddress(data.payer)) return [];
+  return [fieldError("payer", "invalid_value", "Its checksum (EIP-55) is wrong: a character is mistyped.")];
+}
 
 export const evaluationInput = z
   .strictObject({

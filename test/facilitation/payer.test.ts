@@ -12,6 +12,7 @@ import { createWorld, expectStatus, type Json, type Reply, type World } from "..
 import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
 
 const UNIT = 1_000_000;
+const MOST = 2n ** 256n - 1n;
 const PAYER = account(9);
 const OTHER = account(6);
 /** The wallet of every provider here. */
@@ -56,7 +57,7 @@ describe("an intent that names its payer", () => {
     });
     const { token } = intent;
     const mint = { abi: mintAbi, functionName: "mint", args: [PAYER as Hash, BigInt(10 * UNIT)] } as const;
-    const approve = { abi: tokenAbi, functionName: "approve", args: [intent.contract, 2n ** 256n - 1n] } as const;
+    const approve = { abi: tokenAbi, functionName: "approve", args: [intent.contract, MOST] } as const;
     await send("base-sepolia", PAYER, token, encodeFunctionData(mint));
     await send("base-sepolia", PAYER, token, encodeFunctionData(approve));
     const tx = await send("base-sepolia", PAYER, intent.call.to, intent.call.data);

@@ -64,7 +64,7 @@ export class MoneyPlay {
       now = at;
     });
     // Ahead of real time, which the service goes by where it judges whether a node stands still.
-    chain.wait(Math.max(0, Math.ceil((Date.now() - chain.now) / 1_000)) + AHEAD_SECONDS);
+    chain.wait(Math.max(0, Math.ceil((shared.now() - chain.now) / 1_000)) + AHEAD_SECONDS);
     await chain.mine();
     await follow(world, LAB);
     const model = new MoneyModel(chain.now, chain.head, chain.head.number - CONFIRMATIONS + 1);

@@ -4,7 +4,7 @@ import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
-import { findOpenIntentOf } from "../../src/intents/store.ts";
+import { findOpenIntentOf } from "../../src/intents/find-store.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { follow } from "../follower/support.ts";
 import type { Agent, World } from "../support/world.ts";
