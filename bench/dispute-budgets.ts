@@ -15,7 +15,7 @@ export const DISPUTE_BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/disputes/{dispute_id}/withdraw": mutation(46, 17, 2 * KIB, { objects: 1, queues: 2 }),
   "POST /v1/disputes/{dispute_id}/escalate": mutation(7, 7, 2 * KIB, { objects: 1 }),
   "GET /v1/operator/disputes": read(60, 24 * KIB),
-  "GET /v1/operator/disputes/{dispute_id}": read(20, 8 * KIB),
+  "GET /v1/operator/disputes/{dispute_id}": read(36, 8 * KIB),
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(65, 45, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(65, 43, 4 * KIB, { queues: 2 }),
   "POST /v1/operator/disputes/{dispute_id}/payout": mutation(65, 20, KIB, { queues: 3 }),

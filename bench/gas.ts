@@ -10,6 +10,7 @@ import { deployContracts } from "../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../src/chain/contracts/abi.ts";
+import { intentHash } from "../src/chain/hashes.ts";
 import { type Profile, profileOf } from "./gas-profile.ts";
 
 export type Gas = { readonly call: string; readonly gas: number };
@@ -160,14 +161,15 @@ async function openLab(rpcUrl: string, profiles: Profiles): Promise<Lab> {
 }
 
 let intents = 0;
-const nextIntent = (): Hex => hashOf(`pin_${intents++}`);
+/** Of an intent that names its payer: the form that costs more. */
+const nextIntent = (payer: Hex): Hex => intentHash(`pin_${intents++}`, payer);
 
 const paymentTo = async ({ client, token, people }: Lab, providerDidHash: Hex): Promise<FullPayment> => ({
   token,
   amount: 10n * UNIT,
   providerDidHash,
   consumerDidHash: CONSUMER,
-  intentHash: nextIntent(),
+  intentHash: nextIntent(people.payer.address),
   operationalWallet: people.wallet.address,
   maxFeeBps: 5,
   deadline: (await client.getBlock()).timestamp + 600n,
@@ -176,7 +178,12 @@ const paymentTo = async ({ client, token, people }: Lab, providerDidHash: Hex): 
 
 type Form = (lab: Lab, provider: Hex, name?: string) => Promise<Receipt>;
 const payIntent: Form = ({ call, token, people }, provider, name) =>
-  call(people.payer.address, "payIntent", [token, 10n * UNIT, provider, CONSUMER, nextIntent()], name);
+  call(
+    people.payer.address,
+    "payIntent",
+    [token, 10n * UNIT, provider, CONSUMER, nextIntent(people.payer.address)],
+    name,
+  );
 const FORMS: Readonly<Record<string, Form>> = {
   payIntent,
   settle: async (lab, provider, name) =>

@@ -101,6 +101,7 @@ const WORKER_ENTRIES = new Set([
   "OperationExecuted",
   "OperationScheduled",
   "OperationalWalletSet",
+  "OperationalWalletConfirmed",
   "PaidOut",
   "Paused",
   "ProviderRegistered",

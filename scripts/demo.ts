@@ -156,7 +156,14 @@ async function buy(consumer: Agent, provider: Agent): Promise<Json> {
     as(consumer, "/v1/payment-intents", {
       method: "POST",
       expect: 201,
-      body: { consumer_did: consumer.did, provider_did: provider.did, amount: AMOUNT, currency: "USDC" },
+      body: {
+        consumer_did: consumer.did,
+        provider_did: provider.did,
+        amount: AMOUNT,
+        currency: "USDC",
+        // Nobody else can pay it away.
+        payer: accountsOf(chain).payer.address,
+      },
     }),
   );
   const paymentTx = await step(

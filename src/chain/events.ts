@@ -65,7 +65,7 @@ function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   }
 }
 
-/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet. */
+/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet, and of a wallet who confirmed it. */
 function eventOf(event: Decoded, behind: Decoded | undefined) {
   switch (event.eventName) {
     case "Settled": {
@@ -91,14 +91,9 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
       return { kind, providerDidHash, token: token.toLowerCase(), amount, vaultBalance };
     }
     case "PaidOut": {
-      const { key: settlementKey, refundTo, token, ...amounts } = event.args;
-      return {
-        kind: "payout",
-        settlementKey,
-        refundTo: refundTo.toLowerCase(),
-        token: token.toLowerCase(),
-        ...amounts,
-      };
+      const { key: settlementKey, refundTo: to, token, ...amounts } = event.args;
+      const refundTo = to.toLowerCase();
+      return { kind: "payout", settlementKey, refundTo, token: token.toLowerCase(), ...amounts };
     }
     case "Refunded": {
       const { key: settlementKey, from, refundTo, token, amount } = event.args;
@@ -109,7 +104,10 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
       return { kind: "refund_to", settlementKey: event.args.key, refundTo: event.args.refundTo.toLowerCase() };
     case "OperationalWalletSet": {
       const { providerDidHash, token, operationalWallet: wallet } = event.args;
-      return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet: wallet.toLowerCase() };
+      const confirmedBy =
+        behind?.eventName === "OperationalWalletConfirmed" ? behind.args.previous.toLowerCase() : null;
+      const operationalWallet = wallet.toLowerCase();
+      return { kind: "wallet", providerDidHash, token: token.toLowerCase(), operationalWallet, confirmedBy };
     }
     case "ThresholdSet":
       return { kind: "threshold", ...event.args, token: event.args.token.toLowerCase() };

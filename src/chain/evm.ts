@@ -18,6 +18,7 @@ import type {
 import { type Hash, parseTxHash } from "./hashes.ts";
 import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
+import { readNonces } from "./nonces.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 import { codeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
 import { balanceCall, balanceIn, readVaults } from "./vaults.ts";
@@ -68,6 +69,13 @@ export function createChainGateway(
     readVaultsAgain: (name, at, vaults) => again(name, (network) => readVaults(rpc, network, at, vaults)),
     readBlocks: (name, numbers) => on(name, (network) => readBlocks(rpc, network, numbers)),
     findVaults: (name, addresses) => on(name, (network) => findVaults(rpc, network, addresses)),
+    readNonces: async (name, at, accounts) => {
+      const first = await on(name, (network) => readNonces(rpc, network, at, accounts));
+      const second = first.ok ? await again(name, (network) => readNonces(rpc, network, at, accounts)) : null;
+      if (!first.ok || second === null) return first;
+      if (!second.ok) return second;
+      return { ok: true, value: first.value.map((count, n) => Math.min(count, second.value[n] ?? 0)) };
+    },
     readBlocksAgain: (name, numbers) => again(name, (network) => readBlocks(rpc, network, numbers)),
     readProvider: (name, providerDidHash) => on(name, (network) => readProvider(rpc, network, providerDidHash)),
     planSplit: (name, wanted) => on(name, (network) => planSplit(rpc, network, wanted)),

@@ -53,7 +53,14 @@ export type ContractEvent =
         | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
         | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
         | { kind: "refund_to"; settlementKey: Hash; refundTo: string }
-        | { kind: "wallet"; providerDidHash: Hash; token: string; operationalWallet: string }
+        // `confirmedBy`: the wallet before, where that has itself named this one.
+        | {
+            kind: "wallet";
+            providerDidHash: Hash;
+            token: string;
+            operationalWallet: string;
+            confirmedBy: string | null;
+          }
         | { kind: "threshold"; providerDidHash: Hash; token: string; threshold: bigint }
         | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }
         | { kind: "registered"; providerDidHash: Hash; token: string; operationalWallet: string; threshold: bigint }
@@ -78,8 +85,14 @@ export type ContractEvent =
 export type BlockRef = BlockAt & { readonly time: number };
 export type BlockAt = { readonly number: number; readonly hash: string };
 
-/** An event with its transaction and block; `minedAt` is the block's instant, in epoch milliseconds. */
+/** Who sent a transaction, and under which nonce. */
+export type SentBy = { readonly from: string; readonly nonce: number };
+
+/**
+ * An event with its transaction and block; `minedAt` is the block's instant, in epoch milliseconds. `sentBy`: of a payment, where the node says it.
+ */
 export type EventAt = ContractEvent & {
+  readonly sentBy?: SentBy | undefined;
   readonly txHash: string;
   readonly blockNumber: number;
   readonly blockHash: string;
@@ -226,6 +239,9 @@ export interface ChainGateway {
 
   /** What the second node says of them; null where the network has none. */
   readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
+
+  /** How many transactions accounts have sent up to a block; the lower number where two nodes say different ones. */
+  readNonces(network: string, at: BlockAt, accounts: readonly string[]): Promise<ChainResult<readonly number[]>>;
 
   /** The hashes of blocks that the node has, in the order of their numbers here. */
   readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;

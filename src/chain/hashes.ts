@@ -3,6 +3,7 @@
 import { hexToBytes } from "viem/utils";
 import { encodeBase64Url } from "../core/encoding.ts";
 import { checksummed, hashOfText } from "../protocol/keccak.ts";
+import { intentHashOf } from "../protocol/payment.ts";
 
 export type Hash = `0x${string}`;
 
@@ -11,10 +12,11 @@ export function didHash(did: string): Hash {
   return hashOfText(did);
 }
 
-/** keccak256 of the intent's id. */
-export function intentHash(intentId: string): Hash {
-  return hashOfText(intentId);
-}
+/** What names an intent on-chain: keccak256 of its id, or what commits to the one address that may pay it (PAY-25). */
+export const intentHash = (intentId: string, payer: string | null = null): Hash => intentHashOf(intentId, payer);
+
+/** True for an id whose hash commits to no payer: one of an intent that names none is drawn again until it is so. */
+export const namesNoPayer = (intentId: string): boolean => /^0x[0-7]/.test(hashOfText(intentId));
 
 /** The first 128 bits of it: what only finds a row, whose whole hash is compared then. */
 export const shortHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash).slice(0, 16));

@@ -2,6 +2,7 @@
 // was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
+import { hashOfText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
 import { authoritiesOf } from "./acts.ts";
 import { digestOfEvents } from "./digests.ts";
@@ -9,6 +10,7 @@ import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema 
 import type { BlockRef, ChainResult, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
+import { sentByOf, sentCall } from "./sent-by.ts";
 
 /** Blocks of one request. */
 export const RANGE_MAX = 2_000;
@@ -159,11 +161,17 @@ async function readTransactions(
   logs: readonly RangeLog[],
 ): Promise<ChainResult<EventAt[]>> {
   const byHash = Map.groupBy(logs, (log) => log.transactionHash.toLowerCase());
-  const receipts = await inParts(rpc, network, [...byHash.keys()], (hash) => ({
-    method: "eth_getTransactionReceipt",
-    params: [hash],
-  }));
+  const paying = [...byHash]
+    .filter(([, own]) => own.some(({ topics: [topic] }) => topic === SETTLED))
+    .map(([hash]) => hash);
+  const receipts = await inParts(
+    rpc,
+    network,
+    [...[...byHash.keys()].map(receiptCall), ...paying.map(sentCall)],
+    (call) => call,
+  );
   if (!receipts.ok) return receipts;
+  const sent = new Map(paying.map((hash, at) => [hash, sentByOf(hash, receipts.value[byHash.size + at])]));
   const times = await readTimes(rpc, network, logs);
   if (!times.ok) return times;
   const events: EventAt[] = [];
@@ -174,7 +182,10 @@ async function readTransactions(
     const minedAt = times.value.get(blockHash.toLowerCase());
     if (minedAt === undefined) return unavailable(network.network, "bad_answer");
     const place = { txHash: hash, blockNumber: Number(blockNumber), blockHash: blockHash.toLowerCase(), minedAt };
-    events.push(...eventsOf(receipt.data.logs, network).map((event) => ({ ...event, ...place })));
+    const sentBy = sent.get(hash);
+    events.push(
+      ...eventsOf(receipt.data.logs, network).map((event) => ({ ...event, ...place, ...(sentBy && { sentBy }) })),
+    );
   }
   const order = new Map([...byHash].map(([hash, [first]]) => [hash, Number(first?.logIndex)]));
   const byPlace = (one: EventAt, other: EventAt) =>
@@ -183,6 +194,9 @@ async function readTransactions(
     one.logIndex - other.logIndex;
   return { ok: true, value: events.sort(byPlace) };
 }
+
+const SETTLED = hashOfText("Settled(bytes32,bytes32,bytes32,address,address,uint256,uint256,uint256,uint256)");
+const receiptCall = (hash: string): RpcCall => ({ method: "eth_getTransactionReceipt", params: [hash] });
 
 /** A receipt that has every log of the range, in the same block. */
 function isOf(receipt: Receipt, hash: string, logs: readonly RangeLog[]): boolean {

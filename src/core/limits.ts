@@ -121,6 +121,10 @@ export const DISPUTE_WINDOW_DAYS_MAX = 365;
 export const DELEGATION_DEPTH_MAX = 5;
 export const LATE_FACILITATION_HOURS = 24;
 export const BLOCK_CLOCK_SKEW_SECONDS = 30;
+/** So long a payment that a reorganisation took away keeps its hold: its transaction may be mined again (PAY-11). */
+export const LOST_PAYMENT_HOURS = 1;
+/** The highest fee that the settlement contract can have, hundredths of a percent. */
+export const SETTLEMENT_FEE_BPS_MAX = 50;
 /** So long a payment that the follower has seen may be facilitated, from its block on (PAY-14). */
 export const PAID_INTENT_DAYS = 30;
 /** How far a sandbox's clock runs ahead of real time, and how far at once where more rows than this fall due (ACC-28). */

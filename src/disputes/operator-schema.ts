@@ -53,6 +53,9 @@ export const payoutView = z
   })
   .register(z.globalRegistry, { id: "RepeatedPayout" });
 export type PayoutView = z.infer<typeof payoutView>;
+const walletView = z
+  .object({ address: z.string(), of_provider: z.boolean() })
+  .register(z.globalRegistry, { id: "PartyWallet" });
 
 export const disputeCase = z
   .object({
@@ -61,6 +64,8 @@ export const disputeCase = z
     receipt: jws.nullable(),
     intent: intentView,
     task: taskView,
+    payer: walletView,
+    refund_to: walletView,
     ratings: z
       .object({ provider: fraction.nullable(), consumer: fraction.nullable() })
       .register(z.globalRegistry, { id: "PartyRatings" }),

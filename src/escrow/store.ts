@@ -2,13 +2,13 @@
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
-import { type Environment, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
 import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, statesOf } from "./states.ts";
-import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
+import { CONFIRMED, FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
@@ -140,16 +140,25 @@ const formerBefore = (wallet: string): SQL<string> => {
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
-/** Whether a vault of an agent keeps something back for disputes, by the expression that names the agent. `further`: which of its vaults. */
-export const keepsBack = (did: SQL, further: SQL = sql``): SQL =>
-  sql`exists (select 1 from escrows k where k.did = ${did} ${further} and (k.disputed > 0 or k.owed > 0))`;
-export const findKeptBack = (db: Database, did: string, environment: Environment): Read<boolean> =>
-  read(
-    db
-      .select({ kept: sql<number>`${keepsBack(sql`${did}`, sql`and k.environment = ${environment}`)}`.as("kept") })
-      .from(sql`(select 1)`),
-    ([row]) => row?.kept === 1,
-  );
+/**
+ * Another wallet of a provider, in both environments: one of its own has named it on-chain, so what is paid to it counts (FAC-17). No more than
+ * `WALLETS_NOTED` are kept.
+ */
+export const noteConfirmedWallet = (
+  db: Database,
+  { did, network }: Pick<EscrowRow, "did" | "network">,
+  wallet: string,
+): Statement =>
+  db
+    .update(escrows)
+    .set({
+      formerWallets: sql`(select json_group_array(json(value)) from (
+        select value from json_each(${escrows.formerWallets}) where value ->> 'wallet' <> ${wallet}
+          and key > json_array_length(${escrows.formerWallets}) - ${WALLETS_NOTED}
+        union all select json_object('wallet', ${wallet}, 'until', ${CONFIRMED})))`,
+    })
+    .where(and(eq(escrows.did, did), eq(escrows.network, network)));
+const WALLETS_NOTED = 100;
 
 /** An escrow whose vault is the one of another edition. Refused where it has moved on meanwhile. */
 export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>

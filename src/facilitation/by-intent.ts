@@ -3,9 +3,10 @@ import type { AgentCall } from "../call.ts";
 import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, networkNamed } from "../chain/networks.ts";
 import { escrowOn } from "../escrow/changes.ts";
+import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
+import { ofIntent } from "../intents/find-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
-import { ofIntent } from "../intents/store.ts";
 import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
@@ -45,13 +46,14 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, () => {
     const mined = minedOf(network, reading);
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const at = { txHash, minedAt, now: call.now, bound };
+    const wallets = walletsOf(provider?.escrows ?? [], provider?.markets ?? []);
+    const at = { txHash, minedAt, now: call.now, bound, wallets };
     const here = used.filter((one) => one.network === intent.network);
     return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
   });
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
-  await requireWallet(call, { ...intent, settlement, minedAt: mined.minedAt }, escrow);
+  await requireWallet(call, { ...intent, settlement, mined }, escrow);
   // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
   // confirmed or disputed (FAC-4).
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };

@@ -6,9 +6,10 @@ import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import { escrowOn } from "../escrow/changes.ts";
+import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
+import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/find-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
-import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/store.ts";
 import {
   boundLogOf,
   judgePayment,
@@ -58,12 +59,13 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
     if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
     if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const at = { txHash, minedAt, now: call.now, bound };
+    const wallets = walletsOf(provider.escrows, provider.markets);
+    const at = { txHash, minedAt, now: call.now, bound, wallets };
     const settlement = judgePayment(network, mined, intent, used, at);
     return { mined, minedAt, settlement, intent, provider, consumer };
   });
   const escrow = escrowOn(judged.provider.escrows, network);
-  await requireWallet(call, { ...judged.intent, settlement: judged.settlement, minedAt: judged.mined.minedAt }, escrow);
+  await requireWallet(call, { ...judged.intent, settlement: judged.settlement, mined: judged.mined }, escrow);
   const evidence = { network, txHash, escrow, ...judged };
   return recordSettlement(call, evidence);
 }
@@ -94,9 +96,9 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
 function intentPaid(
   { db, now }: { readonly db: Database; readonly now: number },
   { network: { network }, pair }: PaymentClaim,
-  { intentHash, gross }: Settled,
+  { intentHash, gross, payer }: Settled,
   minedAt: number,
 ): Read<PaidIntent | null> {
   if (intentHash !== null) return findNamedIntent(db, intentHash);
-  return findOpenIntentOf(db, { ...pair, network, amount: Number(gross), minedAt }, now);
+  return findOpenIntentOf(db, { ...pair, network, amount: Number(gross), minedAt, payer }, now);
 }

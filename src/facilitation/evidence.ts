@@ -5,7 +5,7 @@ import { amountOn, type Network } from "../chain/networks.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { isOlderThan, judgeSettlement } from "../intents/states.ts";
+import { isInTime, isOlderThan, judgeSettlement, mayPay } from "../intents/states.ts";
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };
@@ -22,11 +22,17 @@ export type FailedCheck =
   | "intent_settled"
   | "mined_before_intent"
   | "other_wallet"
+  | "other_payer"
+  | "paid_by_provider"
   | "bound_to_other_intent"
   | "paid_by_other_payment";
 
-export const unverified = (check: FailedCheck): ServiceError =>
-  new ServiceError("settlement_verification_failed", { detail: { failed_check: check }, reason: check });
+export const unverified = (check: FailedCheck, facts: Readonly<Record<string, unknown>> = {}): ServiceError =>
+  new ServiceError("settlement_verification_failed", {
+    detail: { failed_check: check, ...facts },
+    reason: check,
+    ...(check === "paid_by_provider" && { type: check }),
+  });
 
 const SECONDS_A_BLOCK = 2;
 const RETRY_UNAVAILABLE_SECONDS = 2;
@@ -71,9 +77,9 @@ export function minedAtOf(intent: IntentRow, txHash: string, mined: Mined, ahead
 
 /** The place in a transaction of the payment that an intent waits for: the follower has seen it, or a reorganisation took it away. */
 export function boundLogOf(intent: IntentRow, txHash: string): number | null {
-  const { status, cancelledAt, paymentTx, paymentLog, lostTx, lostLog } = intent;
+  const { status, paymentTx, paymentLog, lostTx, lostLog } = intent;
   if (paymentTx !== null) return paymentTx === txHash ? paymentLog : null;
-  return lostTx === txHash && status !== "SETTLED" && cancelledAt === null ? lostLog : null;
+  return lostTx === txHash && status !== "SETTLED" ? lostLog : null;
 }
 
 /** `bound`: the intents that payments of the transaction are bound to. */
@@ -82,6 +88,8 @@ type Instants = {
   readonly minedAt: number;
   readonly now: number;
   readonly bound: readonly IntentRow[];
+  /** The provider's wallets, in lower case: what they pay settles nothing (FAC-22). */
+  readonly wallets: ReadonlySet<string>;
 };
 
 /** A payment that the follower bound to an intent settles that one, and such an intent is settled by no other payment (PAY-21). */
@@ -96,18 +104,20 @@ function refuseOtherBinding(
     throw unverified("paid_by_other_payment");
 }
 
-/** Why an intent takes no payment any more, where a party has cancelled it (PAY-23). */
-const cancelled = ({ cancelledAt }: IntentRow) =>
-  cancelledAt === null
+const EXPIRED = { ok: false, code: "intent_expired" } as const;
+
+/** Why an intent takes no payment that was mined then, where a party has cancelled it (PAY-23). */
+const cancelled = (intent: IntentRow, minedAt: number) =>
+  intent.cancelledAt === null || isInTime(intent, minedAt)
     ? {}
     : {
-        message: "The intent was cancelled before its payment was seen.",
-        detail: { cancelled_at: toIso(cancelledAt) },
+        message: "The intent was cancelled, and its payment was mined more than 30 seconds later.",
+        detail: { cancelled_at: toIso(intent.cancelledAt) },
       };
 
 /**
  * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
- * facilitated before, of exactly the amount, and in time.
+ * facilitated before, by the payer that the intent names, by no wallet of the provider, of exactly the amount, and in time.
  */
 export function judgePayment(
   network: Network,
@@ -119,13 +129,17 @@ export function judgePayment(
   if (mined.settlements.length === 0) throw unverified("no_settlement");
   const ofPair = settlementsOf(mined, network, intent);
   if (ofPair.length === 0) throw unverified("other_parties");
-  const hash = intentHash(intent.intentId);
+  const hash = intentHash(intent.intentId, intent.payer);
   const forIntent = ofPair.filter((one) => one.intentHash === null || one.intentHash === hash);
   if (forIntent.length === 0) throw unverified("other_intent");
   const used = new Set(facilitated.map((one) => one.logIndex));
   const unused = forIntent.filter((one) => !used.has(one.logIndex));
   if (unused.length === 0) throw unverified("already_facilitated");
-  const exact = unused.filter((one) => one.gross === BigInt(intent.amount));
+  const paidByOthers = unused.filter(({ payer }) => !at.wallets.has(payer));
+  if (paidByOthers.length === 0) throw unverified("paid_by_provider");
+  const fromPayer = paidByOthers.filter((one) => mayPay(intent, one));
+  if (fromPayer.length === 0) throw unverified("other_payer");
+  const exact = fromPayer.filter((one) => one.gross === BigInt(intent.amount));
   const paid =
     exact.find((one) => one.logIndex === boundLogOf(intent, at.txHash)) ??
     exact.find((one) => one.intentHash === hash) ??
@@ -133,13 +147,15 @@ export function judgePayment(
   if (!paid) {
     const detail = {
       expected: amountOn(network, intent.amount),
-      settled: amountOn(network, unused[0]?.gross ?? 0n),
+      settled: amountOn(network, fromPayer[0]?.gross ?? 0n),
     };
     throw new ServiceError("amount_mismatch", { detail });
   }
   if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
   refuseOtherBinding(intent, { txHash: at.txHash, logIndex: paid.logIndex }, at.bound);
-  const judged = judgeSettlement(intent, at.minedAt, at.now);
-  if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent));
+  // Its key on the chain was used up by a payment that counts for nothing, so it takes no unnamed one in that one's place.
+  const spoilt = paid.intentHash === null && intent.terms === "";
+  const judged = spoilt ? EXPIRED : judgeSettlement(intent, at.minedAt, at.now);
+  if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent, at.minedAt));
   return paid;
 }

@@ -1,4 +1,4 @@
-// Whether a facilitated settlement stands, for whoever holds its receipt (FAC-22): the receipt is signed for good, and the chain may have taken its
+// Whether a facilitated settlement stands, for whoever holds its receipt (FAC-23): the receipt is signed for good, and the chain may have taken its
 // settlement away.
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";

@@ -13,7 +13,7 @@ import {
 import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
-import { type PaidIntent, paidIntent } from "../intents/store.ts";
+import { type PaidIntent, paidIntent } from "../intents/find-store.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };

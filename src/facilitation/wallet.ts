@@ -7,20 +7,28 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { wasInForce } from "../escrow/wallets.ts";
 import { findMarketsEverywhere } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { unverified } from "./evidence.ts";
+import { type Mined, notAnswered, unverified } from "./evidence.ts";
 
 type Paid = {
   readonly providerDid: string;
   readonly network: string;
   readonly settlement: Pick<Settled, "operationalWallet">;
-  /** Epoch milliseconds of the block. */
-  readonly minedAt: number;
+  readonly mined: Mined;
+  /** Up to where the follower has booked. */
+  readonly bookedBlock: number | null;
 };
 
-export async function requireWallet({ db }: AgentCall, paid: Paid, escrow: EscrowRow | null): Promise<void> {
-  const { providerDid, network, settlement, minedAt } = paid;
+/** Sends the follower off, which may not have read yet that a wallet of the provider named this one. */
+function readOn(call: AgentCall, network: string): never {
+  call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
+  throw notAnswered("wallet_unread");
+}
+
+export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowRow | null): Promise<void> {
+  const { db } = call;
+  const { providerDid, network, settlement, mined, bookedBlock } = paid;
   const wallet = settlement.operationalWallet;
-  if (escrow && wasInForce(escrow, wallet, minedAt)) return;
+  if (escrow && wasInForce(escrow, wallet, mined.minedAt)) return;
   // The contract may have a wallet already that its markets still wait for.
   const { markets } = await readBatch(db, { markets: findMarketsEverywhere(db, providerDid) });
   const requested = markets.some(
@@ -28,12 +36,22 @@ export async function requireWallet({ db }: AgentCall, paid: Paid, escrow: Escro
       row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),
   );
   if (requested) return;
+  if ((bookedBlock ?? 0) < mined.blockNumber) return readOn(call, network);
+  const registered = escrow?.operationalWallet ?? null;
   await commit(db, [
     raiseAlert(db, {
       kind: "operational_wallet",
       subject: `${providerDid} on ${network}`,
-      message: `A payment went to ${wallet}, which the service never registered for this provider: the registrar's key may be in other hands.`,
+      message:
+        `A payment in block ${mined.blockNumber} went to ${wallet}. The service has ${registered ?? "no wallet"} for this provider, and no wallet of ` +
+        "the provider named another one on-chain: it came through the authority, so if this service did not ask for it, the registrar's key may be " +
+        "in other hands.",
     }),
   ]);
-  throw unverified("other_wallet");
+  throw unverified("other_wallet", {
+    paid_wallet: wallet,
+    registered_wallet: registered,
+    block: mined.blockNumber,
+    confirmed_by: null,
+  });
 }

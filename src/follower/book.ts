@@ -1,5 +1,6 @@
 // Books what the follower has read in one batch: lines, what counts of the escrows, the states that follow with their events and directory
 // records, differences, and the place that was read to (MKT-23). A provider in FUNDING whose escrows are funded by it becomes ACTIVE (AGT-34).
+import type { BlockAt } from "../chain/gateway.ts";
 import { didHash, type Hash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
@@ -19,7 +20,7 @@ import { moveBalance } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
-import { type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
+import { type FoundPayments, lostIn, type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
 import { moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
@@ -29,6 +30,7 @@ type Reading = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
   /** How far the network is read, where that is its head. */
+  readonly head: BlockAt;
   readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
@@ -56,7 +58,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   const booked = bookedOf(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
   const acts = await followActs(deps, network, reading.acts);
-  const paid = paymentStatements(deps, network, reading, found);
+  const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
   const level = paid.complete ? reading.level : null;
   const after = { ...reading.after, ...level };
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
@@ -78,6 +80,28 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...acts,
   ]);
   return paid.complete;
+}
+
+/** The intents whose lost payments can't be mined again: another transaction has the nonce. The chain is asked only where there are any. */
+async function replacedIn(
+  { chain }: Deps,
+  network: Network,
+  reading: Reading,
+  found: FoundPayments,
+): Promise<ReadonlySet<string>> {
+  const lost = reading.level ? lostIn(network, reading, found) : [];
+  if (lost.length === 0) return new Set();
+  const read = await chain.readNonces(
+    network.network,
+    reading.head,
+    lost.map(({ sentBy }) => sentBy ?? ""),
+  );
+  if (!read.ok) return new Set();
+  return new Set(
+    lost
+      .filter(({ sentNonce }, n) => sentNonce !== null && (read.value[n] ?? 0) > sentNonce)
+      .map(({ intentId }) => intentId),
+  );
 }
 
 /** What a crash left without its transaction has it by the event (MKT-29). */

@@ -1,5 +1,5 @@
-// Cancels an intent for either party (PAY-23). The chain is looked at first: what was paid is not cancelled, and no payment that is seen
-// afterwards settles it, so its hold can end at once.
+// Cancels an intent for either party (PAY-23): its offer ends now. The chain is looked at first: what was paid is not cancelled. A payment
+// that is on its way is mined within 30 seconds and counts, so the hold ends only when a later chain was read (PAY-11).
 import type { AgentCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";
@@ -7,11 +7,11 @@ import type { IntentRow } from "../db/tables/money.ts";
 import { effectiveIntentStatus } from "../intents/states.ts";
 import { cancelIntent as cancelStatements, findIntentFor } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
+import { moveHolds } from "../payments/hold-store.ts";
 import { refuseOthers } from "../payments/read.ts";
 import type { IntentView } from "../payments/schema.ts";
-import { releaseStatements } from "../payments/spend-store.ts";
 import { toIntentView } from "../payments/views.ts";
-import { followNetwork } from "./follow.ts";
+import { readToNow } from "./follow.ts";
 
 export async function cancelIntent(call: AgentCall, intentId: string): Promise<IntentView> {
   const { db, deps, now } = call;
@@ -22,18 +22,18 @@ export async function cancelIntent(call: AgentCall, intentId: string): Promise<I
   refuseOthers(call, found);
   const { clockOffsetMs: _ruling, confirmBy: _none, readThrough: _read, ...intent } = found;
   refuseEnded(intent, now);
-  if ((await followNetwork(deps, intent.network, Date.now() + CHAIN_LOOK_MS)) !== "level") {
+  if (!(await readToNow(deps, intent.network, Date.now() + CHAIN_LOOK_MS))) {
     const headers = { "Retry-After": String(RETRY_SECONDS) };
     throw new ServiceError("chain_unavailable", { headers });
   }
   // A payment that was seen just now has moved it: the commit is refused then, and the call decided again.
-  const cancelled = { ...intent, status: "ABANDONED", cancelledAt: now } as const;
+  const cancelled = { ...intent, expiresAt: now, cancelledAt: now };
   const view = toIntentView(deps.config, cancelled, now);
   const rated = call.did !== intent.consumerDid;
   await call.commit(
     [
       ...cancelStatements(db, intent, { now, rated }),
-      ...releaseStatements(db, [intent]),
+      ...moveHolds(db, intent, cancelled),
       ...recordEventForParties(db, intent, now, { type: "intent.abandoned", object: view }),
     ],
     view,

@@ -40,6 +40,15 @@ export async function followNetwork(
   until: number,
   { whole = false }: { readonly whole?: boolean } = {},
 ): Promise<Followed> {
+  const followed = await readOn(deps, name, until, whole);
+  return followed === "old" ? "level" : followed;
+}
+
+/** Reads on likewise. True at a head that is recent: a node that stands still has not seen what is paid meanwhile. */
+export const readToNow = async (deps: Deps, name: string, until: number): Promise<boolean> =>
+  (await readOn(deps, name, until, false)) === "level";
+
+async function readOn(deps: Deps, name: string, until: number, whole: boolean): Promise<Followed | "old"> {
   const network = networkNamed(deps.config.networks, name);
   let looks = 0;
   let target: number | null = null;
@@ -51,7 +60,7 @@ export async function followNetwork(
       continue;
     if (followed !== "level") await noteLag(deps, name);
     if (whole && booked < target) return "stuck";
-    return followed === "old" ? "level" : followed;
+    return followed;
   }
 }
 
@@ -152,6 +161,7 @@ async function record(
       paused: paused ?? known?.paused ?? false,
       seen: contradicted && read.second !== null ? null : seenOnce(read, to, whole ? settled : confirmed),
     },
+    head,
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
     movements: fits,
     refunds: refundsIn(network, events, to.number),

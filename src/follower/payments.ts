@@ -10,12 +10,27 @@ import type { ReadResults, Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { findOwnPayments } from "../escrow/wallet-store.ts";
 import { findUsedOf } from "../facilitation/store.ts";
-import { findBoundIntents, findIntentsNamed, findIntentsOfTerms, findIntentsThatLost } from "../intents/paid-store.ts";
-import { isInTime } from "../intents/states.ts";
-import { movePayment, type Payment, payIntent, unpaid, unpayIntent } from "../intents/store.ts";
+import {
+  findBoundIntents,
+  findIntentsNamed,
+  findIntentsOfTerms,
+  findIntentsThatLost,
+  findWaitingIntents,
+} from "../intents/paid-store.ts";
+import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
+import {
+  endLostHold,
+  endSpoiltIntent,
+  movePayment,
+  type Payment,
+  payIntent,
+  unpaid,
+  unpayIntent,
+} from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { holdForever, holdUntilEnd } from "../payments/spend-store.ts";
+import { holdForever, moveHolds, releaseStatements } from "../payments/hold-store.ts";
 import { toIntentView } from "../payments/views.ts";
 import type { BoundChange } from "./store.ts";
 
@@ -37,8 +52,11 @@ export const paymentReads = ({ db }: Deps, { network }: Network, payments: reado
   used: findUsedOf(db, network, payments),
   lost: findIntentsThatLost(db, network, payments),
   bound: findBoundIntents(db, network),
+  own: findOwnPayments(db, payments),
+  waiting: findWaitingIntents(db, network),
 });
-type Found = ReadResults<ReturnType<typeof paymentReads>>;
+export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
+type Found = FoundPayments;
 
 /** `through`: the last block that was read. `after`: what is booked by the same batch. */
 type Seen = {
@@ -51,35 +69,66 @@ type Seen = {
 /** Payments that one batch binds. */
 const PAYMENTS = 200;
 
-/** `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. */
-export function paymentStatements(
-  deps: Deps,
-  network: Network,
-  { before, after, payments, through }: Seen,
-  found: Found,
-): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
+/** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments a reorganisation took away. */
+function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
+  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
   const unconfirmed = still.filter(
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
-  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
   const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
   const gone = bound.filter(({ paymentTx, paymentLog }) => !placed.has(placeOf(paymentTx, paymentLog)));
-  const moves = bound.flatMap((intent) => boundStatements(deps, intent, placed));
-  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, gone);
+  return { still, placed, bound, gone };
+}
+
+/** The intents whose payments are lost after this reading, as far as it is known who sent them. */
+export const lostIn = (network: Network, seen: Seen, found: Found): Timed<IntentRow>[] =>
+  [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
+
+/**
+ * `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. `replacedBy`: the intents whose
+ * lost payments can never come back, because another transaction has the nonce.
+ */
+export function paymentStatements(
+  deps: Deps,
+  network: Network,
+  seen: Seen,
+  found: Found,
+  replacedBy: ReadonlySet<string>,
+): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
+  const { after, payments } = seen;
+  const { still, placed, bound, gone } = boundIn(network, seen, found);
+  const left = new Map(gone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
+  const moves = bound.flatMap((intent) => boundStatements(deps, intent, left.get(intent.intentId), placed));
+  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
   const taken = paid.slice(0, PAYMENTS);
+  const spoilt = spoiltIntents(network, payments, found, taken);
   const behind = new Map<string, number>([
     ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
     ...gone.map(({ intentId }) => [intentId, 0] as const),
     ...taken.map(({ intent, payment }) => [intent.intentId, payment.blockNumber] as const),
   ]);
   const stays = [...behind].filter(([, block]) => block > after.bookedBlock).map(([intentId]) => intentId);
+  const moved = new Set([...taken.map(({ intent }) => intent.intentId), ...spoilt.map(({ intentId }) => intentId)]);
+  const hopeless = found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !moved.has(intentId));
   return {
     complete: paid.length <= PAYMENTS,
     change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
-    statements: [...moves, ...taken.flatMap((one) => paidStatements(deps, one))],
+    statements: [
+      ...moves,
+      ...taken.flatMap((one) => paidStatements(deps, one)),
+      ...spoilt.flatMap((one) => spoiltStatements(deps, one)),
+      ...hopeless.flatMap((one) => [
+        ...endLostHold(deps.db, one),
+        ...moveHolds(deps.db, one, { ...one, lostUntil: null }),
+      ]),
+    ],
   };
 }
+
+/** An intent as the loss of its payment leaves it. */
+const leftBy = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
+  unpaid(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
 
 /** Neither facilitated, nor counted as spent. */
 const isBound = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
@@ -99,6 +148,8 @@ const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Pa
   paymentLog: payment.logIndex,
   paymentBlock: payment.blockNumber,
   paidAt: paidAtOf(deps, intent, payment),
+  sentBy: payment.sentBy?.from ?? null,
+  sentNonce: payment.sentBy?.nonce ?? null,
 });
 
 /**
@@ -115,14 +166,20 @@ function replaced(
     intentHash !== null && storedHash(intentHash) === intent.intentHash;
   return named
     .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
-    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent), one)));
+    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent, null), one)));
 }
 
 /** What was bound before: is it still there, and where? */
-function boundStatements(deps: Deps, intent: Timed<IntentRow>, placed: ReadonlyMap<string, PaymentAt>): Statement[] {
+function boundStatements(
+  deps: Deps,
+  intent: Timed<IntentRow>,
+  left: Timed<IntentRow> | undefined,
+  placed: ReadonlyMap<string, PaymentAt>,
+): Statement[] {
   const { db } = deps;
   const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
-  if (!payment) return [...unpayIntent(db, intent), ...holdUntilEnd(db, intent)];
+  if (left) return [...unpayIntent(db, intent, left), ...moveHolds(db, intent, left)];
+  if (!payment) return [];
   return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
 }
 
@@ -130,17 +187,16 @@ type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
 /**
  * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
- * was in time once, and pays the same intent again. `gone`: the intents that lose their payment in this batch, which are open to another one.
+ * was in time once, and pays the same intent again. `left`: the intents that lose their payment in this batch, which are open to another one.
  */
 function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
-  { named, ofTerms, used, lost, bound }: Found,
-  gone: readonly Timed<IntentRow>[],
+  { named, ofTerms, used, lost, bound, own }: Found,
+  left: ReadonlyMap<string, Timed<IntentRow>>,
 ): Paid[] {
-  const opened = new Map(gone.map((intent) => [intent.intentId, unpaid(intent)]));
-  const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => opened.get(intent.intentId) ?? intent;
+  const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => left.get(intent.intentId) ?? intent;
   const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
   const byHash = new Map(named.map((intent) => [intent.intentHash, asLeft(intent)]));
@@ -148,14 +204,14 @@ function newlyPaid(
   const losers = lost.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
-    if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
+    if (own.has(payment) || settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
     const fits = (one: Timed<IntentRow>): boolean =>
       !taken.has(one.intentId) && isForIntent(network, one, payment) && isInTime(one, paidAtOf(deps, one, payment));
     const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
     const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
     const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
-    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && comesBack(network, one, payment));
+    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment));
     const intent = before ?? newest;
     if (!intent) return [];
     taken.add(intent.intentId);
@@ -163,11 +219,19 @@ function newlyPaid(
   });
 }
 
-/** Whether a payment is of the terms of an intent that waits for one. */
-function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
+/** Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. */
+export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
+  return (
+    mayPay(intent, payment) &&
+    isOfTerms(network, intent, payment) &&
+    (intent.status === "OPEN" || intent.status === "ABANDONED")
+  );
+}
+
+/** Whether it uses up the key of an intent that it names. */
+function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
     intent.network === network &&
-    (intent.status === "OPEN" || intent.status === "ABANDONED") &&
     BigInt(intent.amount) === payment.gross &&
     didHash(intent.providerDid) === payment.providerDidHash &&
     didHash(intent.consumerDid) === payment.consumerDidHash
@@ -175,9 +239,6 @@ function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): bo
 }
 
 /** Whether a payment that a reorganisation took away pays its intent again. */
-export const comesBack = (network: string, intent: IntentRow, payment: PaymentAt): boolean =>
-  intent.cancelledAt === null && isForIntent(network, intent, payment);
-
 const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   termsOf(network, providerDidHash, consumerDidHash, gross);
 
@@ -191,5 +252,42 @@ export function paidStatements(deps: Deps, { intent, payment: at }: Paid): State
     ...payIntent(db, intent, payment),
     ...holdForever(db, intent),
     ...recordEventForParties(db, intent, now, { type: "intent.paid", object: toIntentView(config, paid, now) }),
+  ];
+}
+
+/**
+ * Open intents whose keys on the chain were used up by payments that settle nothing: of a wallet of the provider, or through an earlier edition by
+ * another payer than the named one (FAC-22).
+ */
+function spoiltIntents(
+  { network }: Network,
+  payments: readonly PaymentAt[],
+  { named, own }: Pick<Found, "named" | "own">,
+  paid: readonly Paid[],
+): Timed<IntentRow>[] {
+  const taken = new Set(paid.map(({ intent }) => intent.intentId));
+  const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
+  const spoilt = payments.flatMap((payment) => {
+    const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
+    if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
+    return own.has(payment) || !mayPay(intent, payment) ? [intent] : [];
+  });
+  return [...new Set(spoilt)];
+}
+
+function spoiltStatements({ db, config, clock }: Deps, { clockOffsetMs, ...intent }: Timed<IntentRow>): Statement[] {
+  const now = clock.now() + clockOffsetMs;
+  const ended = { ...intent, status: "ABANDONED", expiresAt: Math.min(intent.expiresAt, now) } as const;
+  // A cancellation has told its end already.
+  const told = intent.cancelledAt !== null;
+  return [
+    ...endSpoiltIntent(db, intent, ended),
+    ...releaseStatements(db, [intent]),
+    ...(told
+      ? []
+      : recordEventForParties(db, intent, now, {
+          type: "intent.abandoned",
+          object: toIntentView(config, ended, now, { released: true }),
+        })),
   ];
 }

@@ -19,14 +19,15 @@ import { moveBalance, movedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findSellerIn, type Seller } from "../identity/owned-store.ts";
+import { LOST_PAYMENT_MS } from "../intents/states.ts";
 import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { unspendStatements } from "../payments/spend-store.ts";
+import { unspendStatements } from "../payments/hold-store.ts";
 import { type ClosingFacts, closingReads } from "../tasks/close.ts";
 import { ratedIn, reverseTask } from "../tasks/reverse.ts";
-import { comesBack, type PaymentAt, paidStatements } from "./payments.ts";
+import { isForIntent, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
 /** `reading`: where its transaction stands now. Throws Conflict when another run has moved on. */
@@ -95,7 +96,7 @@ function reversal(
   ];
 }
 
-/** What it was spent for is held again until the intent's end, and where the payment is in another block without an end. */
+/** What it was spent for is held again, and where the payment is in another block without an end. */
 function intentStatements(
   deps: Deps,
   { network }: Network,
@@ -103,11 +104,12 @@ function intentStatements(
   transaction: TransactionRow,
   payment: PaymentAt | null,
 ): Statement[] {
-  const open = reopened(intent, transaction);
+  const now = deps.clock.now() + clockOffsetMs;
+  const open = reopened(intent, transaction, now + LOST_PAYMENT_MS);
   return [
     ...reopenIntent(deps.db, intent, open),
-    ...unspendStatements(deps.db, intent, transaction.settledAt),
-    ...(payment && comesBack(network, open, payment)
+    ...unspendStatements(deps.db, open, transaction.settledAt),
+    ...(payment && isForIntent(network, open, payment)
       ? [
           ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),
           noteBound(deps.db, network, intent.intentId),

@@ -12,8 +12,8 @@ export const followerRoutes = [
     tag: "Payments",
     summary: "Cancel a payment intent",
     description:
-      "By either party, while nobody has paid it: the chain is looked at first. Its hold ends at once, and no later payment settles it. " +
-      "Of one that was paid, 409 `invalid_status` names the transaction in `detail`.",
+      "By either party, while nobody has paid it: the chain is looked at first. The offer ends now. A payment that is mined within 30 seconds " +
+      "counts, and the hold stands until a later chain was read. Of one that was paid, 409 `invalid_status` names the transaction in `detail`.",
     params: intentParams,
     status: 200,
     response: { schema: intentView, description: "The intent, ABANDONED." },

@@ -1,5 +1,6 @@
 // Follows the operational wallets that the contract got (CHN-29): the chain itself is looked at for each provider whose wallet the service does not
-// have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator.
+// have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator. One that a wallet
+// of the provider has itself named is the provider's, and what is paid to it counts (FAC-17).
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -11,7 +12,8 @@ import type { MarketRow } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf } from "../escrow/states.ts";
-import { wasInForce } from "../escrow/wallets.ts";
+import { noteConfirmedWallet } from "../escrow/store.ts";
+import { walletsOf, wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { findEscrowsByHash, findMarketsByHash } from "./lines-store.ts";
 
@@ -36,14 +38,29 @@ export async function followWallets(deps: Deps, network: Network, events: readon
     escrows: findEscrowsByHash(db, network.network, hashes),
     markets: findMarketsByHash(db, network.network, hashes),
   });
+  const known = new Map(
+    [...Map.groupBy(escrows, ({ did }) => did)].map(([did, own]) => [
+      did,
+      new Set(
+        walletsOf(
+          own,
+          markets.filter((market) => market.did === did),
+        ),
+      ),
+    ]),
+  );
   const news = events.flatMap((event) => {
     const own = escrows.filter(
       (row) => didHash(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
     );
     const [escrow] = own;
-    if (!escrow || own.some((row) => wasInForce(row, event.operationalWallet, event.minedAt))) return [];
+    const wallet = event.operationalWallet;
+    if (!escrow || own.some((row) => wasRegistered(row, wallet, event.minedAt))) return [];
+    const wallets = known.get(escrow.did) ?? new Set<string>();
+    const confirmed = event.confirmedBy !== null && wallets.has(event.confirmedBy);
+    if (confirmed) wallets.add(wallet);
     const asking = markets.filter(({ did, status }) => did === escrow.did && status !== "FAILED");
-    return [{ escrow, event, asked: asking.some((row) => asksFor(row, event.operationalWallet)) }];
+    return [{ escrow, event, confirmed, asked: asking.some((row) => asksFor(row, wallet)) }];
   });
   const strange = news.filter(({ asked }) => !asked);
   const dids = [...new Set(news.map(({ escrow }) => escrow.did))];
@@ -52,7 +69,15 @@ export async function followWallets(deps: Deps, network: Network, events: readon
     vaults: [...vaults.values()],
     statements: [
       ...lookAgain(db, network, dids),
-      ...new Map(strange.map(({ escrow, event }) => [escrow.did, raiseAlert(db, otherWallet(escrow, event))])).values(),
+      ...news
+        .filter(({ confirmed }) => confirmed)
+        .map(({ escrow, event }) => noteConfirmedWallet(db, escrow, event.operationalWallet)),
+      ...new Map(
+        strange.map(({ escrow, event, confirmed }) => [
+          escrow.did,
+          raiseAlert(db, otherWallet(escrow, event, confirmed)),
+        ]),
+      ).values(),
     ],
   };
 }
@@ -70,10 +95,22 @@ const lookAgain = (db: Database, { network }: Pick<Network, "network">, dids: re
 export const takeWalletsBack = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
   lookAgain(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
 
-const otherWallet = ({ did, network }: EscrowRow, { operationalWallet, txHash }: WalletSet): Alert => ({
+/** What happened: which wallet the contract has now, which one the service has, in which block, and who confirmed it. */
+const otherWallet = (
+  { did, network, operationalWallet: registered }: EscrowRow,
+  { operationalWallet, confirmedBy, blockNumber, txHash }: WalletSet,
+  confirmed: boolean,
+): Alert => ({
   kind: "operational_wallet",
   subject: `${did} on ${network}`,
   message:
-    `The contract pays ${operationalWallet}, which no market of this provider asks for (${txHash}). Its markets wait until they ask for it, or ` +
-    "until the contract has theirs. If the provider's own wallet did not confirm it, the registrar's key may be in other hands.",
+    `Since block ${blockNumber} (${txHash}) the contract pays ${operationalWallet}, which no market of this provider asks for; the service has ` +
+    `${registered}. ${whoseWord(confirmedBy, confirmed)} Its markets wait until they ask for it, or until the contract has theirs.`,
 });
+
+const whoseWord = (confirmedBy: string | null, confirmed: boolean): string =>
+  confirmed
+    ? `${confirmedBy}, a wallet of the provider, named it itself: what is paid to it counts.`
+    : confirmedBy === null
+      ? "No wallet confirmed it: it came through the authority, so if this service did not ask for it, the registrar's key may be in other hands."
+      : `${confirmedBy} confirmed it, which is no wallet of the provider that the service knows.`;

@@ -84,7 +84,7 @@ export const openIntentsOf = (
   most: number,
 ): SQL<number> => {
   // Literal text, so that SQLite uses the partial index.
-  const stored = sql`select i.expires_at, i.environment, i.status, i.spent_at, i.network, i.consumer_platform_id from payment_intents i
+  const stored = sql`select i.expires_at, i.lost_until, i.environment, i.status, i.spent_at, i.network, i.consumer_platform_id from payment_intents i
     where i.provider_did = ${did} and i.status in ('OPEN', 'PAID') and i.spent_at is null limit ${most}`;
   const sold = sql`select count(*) from (${stored}) listed where listed.environment = ${environment} and ${isOpen(at, "listed")}`;
   const held = sql`select h.intent_id from spend_holds h where ${isHeld({ did, environment }, at)} limit ${most}`;
@@ -96,7 +96,8 @@ export const openIntentsOf = (
 /** Literal text, so that SQLite uses the partial index. One that was paid is open until it is facilitated or its time is over. */
 function isOpen(at: OpenAt, of: "i" | "listed" = "i"): SQL {
   const i = sql.raw(of);
-  return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${i}.expires_at > ${endOf(at, i)})`;
+  const end = at.ahead === undefined ? sql`${i}.expires_at` : sql`max(${i}.expires_at, coalesce(${i}.lost_until, 0))`;
+  return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${end} > ${endOf(at, i)})`;
 }
 
 /** Those of an intent that has ended are looked at only where it may count. */

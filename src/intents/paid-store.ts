@@ -4,7 +4,7 @@ import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { type PaidIntent, paidIntent } from "./store.ts";
+import { type PaidIntent, paidIntent } from "./find-store.ts";
 
 /** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
 export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<PaidIntent[]> =>
@@ -97,5 +97,17 @@ export const findIntentsOfTerms = (db: Database, terms: readonly string[], most:
         sql`${paymentIntents.terms} = wanted.terms and transaction_id is null and ${paymentIntents.createdAt} >= coalesce(
           (select n.created_at from payment_intents n where n.terms = wanted.terms and n.transaction_id is null
             order by n.created_at desc limit 1 offset ${most - 1}), 0)`,
+      ),
+  );
+
+/** Open intents of a network whose lost payments keep their holds, and of whose transactions it is known who sent them. */
+export const findWaitingIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .from(paymentIntents)
+      // Literal text, so that SQLite uses the partial index.
+      .where(
+        sql`lost_until is not null and status = 'OPEN' and ${paymentIntents.network} = ${network} and sent_by is not null`,
       ),
   );

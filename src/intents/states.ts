@@ -5,13 +5,14 @@ import {
   DAY_MS,
   HOUR_MS,
   LATE_FACILITATION_HOURS,
+  LOST_PAYMENT_HOURS,
   PAID_INTENT_DAYS,
   SECOND_MS,
 } from "../core/limits.ts";
 import { defineMachine, type Outcome, refuse, tryMove } from "../core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../core/vocabulary.ts";
 
-export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "cancel", "settle_late", "reverse"] as const;
+export const INTENT_TRIGGERS = ["pay", "unpay", "settle", "expire", "settle_late", "reverse"] as const;
 export type IntentTrigger = (typeof INTENT_TRIGGERS)[number];
 
 export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
@@ -19,7 +20,7 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   states: INTENT_STATUSES,
   triggers: INTENT_TRIGGERS,
   table: {
-    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED", cancel: "ABANDONED" },
+    OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED" },
     // Seen by the follower; a reorganisation may take the payment away (PAY-21).
     PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
     // A payment that was mined in time settles after the end (PAY-14).
@@ -37,10 +38,10 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
 export type IntentStanding = {
   status: IntentStatus;
   createdAt: number;
+  /** The end of the offer, whatever ended it: its time, a cancellation, or the end of one of its agents. */
   expiresAt: number;
-  cancelledAt: number | null;
 };
-type Span = Pick<IntentStanding, "createdAt" | "expiresAt" | "cancelledAt">;
+type Span = Pick<IntentStanding, "createdAt" | "expiresAt">;
 
 /** An OPEN intent ends at its instant, whether or not a job has recorded it (PAY-13). */
 export function effectiveIntentStatus(intent: Pick<IntentStanding, "status" | "expiresAt">, now: number): IntentStatus {
@@ -53,28 +54,43 @@ export const PAID_MS = PAID_INTENT_DAYS * DAY_MS;
 /** The tolerated difference between a block's clock and the service's. */
 export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 
+export const LOST_PAYMENT_MS = LOST_PAYMENT_HOURS * HOUR_MS;
+
+type Held = Pick<IntentStanding, "status" | "expiresAt"> & {
+  /** Until when a payment that a reorganisation took away keeps the hold. */
+  readonly lostUntil: number | null;
+};
+/** The instant that the network has to be read past for the hold of an unpaid intent to end (PAY-11). */
+export const holdEndOf = ({ expiresAt, lostUntil }: Omit<Held, "status">): number =>
+  Math.max(expiresAt, lostUntil ?? 0);
+
 /** Whether nothing can have been paid in time: the network was read, without a payment, to later than the end (PAY-21). */
-export const hasEnded = (
-  { status, expiresAt }: Pick<IntentStanding, "status" | "expiresAt">,
-  readThrough: number | null,
-): boolean => status === "OPEN" && readThrough !== null && expiresAt <= readThrough - BLOCK_CLOCK_SKEW_MS;
+export const hasEnded = (intent: Held, readThrough: number | null): boolean =>
+  intent.status === "OPEN" && readThrough !== null && holdEndOf(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
 /** True when a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment came while the intent was open. One that is seen after a cancellation came too late: the chain was looked at before. */
+/** True when a payment was mined before an offer's end or within 30 seconds after it: it was on its way while the offer was open (PAY-14). */
+const isBeforeEnd = ({ expiresAt }: Pick<IntentStanding, "expiresAt">, minedAt: number): boolean =>
+  minedAt < expiresAt + BLOCK_CLOCK_SKEW_MS;
+
+/** True when a payment was mined while the intent took one. */
 export const isInTime = (intent: Span, minedAt: number): boolean =>
-  intent.cancelledAt === null && !isOlderThan(intent, minedAt) && minedAt < intent.expiresAt;
+  !isOlderThan(intent, minedAt) && isBeforeEnd(intent, minedAt);
 
 /**
- * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined
- * before, and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch
- * milliseconds.
+ * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined in time,
+ * and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
-  const inTime = intent.cancelledAt === null && minedAt < intent.expiresAt && now < intent.expiresAt + LATE_MS;
+  const inTime = isBeforeEnd(intent, minedAt) && now < intent.expiresAt + LATE_MS;
   const status = effectiveIntentStatus(intent, now);
   if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");
 }
+
+/** Whether an address (lower case) may pay an intent (PAY-25): earlier editions of the contract take the payment of any. */
+export const mayPay = (intent: { readonly payer: string | null }, { payer }: { readonly payer: string }): boolean =>
+  intent.payer === null || intent.payer === payer;

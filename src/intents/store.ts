@@ -1,15 +1,15 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
-import { and, asc, desc, eq, getTableColumns, gt, inArray, lte, or, type SQL, sql } from "drizzle-orm";
-import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
+import { and, asc, eq, getTableColumns, inArray, lte, or, type SQL, sql } from "drizzle-orm";
+import { didHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import type { OfTwoClocks, Timed, TimedFor } from "../db/clock.ts";
-import { consumersOffsetFor, consumersOffsetOf, providersOffsetOf } from "../db/clock.ts";
+import type { Timed, TimedFor } from "../db/clock.ts";
+import { consumersOffsetFor, consumersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { spendHolds } from "../db/tables/spending.ts";
-import { BLOCK_CLOCK_SKEW_MS, intentMachine, LATE_MS } from "./states.ts";
+import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
 
 /** Until when the task of a settled intent waits for its answer. */
 export const confirmByOf: SQL.Aliased<number | null> = sql<
@@ -50,56 +50,6 @@ export const findIntentFor = (
   );
 };
 
-/** An intent that is paid, with the clock of its provider's platform and the last booked block of its network; null before the first. */
-export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
-const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
-export const paidIntent = {
-  ...getTableColumns(paymentIntents),
-  providerOffsetMs: providersOffsetOf(paymentIntents),
-  bookedBlock: booked.as("booked_block"),
-};
-
-type OfPair = { consumerDid: string; providerDid: string; network: string; amount: number; minedAt?: number };
-
-const payableOf = (by: OfPair): SQL | undefined =>
-  and(
-    eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
-    // Literal text, so that SQLite uses the partial index.
-    sql`transaction_id is null`,
-    // One that another payment was seen for is not paid twice.
-    sql`status <> 'PAID'`,
-    by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
-  );
-
-/**
- * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
- * only one that existed and had not ended when the payment was mined, so that a late payment does not settle a newer intent.
- */
-export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
-  readOne(
-    db
-      .select(paidIntent)
-      .from(paymentIntents)
-      .where(
-        and(
-          payableOf(by),
-          gt(paymentIntents.expiresAt, now - LATE_MS),
-          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt),
-        ),
-      )
-      .orderBy(desc(paymentIntents.createdAt))
-      .limit(1),
-  );
-
-/** The intent that a payment names. */
-export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
-  readOne(
-    db
-      .select(paidIntent)
-      .from(paymentIntents)
-      .where(eq(paymentIntents.intentHash, storedHash(hash))),
-  );
-
 /**
  * Intents that have ended, are still stored as OPEN, and can't have been paid in time: their network has been read further (PAY-21). The earliest
  * end first. `ahead`: by how much the clock that dates them is ahead of the chain's.
@@ -119,7 +69,7 @@ export const findDueIntents = (
           sql`status = 'OPEN'`,
           lte(paymentIntents.expiresAt, now),
           sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
-          sql`${paymentIntents.expiresAt} <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
+          sql`max(${paymentIntents.expiresAt}, coalesce(lost_until, 0)) <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
         ),
       )
       .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
@@ -130,39 +80,14 @@ export const findDueIntents = (
 export const readThrough = (network: SQL): SQL<number | null> =>
   sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
 
-const DIDS_AT_ONCE = 20;
-
-/**
- * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
- * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
- * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
- */
-export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
-  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
-    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
-    const at = sql`${wall} + case when environment = 'sandbox' then
-      (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
-    return db
-      .update(paymentIntents)
-      .set({ expiresAt: at, abandonRated: true })
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'OPEN' and intent_id in (
-            select intent_id from payment_intents where status in ('OPEN', 'PAID') and spent_at is null and status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
-            union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
-          or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
-          sql`expires_at > ${at}`,
-        ),
-      );
-  });
-
 /** A payment of an intent as the follower saw it. */
 export type Payment = {
   readonly paymentTx: string;
   readonly paymentLog: number;
   readonly paymentBlock: number;
   readonly paidAt: number;
+  readonly sentBy: string | null;
+  readonly sentNonce: number | null;
 };
 
 /** Binds a payment to its intent. Refused when it was settled, ended or bound meanwhile. */
@@ -187,22 +112,23 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again. */
-export const unpaid = <T extends IntentRow>(intent: T): T => ({
+/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again; `lostUntil`: so long it is held for. */
+export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
   ...intent,
+  lostUntil,
   ...NO_PAYMENT,
   status: move(intentMachine, intent.status, "unpay").to,
   lostTx: intent.paymentTx,
   lostLog: intent.paymentLog,
 });
 
-export const unpayIntent = (db: Database, intent: IntentRow): Statement[] => {
-  const { status, lostTx, lostLog } = unpaid(intent);
+export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): Statement[] => {
+  const { status, lostTx, lostLog, lostUntil } = after;
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ status, ...NO_PAYMENT, lostTx, lostLog })
+      .set({ status, ...NO_PAYMENT, lostTx, lostLog, lostUntil })
       .where(
         and(
           eq(paymentIntents.intentId, intent.intentId),
@@ -222,6 +148,7 @@ const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paid
 export const reopened = (
   intent: IntentRow,
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
+  lostUntil: number,
 ): IntentRow => {
   const { network, providerDid, consumerDid, amount } = intent;
   return {
@@ -234,17 +161,24 @@ export const reopened = (
     abandonRated: true,
     lostTx: txHash,
     lostLog: logIndex,
+    lostUntil,
+    // What is known of another transaction tells nothing of this one.
+    ...(intent.paymentTx !== txHash && { sentBy: null, sentNonce: null }),
   };
 };
 
 /** Refused when it has another settlement. */
 export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow): Statement[] => {
-  const { status, terms, abandonRated, lostTx, lostLog } = after;
+  const { status, terms, abandonRated, lostTx, lostLog, lostUntil, sentBy, sentNonce } = after;
   return mustChange(
     db,
     db
       .update(paymentIntents)
-      .set({ ...NO_PAYMENT, status, terms, transactionId: null, taskId: null, abandonRated, lostTx, lostLog })
+      .set({
+        ...NO_PAYMENT,
+        ...{ status, terms, transactionId: null, taskId: null, abandonRated },
+        ...{ lostTx, lostLog, lostUntil, sentBy, sentNonce },
+      })
       .where(
         and(
           eq(paymentIntents.intentId, before.intentId),
@@ -286,28 +220,6 @@ export function settleIntent(
   );
 }
 
-/** Ends an open intent for good: no payment is looked for by its terms, or settles it. `rated`: nobody is rated for it. */
-export const cancelIntent = (
-  db: Database,
-  intent: IntentRow,
-  { now, rated }: { readonly now: number; readonly rated: boolean },
-): Statement[] => {
-  const { from, to } = move(intentMachine, intent.status, "cancel");
-  return mustChange(
-    db,
-    db
-      .update(paymentIntents)
-      .set({ status: to, cancelledAt: now, terms: "", abandonRated: rated })
-      .where(
-        and(
-          eq(paymentIntents.intentId, intent.intentId),
-          eq(paymentIntents.status, from),
-          eq(paymentIntents.expiresAt, intent.expiresAt),
-        ),
-      ),
-  );
-};
-
 /** Moves all of the intents from one status to another, or none. */
 export const moveIntents = (
   db: Database,
@@ -326,24 +238,6 @@ export const moveIntents = (
   guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
 ];
 
-/** Intents that their own consumer opened and left unpaid, and that no late payment can settle; the earliest end first (TSK-11). */
-export const findUnratedIntents = (db: Database, endedBefore: number, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: paymentIntents.expiresAt, id: paymentIntents.intentId })
-      .from(paymentIntents)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`,
-          lte(paymentIntents.expiresAt, endedBefore),
-          sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
-      .limit(limit),
-  );
-
 export const markRated = (db: Database, intentId: string): Statement[] =>
   mustChange(
     db,
@@ -359,13 +253,70 @@ export const markRated = (db: Database, intentId: string): Statement[] =>
       ),
   );
 
-/** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
-export const ofIntent = (intentId: string) => ({
-  providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
-  consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
-  network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
-  /** The consumer, the environment that it is rated in, and the principal that it left waiting. */
-  ratedPair: sql`(select consumer_did, environment, provider_principal_id from payment_intents where intent_id = ${intentId})`,
-  /** The consumer and the environment that it is rated in. */
-  ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
-});
+// ---- Ends that somebody or something gives to an open intent ---------------------------------------------------------------
+
+const DIDS_AT_ONCE = 20;
+
+/**
+ * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
+ * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
+ * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
+ */
+export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
+  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
+    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
+    const at = sql`${wall} + case when environment = 'sandbox' then
+      (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
+    return db
+      .update(paymentIntents)
+      .set({ expiresAt: at, abandonRated: true })
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'OPEN' and intent_id in (
+            select intent_id from payment_intents where status in ('OPEN', 'PAID') and spent_at is null and status = 'OPEN' and ${inArray(paymentIntents.providerDid, part)}
+            union all select intent_id from spend_holds where ${inArray(spendHolds.did, part)})`,
+          or(inArray(paymentIntents.providerDid, part), inArray(paymentIntents.consumerDid, part)),
+          sql`expires_at > ${at}`,
+        ),
+      );
+  });
+
+/** Ends the offer of an open intent now (PAY-23); the job records its end as it does of any other. `rated`: nobody is rated for it. */
+export const cancelIntent = (
+  db: Database,
+  { intentId, expiresAt }: IntentRow,
+  { now, rated }: { readonly now: number; readonly rated: boolean },
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ expiresAt: now, cancelledAt: now, abandonRated: rated })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN'`, eq(paymentIntents.expiresAt, expiresAt))),
+  );
+
+/**
+ * Ends an open intent whose key on the chain was used up by a payment that settles nothing (FAC-22): no payment finds it by its terms, and nobody
+ * is rated for it.
+ */
+export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, ended: IntentRow): Statement[] => {
+  const { from, to } = move(intentMachine, status, "expire");
+  return mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to, expiresAt: ended.expiresAt, terms: "", abandonRated: true })
+      .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, from))),
+  );
+};
+
+/** A lost payment that can never be mined again keeps no hold. */
+export const endLostHold = (db: Database, { intentId }: IntentRow): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ lostUntil: null })
+      .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN' and lost_until is not null`)),
+  );

@@ -8,13 +8,14 @@ import { agentParams } from "../identity/schema.ts";
 
 export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 
-const address = z
+export const address = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, "Must be an address: 0x and 40 hexadecimal digits.")
   .refine((value) => !/^0x0{40}$/.test(value), {
     params: { code: "invalid_value" },
     message: "Must not be the zero address.",
-  });
+  })
+  .register(z.globalRegistry, { id: "WalletAddress" });
 
 const marketEntry = z.strictObject({
   market: z.string().regex(MARKET_PATTERN),

@@ -11,7 +11,7 @@ import { intentMachine } from "../intents/states.ts";
 import { findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
 import type { BulkJob, Ran, RowFailure, Slice } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { releaseStatements } from "./spend-store.ts";
+import { releaseStatements } from "./hold-store.ts";
 import { toIntentView } from "./views.ts";
 
 /** The intents of one batch, and of one message: recorded one by one, each sends up to six statements (JOB-12). */
@@ -75,12 +75,15 @@ async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): 
 async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Promise<void> {
   const { db, config } = deps;
   const ids = due.map(({ intentId }) => intentId);
-  const events = due.flatMap((intent) =>
-    recordEventForParties(db, intent, now, {
-      type: "intent.abandoned",
-      object: toIntentView(config, intent, now, { released: true }),
-    }),
-  );
+  // The cancellation has told its own event (PAY-23).
+  const events = due
+    .filter(({ cancelledAt }) => cancelledAt === null)
+    .flatMap((intent) =>
+      recordEventForParties(db, intent, now, {
+        type: "intent.abandoned",
+        object: toIntentView(config, intent, now, { released: true }),
+      }),
+    );
   const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
   await commitAll(deps, [...ended, ...releaseStatements(db, due), ...events]);
 }

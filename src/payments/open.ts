@@ -1,6 +1,6 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
-import { didHash, intentHash, storedHash, termsOf } from "../chain/hashes.ts";
+import { didHash, intentHash, namesNoPayer, storedHash, termsOf } from "../chain/hashes.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
@@ -12,10 +12,11 @@ import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
 import { followerFor, type Sending, sendBeside } from "./closed.ts";
 import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
+import { countOpenedByProvider, holdStatements } from "./hold-store.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
 import type { IntentInput, IntentView } from "./schema.ts";
-import { countOpenedByProvider, holdStatements, type SpenderRow } from "./spend-store.ts";
+import type { SpenderRow } from "./spend-store.ts";
 import { toIntentView } from "./views.ts";
 
 export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {
@@ -26,11 +27,20 @@ export async function createIntent(call: AgentCall, input: IntentInput): Promise
     currency: input.currency,
     network: input.network ?? null,
   };
-  return openIntent(call, order, (intent) => toIntentView(call.deps.config, intent, call.now));
+  const show = (intent: IntentRow) => toIntentView(call.deps.config, intent, call.now);
+  return openIntent(call, order, show, input.payer?.toLowerCase() ?? null);
 }
 
-/** One trip to read, the refusals in the order of PAY-3, one trip that holds the amount and opens the intent. */
-export async function openIntent<V>(call: AgentCall, order: Order, show: (intent: IntentRow) => V): Promise<V> {
+/**
+ * One trip to read, the refusals in the order of PAY-3, one trip that holds the amount and opens the intent. `payer`: the one address that may
+ * pay it, in lower case.
+ */
+export async function openIntent<V>(
+  call: AgentCall,
+  order: Order,
+  show: (intent: IntentRow) => V,
+  payer: string | null = null,
+): Promise<V> {
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
   const candidates = networksFor(deps.config, order);
@@ -43,14 +53,16 @@ export async function openIntent<V>(call: AgentCall, order: Order, show: (intent
   const follower = followerFor(call, proposal.standing);
   const { network, market, operationalWallet } = dealOf(call, proposal, follower);
   const { units } = request;
+  refuseProvidersWallet(payer, operationalWallet);
   refuseUncountable(found.spenders, units);
 
   const { consumer, delegators, provider, providerNow, providerDelegators } = parties;
   const { environment } = consumer.agent;
-  const intentId = newId("pin", now);
+  const intentId = newIntentId(payer, now);
   const intent: IntentRow = {
     intentId,
-    intentHash: storedHash(intentHash(intentId)),
+    intentHash: storedHash(intentHash(intentId, payer)),
+    payer,
     environment,
     consumerDid,
     providerDid,
@@ -94,6 +106,20 @@ function dealOf(call: AgentCall, proposal: Proposal, follower: Sending): Deal {
   }
 }
 
+/** The hash of an id would commit to an address where its highest bit is set (PAY-25). */
+function newIntentId(payer: string | null, now: number): string {
+  for (;;) {
+    const intentId = newId("pin", now);
+    if (payer !== null || namesNoPayer(intentId)) return intentId;
+  }
+}
+
+/** What a provider's wallet pays settles nothing (FAC-22). */
+function refuseProvidersWallet(payer: string | null, operationalWallet: string): void {
+  if (payer === null || payer !== operationalWallet.toLowerCase()) return;
+  throw validationError([fieldError("payer", "invalid_value", "The provider's own wallet pays none of its intents.")]);
+}
+
 /** The columns of what has not happened to an intent yet. */
 export const UNPAID = {
   paymentTx: null,
@@ -102,6 +128,9 @@ export const UNPAID = {
   paidAt: null,
   lostTx: null,
   lostLog: null,
+  lostUntil: null,
+  sentBy: null,
+  sentNonce: null,
   spentAt: null,
   transactionId: null,
   taskId: null,

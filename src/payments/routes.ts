@@ -18,6 +18,7 @@ import {
   intentParams,
   intentQuery,
   intentView,
+  payerFaults,
 } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
@@ -45,6 +46,7 @@ export const paymentRoutes = [
       "To pay: on `token`, `approve(contract, amount_base_units)`; then on `contract`, `settle`, which pays `operational_wallet` or " +
       "nobody, or `payIntent`.",
     body: intentInput,
+    rules: payerFaults,
     status: 201,
     response: { schema: intentView, description: "The intent, and what is needed to pay it." },
     errors: REFUSALS,

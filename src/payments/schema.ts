@@ -1,5 +1,7 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
+import { isAddress } from "../chain/hashes.ts";
+import { type FieldError, fieldError } from "../core/errors.ts";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
 import {
   amount,
@@ -15,6 +17,7 @@ import {
   pageQuery,
   side,
 } from "../http/schemas.ts";
+import { address } from "../markets/agent-schema.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
 
 export const intentInput = z
@@ -24,10 +27,18 @@ export const intentInput = z
     amount: amountInput,
     currency: currencyInput,
     network: networkInput.optional(),
+    payer: address.optional(),
   })
   .register(z.globalRegistry, { id: "PaymentIntentInput" });
 
 export type IntentInput = z.infer<typeof intentInput>;
+
+/** Mixed case is a checksum. */
+export function payerFaults(raw: unknown): FieldError[] {
+  const { data } = z.object({ payer: address }).safeParse(raw);
+  if (data === undefined || isAddress(data.payer)) return [];
+  return [fieldError("payer", "invalid_value", "Its checksum (EIP-55) is wrong: a character is mistyped.")];
+}
 
 export const evaluationInput = z
   .strictObject({
@@ -98,6 +109,11 @@ export const intentView = z
     payment: z.object({ tx_hash: z.string(), mined_at: instant }).nullable(),
     hold_released: z.boolean(),
     cancelled_at: instant.nullable(),
+    payer: z.string().nullable(),
+    call: z
+      .object({ to: z.string(), data: z.string(), value: z.string() })
+      .register(z.globalRegistry, { id: "ContractCall" })
+      .nullable(),
     task_id: z.string().nullable(),
     confirm_by: instant.nullable(),
   })

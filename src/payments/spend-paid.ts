@@ -6,7 +6,7 @@ import { findPaidIntents } from "../intents/paid-store.ts";
 import { PAID_MS } from "../intents/states.ts";
 import { endPaid, findIntent } from "../intents/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { spendStatements } from "./spend-store.ts";
+import { spendStatements } from "./hold-store.ts";
 
 export const spendPaidIntents: EachJob = {
   kind: "each",

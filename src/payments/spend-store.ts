@@ -1,17 +1,15 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents, of each currency by itself (HTTP-6). A window is a
 // difference of running totals, so it costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job
 // has recorded it (PAY-11).
-import { and, eq, getTableColumns, gte, type SQL, sql } from "drizzle-orm";
-import { DAY_MS, PROVIDER_INTENTS_MAX } from "../core/limits.ts";
-import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
-import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { DAY_MS } from "../core/limits.ts";
+import { type Database, type Read, read } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
+import { spendSums } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
-import { principalStands } from "../principals/store.ts";
 import type { SpendSums } from "./spend-policy.ts";
 
 export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
@@ -25,20 +23,20 @@ export type Purse = { readonly did: SQL; readonly environment: SQL; readonly cur
 export const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
   sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment} and ${sql.raw(alias)}.currency = ${currency}`;
 
-type Spent = Pick<IntentRow, "environment" | "currency">;
+export type Spent = Pick<IntentRow, "environment" | "currency">;
 
-const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
+export const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
   did: sql`${did}`,
   environment: sql`${environment}`,
   currency: sql`${currency}`,
 });
 
 /** The sums that an intent of the agent counts in. */
-const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
+export const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
   and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
 /** The running total when a window began: one row, whatever the ledger's length. */
-const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> =>
+export const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> =>
   sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
@@ -49,11 +47,11 @@ export type SpendClock = { readonly now: number; readonly ahead: number };
  * Holds that have ended: their network has been read so far that nothing can have been paid in time (PAY-21). The sums join networks first, so
  * that each is a range of the holds.
  */
-const ended = (purse: Purse, { ahead }: SpendClock): SQL =>
+export const ended = (purse: Purse, { ahead }: SpendClock): SQL =>
   sql`followers f cross join spend_holds h on ${ofPurse("h", purse)} and h.network = f.network
       and h.expires_at <= f.read_through + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`;
 
-const expiredHolds = (purse: Purse, clock: SpendClock): SQL<number> =>
+export const expiredHolds = (purse: Purse, clock: SpendClock): SQL<number> =>
   sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
 
 /** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows of a currency. */
@@ -116,261 +114,3 @@ export const findSpenders = (
         })),
   );
 };
-
-/** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
-export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
-
-/** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
-export function holdStatements(
-  db: Database,
-  intent: IntentRow,
-  spenders: readonly SpenderRow[],
-  sellers: readonly Seller[],
-  decimals: number,
-  clock: SpendClock,
-): Statement[] {
-  const { now } = clock;
-  const { environment, currency } = intent;
-  const dids = JSON.stringify(intent.spenders);
-  const [consumer, ...delegators] = spenders;
-  const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
-  return [
-    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
-    ...(consumer ? holdSpend(db, consumer, intent, decimals, now, also) : []),
-    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent, decimals, now)),
-    db.insert(spendHolds).select(
-      sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
-            from json_each(${dids})`,
-    ),
-  ];
-}
-
-/** Removes expired holds together with the next intent of their currency, so that no sum over them grows. */
-function releaseExpiredHolds(
-  db: Database,
-  dids: string,
-  { environment, currency }: Spent,
-  clock: SpendClock,
-): Statement[] {
-  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
-  const own = (table: typeof spendSums | typeof spendHolds) =>
-    and(
-      sql`${table.did} in (select value from json_each(${dids}))`,
-      eq(table.environment, environment),
-      eq(table.currency, currency),
-    );
-  return [
-    db
-      .update(spendSums)
-      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, clock)}` })
-      .where(and(own(spendSums), sql`exists (select 1 from ${ended(purse, clock)})`)),
-    db
-      .delete(spendHolds)
-      .where(
-        and(
-          own(spendHolds),
-          sql`expires_at <= (select f.read_through from followers f where f.network = spend_holds.network) + ${clock.ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
-        ),
-      ),
-  ];
-}
-
-/** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
-function holdSpend(
-  db: Database,
-  { agent }: SpenderRow,
-  { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
-  decimals: number,
-  now: number,
-  also: SQL = sql`true`,
-): Statement[] {
-  const { did, environment, version, spendingLimit: limit } = agent;
-  const purse = purseOf(did, { environment, currency });
-  const sums = (what: "settled" | "open" | "both"): SQL => {
-    const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
-    return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
-  };
-  const before = settledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
-  const fits =
-    limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
-  return mustChange(
-    db,
-    db
-      .insert(spendSums)
-      .select(
-        // The judged scope and an owner in good standing, at the instant of the write.
-        sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
-            and ${principalStands(sql`q.principal_id`, now)}
-            and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
-      )
-      .onConflictDoUpdate({
-        target: [spendSums.did, spendSums.environment, spendSums.currency],
-        set: { open: sql`${spendSums.open} + ${units}` },
-      }),
-  );
-}
-
-const providerStands = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
-  sql`${sql.join(
-    sellers.map(
-      (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
-          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, seller.now)})`,
-    ),
-    sql` and `,
-  )}
-      and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
-          and e.network = ${network} and e.state = 'CONSTRAINED')`;
-
-/** Bounds a provider's own intents for one consumer, whose window they hold (PAY-6). */
-const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
-  openedBy === providerDid
-    ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
-    : sql`true`;
-
-const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
-  // Literal text, so that SQLite uses the partial index.
-  sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
-      and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
-      and i.expires_at > ${now})`;
-
-/** The number of open intents that the provider opened itself for the consumer. */
-export const countOpenedByProvider = (
-  db: Database,
-  providerDid: string,
-  consumerDid: string,
-  now: number,
-): Read<number> =>
-  read(
-    db
-      .select({ count: openedByProvider(providerDid, consumerDid, now).as("count") })
-      .from(agents)
-      .where(eq(agents.did, providerDid)),
-    (rows) => rows[0]?.count ?? 0,
-  );
-
-/** The end of a hold that has none. */
-export const ENDLESS = Number.MAX_SAFE_INTEGER;
-
-const endOf = ({ status, expiresAt }: IntentRow): number => (status === "PAID" ? ENDLESS : expiresAt);
-
-const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
-  and(
-    eq(spendHolds.did, did),
-    eq(spendHolds.environment, intent.environment),
-    // One that ended with an agent has left its hold with the end that it had before (AGT-31).
-    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
-    eq(spendHolds.intentId, intent.intentId),
-  );
-
-/** The hold of an intent whose payment was seen has no end; one that was released before holds again (PAY-21). */
-export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
-  intent.spenders.flatMap((did) => [
-    db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
-    db.insert(spendHolds).select(
-      sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
-          where changes() = 0`,
-    ),
-    db
-      .update(spendSums)
-      .set({ open: sql`${spendSums.open} + ${intent.amount}` })
-      .where(and(isPurse(did, intent), sql`changes() = 1`)),
-  ]);
-
-/** A reorganisation has taken the payment away: the hold ends with the intent again. */
-export const holdUntilEnd = (db: Database, intent: IntentRow): Statement[] =>
-  intent.spenders.map((did) => db.update(spendHolds).set({ expiresAt: intent.expiresAt }).where(holdOf(did, intent)));
-
-/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
-export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
-  intent.spenders.flatMap((did) => [
-    db.delete(spendHolds).where(holdOf(did, intent)),
-    // Each hold of an intent is of its amount; where it was released before, there is none to take back.
-    db
-      .update(spendSums)
-      .set({
-        settled: sql`${spendSums.settled} + ${intent.amount}`,
-        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
-      })
-      .where(isPurse(did, intent)),
-    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
-    db.insert(spendLedger).values({
-      did,
-      environment: intent.environment,
-      currency: intent.currency,
-      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
-      total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
-      intentId: intent.intentId,
-    }),
-  ]);
-
-/**
- * Takes the spending of an intent back and holds it again until the intent's end (FAC-18). The totals behind it are lowered with it, so that
- * every window counts as if it had never been spent. `since`: when it was spent, or before.
- */
-export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
-  intent.spenders.flatMap((did) => {
-    const { environment, currency, intentId, amount, network, expiresAt } = intent;
-    const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
-      and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
-    const own = (at: SQL) =>
-      and(eq(spendLedger.did, did), eq(spendLedger.environment, environment), eq(spendLedger.currency, currency), at);
-    return [
-      db
-        .update(spendLedger)
-        .set({ total: sql`${spendLedger.total} - ${amount}` })
-        .where(own(sql`${spendLedger.at} > ${spent}`)),
-      db.delete(spendLedger).where(own(sql`${spendLedger.at} = ${spent}`)),
-      db
-        .update(spendSums)
-        .set({ settled: sql`${spendSums.settled} - ${amount}`, open: sql`${spendSums.open} + ${amount}` })
-        .where(isPurse(did, intent)),
-      db.insert(spendHolds).values({ did, environment, expiresAt, intentId, amount, network, currency }),
-    ];
-  });
-
-/** So many holds are released one by one, which reads less; more of them together, which sends less. */
-const ONE_BY_ONE = 10;
-
-/** Releases the holds of intents that ended unpaid. */
-export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
-  const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
-  if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
-  const keys = JSON.stringify(
-    holds.map(({ did, intent }) => [did, intent.environment, intent.expiresAt, intent.intentId]),
-  );
-  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
-      join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
-        and h.intent_id = k.value ->> 3
-      group by h.did, h.environment, h.currency) as released`;
-  return [
-    db
-      .update(spendSums)
-      .set({ open: sql`${spendSums.open} - released.amount` })
-      .from(released)
-      .where(
-        sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment
-            and ${spendSums.currency} = released.currency`,
-      ),
-    db.delete(spendHolds).where(
-      sql`(did, environment, expires_at, intent_id) in
-          (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
-    ),
-  ];
-}
-
-const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] => [
-  db
-    .delete(spendHolds)
-    .where(
-      and(
-        eq(spendHolds.did, did),
-        eq(spendHolds.environment, intent.environment),
-        eq(spendHolds.expiresAt, intent.expiresAt),
-        eq(spendHolds.intentId, intent.intentId),
-      ),
-    ),
-  db
-    .update(spendSums)
-    .set({ open: sql`${spendSums.open} - ${intent.amount}` })
-    .where(and(isPurse(did, intent), sql`changes() = 1`)),
-];

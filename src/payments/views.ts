@@ -1,11 +1,12 @@
 // Maps rows to the shapes of schema.ts: the data that a payer needs, and the on-chain hashes of the parties (PAY-2).
-import { didHash, intentHash } from "../chain/hashes.ts";
+import { didHash, type Hash, intentHash } from "../chain/hashes.ts";
 import { amountOn, caip2Of, type Network, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { SECOND_MS, SETTLEMENT_FEE_BPS_MAX } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { effectiveIntentStatus } from "../intents/states.ts";
-import { settlementKey } from "../protocol/payment.ts";
+import { settleCalldata, settlementKey } from "../protocol/payment.ts";
 import type { AddressView, IntentView } from "./schema.ts";
 
 type Place = Omit<AddressView, "intent_id" | "expires_at">;
@@ -36,6 +37,24 @@ type Shown = {
   readonly confirmBy?: number | null;
 };
 
+type Named = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash", Hash>>;
+
+/** The `settle` of an open intent that names its payer, who is refunded too: at the contract's highest fee, until the intent's end (PAY-25). */
+function callOf(network: Network, intent: IntentRow, named: Named, now: number): IntentView["call"] {
+  const { amount, payer, operationalWallet, expiresAt } = intent;
+  if (payer === null || effectiveIntentStatus(intent, now) !== "OPEN") return null;
+  const data = settleCalldata({
+    ...named,
+    token: network.token as Hash,
+    amount: BigInt(amount),
+    operationalWallet: operationalWallet as Hash,
+    maxFeeBps: SETTLEMENT_FEE_BPS_MAX,
+    deadline: BigInt(Math.floor(expiresAt / SECOND_MS)),
+    refundTo: payer as Hash,
+  });
+  return { to: network.settlement_contract, data, value: "0" };
+}
+
 export function toIntentView(
   config: Config,
   intent: IntentRow,
@@ -44,7 +63,7 @@ export function toIntentView(
 ): IntentView {
   const network = networkNamed(config.networks, intent.network);
   const [providerDidHash, consumerDidHash] = [didHash(intent.providerDid), didHash(intent.consumerDid)];
-  const hash = intentHash(intent.intentId);
+  const hash = intentHash(intent.intentId, intent.payer);
   const named = { providerDidHash, consumerDidHash, intentHash: hash };
   return {
     intent_id: intent.intentId,
@@ -63,6 +82,8 @@ export function toIntentView(
     settlement_key: settlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
     expires_at: toIso(intent.expiresAt),
     cancelled_at: toIsoOrNull(intent.cancelledAt),
+    payer: intent.payer,
+    call: callOf(network, intent, named, now),
     task_id: intent.taskId,
     confirm_by: toIsoOrNull(confirmBy),
   };

@@ -16,7 +16,7 @@ export type Payment = {
   readonly providerDidHash: Hex;
   /** Keccak-256 of the consumer's DID. */
   readonly consumerDidHash: Hex;
-  /** Keccak-256 of the intent's id. */
+  /** What names the intent on-chain, see `intentHashOf`. */
   readonly intentHash: Hex;
   /** The provider's wallet; a payment to another one reverts. */
   readonly operationalWallet: Hex;
@@ -45,6 +45,8 @@ export type PayableIntent = {
   readonly consumer_did?: string;
   readonly intent_id?: string;
   readonly settlement_key?: string;
+  /** The one address that may pay it; null where any may. */
+  readonly payer?: string | null;
 };
 
 /** What the payer decides. */
@@ -125,7 +127,7 @@ export function preparePayment(intent: PayableIntent, terms: PayerTerms): Prepar
     amount: baseUnits("amount_base_units", intent.amount_base_units),
     providerDidHash: hashOf("provider_did_hash", intent.provider_did_hash, provider_did),
     consumerDidHash: hashOf("consumer_did_hash", intent.consumer_did_hash, consumer_did),
-    intentHash: hashOf("intent_hash", intent.intent_hash, intent_id),
+    intentHash: hashOf("intent_hash", intent.intent_hash, intent_id, (id) => intentHashOf(id, intent.payer ?? null)),
     operationalWallet: someAddress("operational_wallet", intent.operational_wallet),
     maxFeeBps: terms.maxFeeBps,
     deadline: epochSeconds("expires_at", intent.expires_at),
@@ -150,6 +152,23 @@ export function checkPayment(payment: Payment): void {
   if (payment.amount === 0n) throw new PaymentError("amount", "is zero");
   uint("amount", payment.amount, 96);
   words(payment);
+}
+
+const HASH_DIGITS = 64;
+const ADDRESS_DIGITS = 40;
+const HIGHEST_BIT = 8;
+
+/**
+ * What names an intent on-chain. Without a payer: Keccak-256 of its id, whose highest bit is clear. With one: that bit is set, the low 20 bytes
+ * are the payer's address, and the bits between are those of Keccak-256 of the id. The contract takes such an intent's payment from that
+ * address alone (`PayerDiffers`).
+ */
+export function intentHashOf(intentId: string, payer: string | null): Hex {
+  const hash = hashOfText(intentId);
+  if (payer === null) return hash;
+  const first = (Number.parseInt(hash.charAt(2), 16) | HIGHEST_BIT).toString(16);
+  const rest = hash.slice(3, 2 + HASH_DIGITS - ADDRESS_DIGITS);
+  return `0x${first}${rest}${someAddress("payer", payer).slice(2).toLowerCase()}`;
 }
 
 /** What a settlement's key is made of. Hashes and token as hex of any case. */
@@ -305,10 +324,10 @@ function someAddress(field: string, value: string): Hex {
   return checked;
 }
 
-function hashOf(field: string, value: string, text?: string): Hex {
+function hashOf(field: string, value: string, text?: string, expected: (text: string) => Hex = hashOfText): Hex {
   const hash: Hex = `0x${bytes32(field, value)}`;
   if (ZERO.test(hash)) throw new PaymentError(field, "is zero");
-  if (text !== undefined && hashOfText(text) !== hash) throw new PaymentError(field, `is not the hash of ${text}`);
+  if (text !== undefined && expected(text) !== hash) throw new PaymentError(field, `is not the hash of ${text}`);
   return hash;
 }
 

@@ -91,7 +91,7 @@ export const findDueIntentsOf = (
     sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_due where status = 'OPEN'
       and expires_at > ${since} and expires_at <= ${now}
       and environment = 'sandbox' and consumer_platform_id = ${platformId}
-      and expires_at <= ${readThrough(sql`payment_intents.network`)} + ${ahead - BLOCK_CLOCK_SKEW_MS}) ended`,
+      and max(expires_at, coalesce(lost_until, 0)) <= ${readThrough(sql`payment_intents.network`)} + ${ahead - BLOCK_CLOCK_SKEW_MS}) ended`,
     limit,
   );
 

@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { keepsBack } from "../escrow/store.ts";
+import { keepsBack } from "../escrow/kept-back-store.ts";
 
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 

@@ -1,7 +1,7 @@
 // A DID and an intent stand on-chain as keccak256 of their text (CHN-8), checked against a second implementation.
 import { keccak256, toHex } from "viem";
 import { expect, test } from "vitest";
-import { didHash, intentHash, isPayableDid, parseTxHash } from "../../src/chain/hashes.ts";
+import { didHash, intentHash, isPayableDid, namesNoPayer, parseTxHash } from "../../src/chain/hashes.ts";
 
 const DID = "did:aeap:11111111-1111-4111-8111-111111111111";
 
@@ -12,6 +12,19 @@ test("keccak256 of the empty text is the one of the yellow paper, and not SHA3's
 test("a DID and an intent hash to keccak256 of their UTF-8 text", () => {
   expect(didHash(DID)).toBe(keccak256(toHex(DID)));
   expect(intentHash("pin_ü")).toBe(keccak256(toHex("pin_ü")));
+});
+
+test("an intent that names its payer ends with that address, behind the highest bit and 95 bits of its hash", () => {
+  const payer = "0x0180680277302Fa8f5f35FcaCd53E7Be5D63519F";
+  const ids = Array.from({ length: 100 }, (_, index) => `pin_${index}`);
+  for (const id of ids) {
+    const hash = BigInt(keccak256(toHex(id)));
+    const named = ((hash >> 160n) << 160n) | (1n << 255n) | BigInt(payer);
+    expect(BigInt(intentHash(id, payer))).toBe(named);
+    expect([intentHash(id).length, intentHash(id, payer).length]).toEqual([66, 66]);
+    expect(namesNoPayer(id)).toBe(hash >> 255n === 0n);
+  }
+  expect(new Set(ids.map(namesNoPayer)).size).toBe(2);
 });
 
 test("a DID is payable unless its hash starts with a zero nibble", () => {

@@ -14,8 +14,9 @@ import { artifacts } from "../../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
 import type { Delays } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { intentHash } from "../../src/chain/hashes.ts";
 import { PROVIDERS } from "./history-calls.ts";
-import { type Account, type Act, type Call, NONE, vaultOf } from "./history-words.ts";
+import { type Account, type Act, type Call, NONE, OF_CONSUMER, vaultOf } from "./history-words.ts";
 import { buildWorld, PEOPLE, type Person, type World, ZERO_ADDRESS, ZERO_HASH } from "./support.ts";
 import { createTestContract, testContracts } from "./test-contracts.ts";
 
@@ -62,7 +63,6 @@ export class Chain {
       "consumer1",
       "intent0",
       "intent1",
-      "intent2",
       "salt0",
       "salt1",
     ];
@@ -74,6 +74,7 @@ export class Chain {
     ];
     for (const provider of PROVIDERS)
       addresses.push([vaultOf(provider), await world.vault(keccak256(toHex(provider)))]);
+    names.push([OF_CONSUMER, intentHash("pin_0", world.people.consumer.address)]);
     names.push([NONE, ZERO_HASH], ...addresses.map(([name, address]): [string, Hex] => [name, getAddress(address)]));
     return new Chain(world, new Map(names));
   }

@@ -118,6 +118,8 @@ export type State = {
 
 export const LIMITLESS = 2n ** 256n - 1n;
 export const NONE = "none";
+/** An intent that only the account `consumer` may pay. */
+export const OF_CONSUMER = "intentOfConsumer";
 export const DAY = 86_400n;
 /** How long a scheduled call may wait for its execution. */
 export const EXPIRY = 7n * DAY;

@@ -9,6 +9,7 @@ import {
   type Functions,
   keyOf,
   NONE,
+  OF_CONSUMER,
   operation,
   type Payment,
   type Split,
@@ -168,7 +169,10 @@ export class Model extends Ledgers {
       if (by !== settlement.refundTo) refuse("RefundToDiffers");
       this.#replaceRefundTo(settlement, refundTo);
     },
-    moveOperationalWallet: (by, provider, token, wallet) => this.#replaceWallet(provider, token, by, wallet),
+    moveOperationalWallet: (by, provider, token, wallet) => {
+      this.#replaceWallet(provider, token, by, wallet);
+      this.say("OperationalWalletConfirmed", { providerDidHash: provider, token, previous: by });
+    },
     sweepFees: this.#once((_, token) => {
       const amount = this.held(token, "contract");
       if (amount === 0n) refuse("ZeroAmount");
@@ -258,6 +262,7 @@ export class Model extends Ledgers {
     if (paused) refuse("PaymentsPaused");
     if (gross === 0n) refuse("ZeroAmount");
     if (consumerDidHash === NONE) refuse("ZeroHash");
+    if (intentHash === OF_CONSUMER && payer !== "consumer") refuse("PayerDiffers");
     this.#base(token);
     if (settlements[key]) refuse("AlreadyPaid");
     const { wallet: operationalWallet, threshold } = this.#split(providerDidHash, token);

@@ -38,7 +38,7 @@ let world: World;
 let token: Hex;
 let facts: Record<Part, Facts>;
 let signed: Record<Part, AuthorizedPayment>;
-const INTENTS = { outer: intentHash("pin_outer"), inner: intentHash("pin_inner") };
+const INTENTS = { outer: intentHash("pin_outer"), inner: intentHash("pin_2") };
 // What the token calls is about another provider, so that nothing but the guard is in its way.
 const PROVIDERS = { outer: PROVIDER, inner: OTHER_PROVIDER };
 

@@ -3,6 +3,7 @@ import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toF
 import { describe, expect, test } from "vitest";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { intentHash } from "../../src/chain/hashes.ts";
 import {
   CONSUMER,
   eventsOf,
@@ -167,6 +168,16 @@ describe("paying", () => {
     // Another amount, consumer or intent is another payment.
     for (const other of [{ amount: UNIT }, { consumerDidHash: REASON }, { intentHash: REASON }])
       expect(await world.refusal("consumer", "settle", [paymentOf(world, other)])).toBeNull();
+  });
+
+  test.each(FORMS)("%s of an intent that names its payer is that address's alone", async (form) => {
+    const { consumer, stranger } = world.people;
+    const named = (payer: Hex) => formsOf(paymentOf(world, { intentHash: intentHash("pin_1", payer) }));
+    expect(await world.refusal("consumer", form, (await named(stranger.address))[form])).toBe("PayerDiffers");
+    // The authorization is the consumer's, whoever submits it.
+    const by = form === "settleWithAuthorization" ? "stranger" : "consumer";
+    const receipt = await world.send(by, form, (await named(consumer.address))[form]);
+    expect(eventsOf(receipt)[0]?.args).toMatchObject({ payer: consumer.address });
   });
 
   test("settle pays what the payer has agreed to, and sends refunds where the payer says", async () => {

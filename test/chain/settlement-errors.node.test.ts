@@ -13,6 +13,7 @@ import { expect, test } from "vitest";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { intentHash } from "../../src/chain/hashes.ts";
 import { documented } from "./natspec.ts";
 import {
   CONSUMER,
@@ -137,6 +138,14 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
       args: () => intent(INTENT),
       says: async () => [await world.read("keyOf", [paymentOf(world, { amount: UNIT })])],
       before: () => world.send("consumer", "payIntent", intent(INTENT)),
+    },
+  ],
+  PayerDiffers: [
+    {
+      call: "payIntent",
+      by: "consumer",
+      args: () => intent(intentHash("pin_1", who("other"))),
+      says: () => [who("other")],
     },
   ],
   InvalidWallet: [

@@ -20,7 +20,8 @@ import { isWhole, runs } from "../support/scale.ts";
 export const PROVIDER = didHash("did:aeap:11111111-1111-4111-8111-111111111111");
 export const OTHER_PROVIDER = didHash("did:aeap:33333333-3333-4333-8333-333333333333");
 export const CONSUMER = didHash("did:aeap:22222222-2222-4222-8222-222222222222");
-export const INTENT = intentHash("pin_01JD8Z5T7Q0000000000000000");
+/** Names no payer, as every hash below that stands for an intent. */
+export const INTENT = intentHash("pin_01JD8Z5T7Q0000000000000003");
 export const ZERO_HASH: Hex = `0x${"0".repeat(64)}`;
 export const ZERO_ADDRESS: Hex = `0x${"0".repeat(40)}`;
 export const REASON = intentHash("dsp_01JD8Z5T7Q0000000000000000");

@@ -6,8 +6,9 @@ import { findDisputable, findDispute, findRefundedDispute } from "../../src/disp
 import { findIntentToSettle, findTimedBuyer } from "../../src/facilitation/store.ts";
 import { findSellerIn } from "../../src/identity/owned-store.ts";
 import { findTimedAgent } from "../../src/identity/store.ts";
+import { findNamedIntent } from "../../src/intents/find-store.ts";
 import { findIntentsNamed } from "../../src/intents/paid-store.ts";
-import { findIntent, findIntentFor, findNamedIntent } from "../../src/intents/store.ts";
+import { findIntent, findIntentFor } from "../../src/intents/store.ts";
 import { findSpenders } from "../../src/payments/spend-store.ts";
 import { findRatedAgent } from "../../src/ratings/store.ts";
 import { findTask, findTaskFor } from "../../src/tasks/store.ts";

@@ -26,9 +26,12 @@ const intent = {
   cancelledAt: null,
   paymentTx: null,
   paymentLog: null,
+  payer: null,
+  terms: "terms",
 } as IntentRow;
+const OWN = `0x${"0a".repeat(20)}`;
 const TX = "0xaa";
-const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[] };
+const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[], wallets: new Set([OWN]) };
 
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,
@@ -95,9 +98,9 @@ describe("the settlement that pays an intent", () => {
     expect(judged(settlements, used)).toBe(expected);
   });
 
-  it("was mined before the intent ended, to the millisecond", () => {
-    expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_500 })).toBe(1);
-    expect(judged([settled(1)], [], { ...at, minedAt: 1_000, now: 1_500 })).toBe("intent_expired");
+  it("was mined at most 30 seconds after the intent ended, to the millisecond", () => {
+    expect(judged([settled(1)], [], { ...at, minedAt: 30_999, now: 1_500 })).toBe(1);
+    expect(judged([settled(1)], [], { ...at, minedAt: 31_000, now: 1_500 })).toBe("intent_expired");
     const day = 24 * 3_600_000;
     expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day - 1 })).toBe(1);
     expect(judged([settled(1)], [], { ...at, minedAt: 999, now: 1_000 + day })).toBe("intent_expired");

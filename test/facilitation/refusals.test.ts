@@ -63,7 +63,7 @@ describe("refusals, which change nothing", () => {
     const other = await world.consumer();
     const stray = await payOnChain(other.did, pair.provider.did, 3_000_000);
     await no(() => asProvider(world, { ...pair, intent, tx: stray }), 409, "settlement_verification_failed");
-    const named = await payOnChain(pair.consumer.did, pair.provider.did, 3_000_000, { intentId: "pin_other" });
+    const named = await payOnChain(pair.consumer.did, pair.provider.did, 3_000_000, { intentId: "pin_2" });
     expect(
       (await no(() => asProvider(world, { ...pair, intent, tx: named }), 409, "settlement_verification_failed")).detail
         .failed_check,

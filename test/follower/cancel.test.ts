@@ -1,16 +1,17 @@
-// Either party cancels an intent that nobody has paid: the chain is looked at first, and what comes later settles nothing (PAY-23).
-import { beforeAll, describe, expect, it } from "vitest";
+// Either party cancels an intent that nobody has paid: the chain is looked at first, what was on its way counts, and the hold stands until a later
+// chain was read (PAY-11, PAY-14, PAY-23).
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
 import { overtaken } from "../disputes/instants.ts";
-import { asClient, asProvider, type Paid, paid, pairOf } from "../facilitation/support.ts";
-import { buyer, dailyLimit, delegateOf, openIntent, spendState } from "../payments/support.ts";
+import { asClient, asProvider, PATH, type Paid, paid, pairOf } from "../facilitation/support.ts";
+import { buyer, dailyLimit, delegateOf, openIntent, orderOf, spendState } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
-import { payOnChain } from "../support/chain.ts";
+import { payOnChain, rpc } from "../support/chain.ts";
 import { isWhole } from "../support/scale.ts";
 import { withSilentChain } from "../support/variants.ts";
-import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
-import { follow } from "./support.ts";
+import { type Agent, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { follow, headTime } from "./support.ts";
 
 const DAY = 86_400_000;
 const UNIT = 1_000_000;
@@ -36,36 +37,83 @@ const unratedOf = async (intent: Json): Promise<boolean> => {
   return row.abandon_rated === 0;
 };
 
+/** The clock stands where the hold of an intent that was cancelled ends, as far as its network was read; `by` milliseconds later. */
+async function endHold(intent: Json, by = 0): Promise<void> {
+  const [row] = await rows(
+    `select i.expires_at + 30000 - f.read_through as wait from payment_intents i
+      join followers f on f.network = i.network where i.intent_id = ?`,
+    intent.intent_id,
+  );
+  world.offset = row.wait + by;
+}
+/** As if it had been cancelled so many milliseconds earlier. */
+const backdate = (intent: Json, ms: number): Promise<Json[]> =>
+  rows(
+    "update payment_intents set expires_at = expires_at - ?, cancelled_at = cancelled_at - ? where intent_id = ?",
+    ...[ms, ms, intent.intent_id],
+  );
+const limitedPair = async () => ({
+  consumer: await buyer(world, dailyLimit("10.00")),
+  provider: await world.provider(),
+});
+
 describe("an open intent", () => {
-  it.each(["consumer", "provider"] as const)("is cancelled by its %s, and its hold is gone at once", async (side) => {
-    const pair = { consumer: await buyer(world, dailyLimit("10.00")), provider: await world.provider() };
-    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
-    expect((await openIntent(world, pair.consumer, pair.provider, "1.00")).status).toBe(403);
-    const cancelled = expectStatus(await cancel(pair[side], intent), 200);
-    expect(cancelled).toEqual({
-      ...intent,
-      status: "ABANDONED",
-      hold_released: true,
-      cancelled_at: expect.any(String),
-    });
-    expect(await shown(pair.provider, intent)).toEqual(cancelled);
-    expect(await toldOf(intent)).toEqual([cancelled]);
-    const [state] = await spendState(world, pair.consumer.did);
-    expect([state?.open, state?.holds]).toEqual([0, []]);
-    expect((await openIntent(world, pair.consumer, pair.provider, "10.00")).status).toBe(201);
+  afterEach(() => {
+    world.offset = 0;
   });
 
-  it("gives every window of its chain back what it held", async () => {
+  it.each(["consumer", "provider"] as const)(
+    "is cancelled by its %s, and holds until a chain of 30 seconds later was read",
+    async (side) => {
+      const pair = await limitedPair();
+      const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+      const cancelled = expectStatus(await cancel(pair[side], intent), 200);
+      const at = cancelled.cancelled_at;
+      expect(cancelled).toEqual({ ...intent, status: "ABANDONED", expires_at: at, cancelled_at: at });
+      expect([at < intent.expires_at, cancelled.hold_released]).toEqual([true, false]);
+      expect(await shown(pair.provider, intent)).toEqual(cancelled);
+      expect(await toldOf(intent)).toEqual([cancelled]);
+      await endHold(intent, -1);
+      expect((await shown(pair.provider, intent)).hold_released).toBe(false);
+      expect((await openIntent(world, pair.consumer, pair.provider, "1.00")).status).toBe(403);
+      await endHold(intent);
+      expect((await shown(pair.provider, intent)).hold_released).toBe(true);
+      expect((await openIntent(world, pair.consumer, pair.provider, "10.00")).status).toBe(201);
+      await world.run(abandonIntents);
+      const [state] = await spendState(world, pair.consumer.did);
+      expect([state?.open, state?.holds.length, (await toldOf(intent)).length]).toEqual([10 * UNIT, 1, 1]);
+    },
+  );
+
+  it("gives every window of its chain back what it held, by the job", async () => {
     const delegator = await buyer(world, dailyLimit("10.00"));
     const delegate = await delegateOf(world, delegator, dailyLimit("10.00"));
     const provider = await world.provider();
     const intent = await world.intent(delegate, provider, "10.00");
     expectStatus(await cancel(provider, intent), 200);
+    await endHold(intent);
+    await world.run(abandonIntents);
     const states = await spendState(world, delegator.did, delegate.did);
     expect(states.map(({ open, holds }) => [open, holds])).toEqual([
       [0, []],
       [0, []],
     ]);
+    expect(await toldOf(intent)).toHaveLength(1);
+  });
+
+  it("of a provider's own counts as one of its three until 30 seconds after it was cancelled", async () => {
+    const { consumer, provider } = await pairOf(world);
+    const offer = () => world.as(provider, "POST", "/v1/payment-intents", orderOf(consumer, provider));
+    const [first] = [
+      expectStatus(await offer(), 201),
+      expectStatus(await offer(), 201),
+      expectStatus(await offer(), 201),
+    ];
+    expectStatus(await cancel(provider, first), 200);
+    expect(outcome(await offer())).toEqual([409, "invalid_status"]);
+    world.offset = 30_001;
+    expect((await offer()).status).toBe(201);
+    expect(outcome(await offer())).toEqual([409, "invalid_status"]);
   });
 
   it("is rated where its own consumer gave it up, and not where the provider did", async () => {
@@ -115,10 +163,37 @@ describe("what was paid", () => {
     expect(outcome(await cancel(pair.consumer, intent))).toEqual([409, "invalid_status"]);
   });
 
-  it("after the cancellation settles nothing, in either form and whatever it names", async () => {
-    const pair = { consumer: await buyer(world, dailyLimit("10.00")), provider: await world.provider() };
+  it.each([
+    ["the follower has seen it", true, true],
+    ["nobody has seen it", false, true],
+    ["the follower has seen it, and it names no intent", true, false],
+    ["nobody has seen it, and it names no intent", false, false],
+  ])("and is mined right after the cancellation counts, where %s", async (_, isSeen, named) => {
+    const pair = await limitedPair();
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+    expectStatus(await cancel(pair.provider, intent), 200);
+    const name = named ? { intentId: intent.intent_id } : {};
+    const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10 * UNIT, name);
+    if (isSeen) {
+      await follow(world);
+      expect(await shown(pair.consumer, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
+      const [state] = await spendState(world, pair.consumer.did);
+      expect([state?.open, state?.holds.map(({ expiresAt }) => expiresAt)]).toEqual([
+        10 * UNIT,
+        [Number.MAX_SAFE_INTEGER],
+      ]);
+    }
+    const settled = expectStatus(await (named ? asProvider : asClient)(world, { ...pair, intent, tx }), 200);
+    expect(settled).toMatchObject({ intent_id: intent.intent_id, task_id: expect.any(String) });
+    const [state] = await spendState(world, pair.consumer.did);
+    expect([state?.open, state?.holds, state?.settled]).toEqual([0, [], 10 * UNIT]);
+  });
+
+  it("and is mined more than 30 seconds after the cancellation settles nothing, in either form", async () => {
+    const pair = await limitedPair();
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     expectStatus(await cancel(pair.consumer, intent), 200);
+    await backdate(intent, 40_000);
     const { consumer, provider } = pair;
     const tx = await payOnChain(consumer.did, provider.did, 10 * UNIT, { intentId: intent.intent_id });
     const unnamed = await payOnChain(consumer.did, provider.did, 10 * UNIT);
@@ -136,12 +211,28 @@ describe("what was paid", () => {
       [409, "settlement_verification_failed", { failed_check: "no_matching_intent" }],
     ]);
     const [state] = await spendState(world, consumer.did);
-    expect([state?.open, state?.settled]).toEqual([0, 0]);
-    // What was opened since takes the payment that names none.
-    const next = await world.intent(consumer, provider, "10.00");
-    const again = await payOnChain(consumer.did, provider.did, 10 * UNIT);
-    expect((await asProvider(world, { ...pair, intent: next, tx: again })).status).toBe(200);
+    expect(state?.settled).toBe(0);
   });
+
+  it.each([
+    ["its provider is revoked", "provider", "POST", "revoke", { reason: "gone" }],
+    ["its provider is terminated", "provider", "PATCH", "status", { status: "TERMINATED" }],
+    ["its consumer is revoked", "consumer", "POST", "revoke", { reason: "gone" }],
+    ["its consumer is suspended", "consumer", "PATCH", "status", { status: "SUSPENDED" }],
+  ] as const)(
+    "and is mined right after %s counts, and is facilitated by the other side",
+    async (_, side, method, path, body) => {
+      const pair = await limitedPair();
+      const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+      expectStatus(await world.call(method, `/v1/agents/${pair[side].did}/${path}`, { body }), 200);
+      const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10 * UNIT, { intentId: intent.intent_id });
+      const other = side === "provider" ? pair.consumer : pair.provider;
+      await follow(world);
+      expect((await shown(other, intent)).status).toBe("PAID");
+      const settled = await world.as(other, "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
+      expect(expectStatus(settled, 200).task_id).toEqual(expect.any(String));
+    },
+  );
 });
 
 describe("a cancellation that is refused", () => {
@@ -178,6 +269,25 @@ describe("a cancellation that is refused", () => {
   });
 });
 
+describe("a node that stands still", () => {
+  it("is no answer where blocks come by themselves: 503, and 200 once it goes on", async () => {
+    const networks = (JSON.parse(env.NETWORKS) as Json[]).map((one) => ({ ...one, block_seconds: 2 }));
+    const of = await createWorld({ NETWORKS: JSON.stringify(networks) });
+    const { consumer, provider } = await pairOf(of);
+    const intent = await of.intent(consumer, provider, "1.00");
+    const real = vi.spyOn(Date, "now").mockReturnValue((await headTime()) + 30_001);
+    try {
+      expect(outcome(await cancel(consumer, intent, of))).toEqual([503, "chain_unavailable"]);
+      expect(await of.as(consumer, "GET", pathOf(intent))).toMatchObject({ status: 200, body: intent });
+      await rpc("base-sepolia", "evm_mine", []);
+      real.mockReturnValue((await headTime()) + 30_000);
+      expectStatus(await cancel(consumer, intent, of), 200);
+    } finally {
+      real.mockRestore();
+    }
+  });
+});
+
 describe("at once", () => {
   it(`of ${AT_ONCE} cancellations one counts`, async () => {
     const { consumer, provider } = await pairOf(world);
@@ -190,8 +300,6 @@ describe("at once", () => {
       ...Array.from({ length: AT_ONCE - 1 }, () => 409),
     ]);
     expect(await toldOf(intent)).toHaveLength(1);
-    const [state] = await spendState(world, consumer.did);
-    expect([state?.open, state?.holds]).toEqual([0, []]);
   });
 
   it("a cancellation and a facilitation: the payment settles, always, whichever overtakes the other and where", async () => {

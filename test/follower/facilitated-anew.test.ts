@@ -131,7 +131,7 @@ describe("a payment that comes back in another block", () => {
     await chain.followed();
     await chain.takeAway(purchase);
     await chain.followed();
-    world.advance(6 * MINUTE);
+    world.advance(61 * MINUTE);
     await chain.followed();
     await world.run(abandonIntents);
     expect(await intentOf(purchase)).toMatchObject({ status: "ABANDONED" });

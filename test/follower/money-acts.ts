@@ -1,4 +1,5 @@
 // The steps of a random history of money, each in the service, on the chain and in the model (money-play.ts).
+import { vi } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { spendPaidIntents } from "../../src/payments/spend-paid.ts";
 import { asConsumer, asProvider, PATH } from "../facilitation/support.ts";
@@ -62,6 +63,25 @@ const ACTS = {
     const paid = await play.pay({ ...intent, units }, named ? intent : null);
     return { answered: true, expected: true, met: `pay ${named ? "named" : "unnamed"} ${paid}` };
   },
+  broadcast: async (play, { a, b }) => {
+    const intent = intentOf(play, a);
+    if (intent) play.pool.push({ intent, named: b % 3 !== 0 });
+    return null;
+  },
+  arrive: async (play) => {
+    const waiting = play.pool.shift();
+    if (!waiting) return null;
+    const { intent, named } = waiting;
+    const paid = await play.pay(intent, named ? intent : null);
+    return { answered: true, expected: true, met: `arrive ${intent.cancelled ? "cancelled" : "open"} ${paid}` };
+  },
+  resend: async (play) => {
+    const sent = await play.chain.resend();
+    play.sync();
+    const payment = play.model.payments.find(({ hash }) => hash === sent?.hash);
+    if (sent && payment) payment[sent.ok ? "block" : "reverted"] = sent.block;
+    return { answered: true, expected: true, met: `resend ${sent !== null && payment !== undefined}` };
+  },
   follow: async (play) => {
     await play.follow();
     return { answered: true, expected: true, met: "follow" };
@@ -102,10 +122,16 @@ const ACTS = {
     if (!intent) return null;
     const by = play.agentOf(b % 2 === 0 ? intent.buyer.did : intent.seller.did);
     const wasOpen = model.shown(intent) === "OPEN";
+    // The history's instant rules where the service judges whether the node stands still: behind the caller's proof, which is of real time.
+    const real = Date.now;
+    world.meter.reset();
+    world.meter.beforeBatch(1, async () => void vi.spyOn(Date, "now").mockReturnValue(play.chain.now));
     const reply = await world.as(by, "POST", `/v1/payment-intents/${intent.id}/cancel`);
+    if (Date.now !== real) vi.mocked(Date.now).mockRestore();
+    world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
     // It looks at the chain first, and only where the intent is open.
-    if (wasOpen) play.followed();
-    const expected = model.cancel(intent);
+    if (wasOpen) await play.followed();
+    const expected = model.cancel(intent, wasOpen);
     return { answered: codeOf(reply), expected, met: `cancel ${expected}` };
   },
   wait: async (play, { a, b }) => {

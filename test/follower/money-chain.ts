@@ -31,14 +31,17 @@ export const networkOf = (firstBlock: number, confirmations: number): string =>
       })),
   );
 
-export type Sent = { readonly hash: string; readonly ok: boolean };
+export type Sent = { readonly hash: string; readonly nonce: number; readonly ok: boolean };
+type Signed = { readonly hash: string; readonly raw: string; readonly from: string; readonly nonce: number };
 
 export class MoneyChain {
   /** The history's instant. Whole seconds, in epoch milliseconds. */
   #now: number;
   readonly blocks: Block[] = [];
   /** Transactions of each block, as they were signed. */
-  readonly #signed = new Map<number, string>();
+  readonly #signed = new Map<number, Signed>();
+  /** Those whose blocks are gone. */
+  #gone: Signed[] = [];
   readonly onTime: (now: number) => void;
 
   private constructor(now: number, head: Block, onTime: (now: number) => void) {
@@ -88,9 +91,29 @@ export class MoneyChain {
     // Is answered once the block is there.
     const { transactionHash: hash, status } = await lab("eth_sendTransactionSync", { from, to, data, gas: "0x2dc6c0" });
     await this.#noted();
-    this.#signed.set(this.head.number, await lab("debug_getRawTransaction", hash));
-    return { hash, ok: status === "0x1" };
+    const [raw, { nonce }] = [await lab("debug_getRawTransaction", hash), await lab("eth_getTransactionByHash", hash)];
+    this.#signed.set(this.head.number, { hash, raw, from, nonce: Number(nonce) });
+    return { hash, nonce: Number(nonce), ok: status === "0x1" };
   }
+
+  /** A transaction that was gone is mined again, where its nonce is free. Null where no such one can be. */
+  async resend(): Promise<{ hash: string; block: Block; ok: boolean } | null> {
+    const free = await Promise.all(this.#gone.map(async ({ from, nonce }) => (await nonceOf(from)) === nonce));
+    const one = this.#gone.find((_, n) => free[n]);
+    return one ? this.#again(one) : null;
+  }
+
+  async #again(one: Signed): Promise<{ hash: string; block: Block; ok: boolean }> {
+    await this.#next();
+    const { transactionHash: hash, status } = await lab("eth_sendRawTransactionSync", one.raw);
+    await this.#noted();
+    this.#signed.set(this.head.number, one);
+    this.#gone = this.#gone.filter((other) => other !== one);
+    return { hash, block: this.head, ok: status === "0x1" };
+  }
+
+  /** How many transactions the payer has sent on this chain. */
+  nonce = (): Promise<number> => nonceOf(PAYER);
 
   /**
    * The newest blocks are gone. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the
@@ -103,13 +126,11 @@ export class MoneyChain {
     this.blocks.splice(-depth);
     const kept = this.head;
     for (const { number } of gone) this.#signed.delete(number);
+    this.#gone.push(...signed);
     const returned = [];
-    for (const raw of signed.slice(0, back)) {
-      await this.#next();
-      const { transactionHash: hash, status } = await lab("eth_sendRawTransactionSync", raw);
-      await this.#noted();
-      this.#signed.set(this.head.number, raw);
-      if (status === "0x1") returned.push({ hash, block: this.head });
+    for (const one of signed.slice(0, back)) {
+      const { hash, block, ok } = await this.#again(one);
+      if (ok) returned.push({ hash, block });
     }
     while (this.head.number <= (gone.at(-1)?.number ?? 0)) await this.mine();
     return { kept, returned };
@@ -185,3 +206,5 @@ export async function headOf(): Promise<Block> {
   const { number, timestamp } = await lab("eth_getBlockByNumber", "latest", false);
   return { number: Number(number), at: Number(timestamp) * SECOND };
 }
+
+const nonceOf = async (from: string): Promise<number> => Number(await lab("eth_getTransactionCount", from, "latest"));

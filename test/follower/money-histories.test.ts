@@ -8,15 +8,18 @@ import { type Act, type Step, take } from "./money-acts.ts";
 import { MoneyPlay } from "./money-play.ts";
 
 const LONG = inject("scale") === 1;
-const [HISTORIES, STEPS] = LONG ? [250, 60] : [8, 60];
+const [HISTORIES, STEPS] = LONG ? [500, 60] : [16, 60];
 
 const WEIGHTS: Readonly<Record<Act, number>> = {
   open: 14,
-  pay: 13,
+  pay: 9,
+  broadcast: 6,
+  arrive: 6,
+  resend: 5,
   follow: 9,
-  facilitate: 9,
+  facilitate: 11,
   client: 6,
-  cancel: 3,
+  cancel: 5,
   wait: 8,
   mine: 5,
   jobs: 4,
@@ -39,6 +42,7 @@ const KINDS = [
   ...["open ok", "open spend_policy_violation", "pay named true", "pay named false", "pay unnamed true"],
   ...["facilitate ok", "facilitate payment_not_found", "facilitate settlement_verification_failed"],
   ...["facilitate intent_expired", "facilitate amount_mismatch", "client ok", "cancel ok", "cancel invalid_status"],
+  ...["cancel chain_unavailable", "arrive cancelled true", "arrive open true", "resend true"],
   ...["reorganise 0", "reorganise 1", "reversed", "came back", "follow", "jobs", "release true"],
 ];
 

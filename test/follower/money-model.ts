@@ -5,10 +5,8 @@
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 export const DAY = 1_440 * MINUTE;
-const LIFE = 5 * MINUTE;
-const SKEW = 30 * SECOND;
-const LATE = DAY;
-const PAID_FOR = 30 * DAY;
+const [LIFE, LATE, SKEW] = [5 * MINUTE, DAY, 30 * SECOND];
+const [PAID_FOR, LOST_FOR] = [30 * DAY, 60 * MINUTE];
 const SHARE = 3;
 export const CONFIRMATIONS = 2;
 
@@ -23,8 +21,11 @@ export type Terms = { readonly buyer: Buyer; readonly seller: Seller; readonly u
 /** What was paid on-chain; `names`: the intent that it names. */
 export type Payment = Terms & {
   readonly hash: string;
+  readonly nonce: number;
   readonly names: Intent | null;
   block: Block | null;
+  /** Where it was mined once more and reverted, because its intent was paid meanwhile. */
+  reverted: Block | null;
 };
 export type Block = { readonly number: number; readonly at: number };
 
@@ -32,7 +33,8 @@ export type Intent = Terms & {
   readonly id: string;
   readonly by: "buyer" | "seller";
   readonly createdAt: number;
-  readonly endsAt: number;
+  /** A cancellation moves it. */
+  endsAt: number;
   state: "OPEN" | "PAID" | "SETTLED" | "ABANDONED";
   /** The payment that the follower has bound to it, and the block and the instant at which it came. */
   paid: { readonly payment: Payment; readonly at: number; readonly block: number } | null;
@@ -40,6 +42,9 @@ export type Intent = Terms & {
   settled: { readonly payment: Payment; readonly at: number; readonly block: Block | null } | null;
   /** What paid it until a reorganisation took that away. */
   lost: Payment | null;
+  /** Until when that one keeps the hold, and the payment by whose nonce it is known that it never comes back. */
+  lostUntil: number | null;
+  bound: Payment | null;
   cancelled: boolean;
   /** When what was paid and never facilitated was counted as spent. */
   spentAt: number | null;
@@ -76,22 +81,28 @@ export class MoneyModel {
   }
 
   /** One that was lost and is sent once more in the same words is the same transaction. */
-  paid(payment: Omit<Payment, "block">): void {
+  paid(payment: Omit<Payment, "block" | "reverted">): void {
     const known = this.payments.find(({ hash }) => hash === payment.hash);
     if (known) known.block = this.head;
-    else this.payments.push({ ...payment, block: this.head });
+    else this.payments.push({ ...payment, block: this.head, reverted: null });
   }
 
   /** Blocks behind this one are gone, with what stood in them. */
   rolledBack(to: Block): void {
     this.head = to;
-    for (const payment of this.payments) if (payment.block && payment.block.number > to.number) payment.block = null;
+    for (const payment of this.payments) {
+      if (payment.block && payment.block.number > to.number) payment.block = null;
+      if (payment.reverted && payment.reverted.number > to.number) payment.reverted = null;
+    }
   }
 
   // ---- The follower --------------------------------------------------------------------------------------------------------
 
-  /** `kept`: the last block that the chain kept of those that stood when the follower was at its head before. */
-  follow(kept: number | null): void {
+  /**
+   * `kept`: the last block that the chain kept of those that stood when the follower was at its head before. `nonce`: how many transactions the
+   * payer has sent.
+   */
+  follow(kept: number | null, nonce: number): void {
     if (kept !== null && kept < this.booked) {
       // It begins again at the newest block at which it has ended once, of those that are left.
       while ((this.notes.at(-1) ?? kept) > kept) this.notes.pop();
@@ -105,6 +116,8 @@ export class MoneyModel {
     const gone = this.intents.filter(({ settled }) => settled !== null && settled.payment.block !== settled.block);
     for (const intent of gone) this.#reverse(intent);
     if (gone.length > 0) this.#bind();
+    for (const intent of this.intents)
+      if (intent.state === "OPEN" && intent.bound && nonce > intent.bound.nonce) intent.lostUntil = null;
   }
 
   /** What is seen behind the booked block. */
@@ -128,26 +141,32 @@ export class MoneyModel {
     if (intent.lost === payment) this.returns += 1;
     intent.state = "PAID";
     intent.paid = { payment, at: payment.block?.at ?? 0, block: payment.block?.number ?? 0 };
+    intent.bound = payment;
   }
 
   /** Whenever it comes: it was in time once. */
   #comesBack = (intent: Intent, payment: Payment): boolean =>
-    intent.lost === payment && !intent.cancelled && (intent.state === "OPEN" || intent.state === "ABANDONED");
+    intent.lost === payment && (intent.state === "OPEN" || intent.state === "ABANDONED");
 
   /** A facilitated payment that does not stand where it stood: it waits for its payment, which may stand elsewhere. */
   #reverse(intent: Intent): void {
     const { settled } = intent;
     if (!settled) return;
     this.reversals += 1;
+    // Of one that the follower never saw it is not known who sent it.
+    if (intent.paid?.payment !== settled.payment) intent.bound = null;
     this.#lose(intent, settled.payment);
     intent.settled = null;
-    if (this.#unmined(settled.payment) === null) this.#pay(intent, settled.payment);
+    if (this.#unmined(settled.payment) !== null) return;
+    this.#pay(intent, settled.payment);
+    intent.bound = null;
   }
 
   #lose(intent: Intent, payment: Payment): void {
     intent.state = "OPEN";
     intent.paid = null;
     intent.lost = payment;
+    intent.lostUntil = this.now + LOST_FOR;
   }
 
   /** A payment that is gone gives the intent its end back; what is settled or counted as spent stays. */
@@ -156,8 +175,10 @@ export class MoneyModel {
     const { payment, block } = intent.paid;
     if (payment.block === null) this.#lose(intent, payment);
     // At the height where it stood it keeps its instant: blocks of one height are seconds apart.
-    else if (payment.block.number !== block)
+    else if (payment.block.number !== block) {
       intent.paid = { payment, at: payment.block.at, block: payment.block.number };
+      intent.bound = payment;
+    }
   }
 
   #isUsed = (payment: Payment): boolean =>
@@ -169,9 +190,8 @@ export class MoneyModel {
       !taken.has(intent) &&
       (intent.state === "OPEN" || intent.state === "ABANDONED") &&
       sameTerms(intent, payment) &&
-      !intent.cancelled &&
       at >= intent.createdAt - SKEW &&
-      at < intent.endsAt;
+      at < intent.endsAt + SKEW;
     if (payment.names) return fits(payment.names) ? payment.names : undefined;
     return this.newestFirst().find(fits);
   }
@@ -189,7 +209,7 @@ export class MoneyModel {
   }
 
   /** Whether nothing can have been paid in time. */
-  isFree = ({ endsAt }: Intent): boolean => endsAt <= this.readThrough - SKEW;
+  isFree = ({ endsAt, lostUntil }: Intent): boolean => Math.max(endsAt, lostUntil ?? 0) <= this.readThrough - SKEW;
 
   /** What counts in a spender's window. */
   spent(spender: Buyer): number {
@@ -219,20 +239,29 @@ export class MoneyModel {
         one.buyer === terms.buyer &&
         one.seller === terms.seller &&
         one.state === "OPEN" &&
-        one.endsAt > this.now,
+        one.endsAt > this.now - (one.cancelled ? SKEW : 0),
     );
     if (by === "seller" && open.length >= SHARE) return "invalid_status";
     if (terms.units > this.remaining(terms.buyer)) return "spend_policy_violation";
-    const none = { paid: null, settled: null, lost: null, cancelled: false, spentAt: null };
+    const none = {
+      paid: null,
+      settled: null,
+      lost: null,
+      lostUntil: null,
+      bound: null,
+      cancelled: false,
+      spentAt: null,
+    };
     const times = { createdAt: this.now, endsAt: this.now + LIFE };
     this.intents.push({ ...terms, ...times, ...none, id: id ?? "", by, state: "OPEN" });
     return "ok";
   }
 
-  /** The follower has read to the head just before. */
-  cancel(intent: Intent): Answer {
+  /** The follower has read to the head just before. A node that stands still is no answer. */
+  cancel(intent: Intent, looked: boolean): Answer {
+    if (looked && this.now > this.readThrough + SKEW) return "chain_unavailable";
     if (this.shown(intent) !== "OPEN") return "invalid_status";
-    intent.state = "ABANDONED";
+    intent.endsAt = this.now;
     intent.cancelled = true;
     return "ok";
   }
@@ -260,22 +289,23 @@ export class MoneyModel {
       sameTerms(intent, payment) &&
       intent.settled === null &&
       intent.state !== "PAID" &&
-      !intent.cancelled &&
       intent.createdAt <= at + SKEW &&
       intent.endsAt > this.now - LATE &&
-      intent.endsAt > at
+      intent.endsAt + SKEW > at
     );
   }
 
   /** The payment that settles it and no other intent. */
-  #waitsFor({ state, paid, lost, cancelled }: Intent): Payment | null {
+  #waitsFor({ state, paid, lost }: Intent): Payment | null {
     if (paid) return paid.payment;
-    return state === "SETTLED" || cancelled ? null : lost;
+    return state === "SETTLED" ? null : lost;
   }
 
-  #unmined({ block }: Payment): Answer | null {
-    const confirmations = block === null ? 0 : this.head.number - block.number + 1;
-    return confirmations < CONFIRMATIONS ? "payment_not_found" : null;
+  #unmined({ block, reverted }: Payment): Answer | null {
+    const number = (block ?? reverted)?.number;
+    const confirmations = number === undefined ? 0 : this.head.number - number + 1;
+    if (confirmations < CONFIRMATIONS) return "payment_not_found";
+    return block === null ? "settlement_verification_failed" : null;
   }
 
   #settle(intent: Intent, payment: Payment): Answer {
@@ -294,7 +324,7 @@ export class MoneyModel {
     if (intent.state === "PAID") {
       if (this.now >= at + PAID_FOR) return "intent_expired";
     } else if (this.shown(intent) === "ABANDONED") {
-      const inTime = !intent.cancelled && at < intent.endsAt && this.now < intent.endsAt + LATE;
+      const inTime = at < intent.endsAt + SKEW && this.now < intent.endsAt + LATE;
       if (!inTime) return "intent_expired";
     }
     intent.state = "SETTLED";

@@ -11,6 +11,7 @@ import { follow } from "./support.ts";
 
 export const UNIT = 1_000_000;
 const IN_TIME = 3_600_000;
+const AHEAD_SECONDS = 600;
 
 export const pick = <T>(from: readonly T[], n: number): T | undefined => from[n % Math.max(1, from.length)];
 export const money = (units: number): string => (units / UNIT).toFixed(6);
@@ -32,6 +33,8 @@ export class MoneyPlay {
   readonly #agents = new Map<string, Agent>();
   /** Paid out of a settlement, by its key. */
   readonly #paidOut = new Map<string, number>();
+  /** Payments that were broadcast and wait for their block. */
+  readonly pool: { readonly intent: Intent; readonly named: boolean }[] = [];
   /** The newest block that rollbacks left, until the follower has seen them. */
   kept: number | null = null;
 
@@ -60,7 +63,8 @@ export class MoneyPlay {
     const chain = await MoneyChain.begin((at) => {
       now = at;
     });
-    now = chain.now;
+    // Ahead of real time, which the service goes by where it judges whether a node stands still.
+    chain.wait(Math.max(0, Math.ceil((shared.now() - chain.now) / 1_000)) + AHEAD_SECONDS);
     await chain.mine();
     await follow(world, LAB);
     const model = new MoneyModel(chain.now, chain.head, chain.head.number - CONFIRMATIONS + 1);
@@ -109,7 +113,7 @@ export class MoneyPlay {
     const { buyer, seller, units } = terms;
     const sent = await this.chain.pay(buyer.did, seller.did, units, names?.id ?? null);
     this.sync();
-    if (sent.ok) this.model.paid({ buyer, seller, units, names, hash: sent.hash });
+    if (sent.ok) this.model.paid({ buyer, seller, units, names, hash: sent.hash, nonce: sent.nonce });
     return sent.ok;
   }
 
@@ -119,12 +123,12 @@ export class MoneyPlay {
     // Behind those of earlier histories the turn of these vaults comes some minutes later.
     for (const { did } of this.sellers)
       await this.world.serve(() => syncVault(this.world.deps, did, LAB, Date.now() + IN_TIME));
-    this.followed();
+    await this.followed();
   }
 
   /** The service has read to the chain's head. */
-  followed(): void {
-    this.model.follow(this.kept);
+  async followed(): Promise<void> {
+    this.model.follow(this.kept, await this.chain.nonce());
     this.kept = null;
   }
 

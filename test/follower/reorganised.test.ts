@@ -12,7 +12,7 @@ import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { networksWith, payOnChain, spoil } from "../support/chain.ts";
+import { account, networksWith, payOnChain, send, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { awaitedOf, bookedOf, escrowOf, expectRefund, follow, linesOf, refundOf, settlementOf } from "./support.ts";
@@ -256,28 +256,33 @@ describe("a payment without its confirmations", () => {
     return { intent, held, seen };
   };
 
-  it("makes its intent PAID, and gives the end back where a reorganisation takes it away", async () => {
+  it("makes its intent PAID, and holds for an hour more where a reorganisation takes it away", async () => {
     const { intent, held, seen } = await buyers();
-    const ends = await held();
     await followed();
     expect([(await seen()).status, await held()]).toEqual(["PAID", Number.MAX_SAFE_INTEGER]);
     await lab("anvil_rollback", 1);
     await mine(2);
     await followed();
-    expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
+    expect(await seen()).toEqual({ status: "OPEN", payment_block: null });
+    const [{ lost_until }] = await rows("select lost_until from payment_intents where intent_id = ?", intent.intent_id);
+    expect([await held(), lost_until > Date.parse(intent.expires_at) + 50 * 60_000]).toEqual([lost_until, true]);
     const told = await rows("select object from events where type = 'intent.paid'");
     expect(told.filter(({ object }) => JSON.parse(object).intent_id === intent.intent_id)).toHaveLength(1);
   });
 
-  it("gives the end back also where the payment had its confirmations", async () => {
-    const { held, seen } = await buyers();
-    const ends = await held();
+  it("gives the end back where another transaction has its nonce, also where the payment had its confirmations", async () => {
+    const { held, seen, intent } = await buyers();
+    const ends = Date.parse(intent.expires_at);
     await lab("anvil_mine", "0x3", "0x3e8");
     await followed();
     expect((await seen()).status).toBe("PAID");
     await lab("anvil_rollback", 4);
     await mine(5);
     await followed();
+    await followed();
+    expect([await seen(), (await held()) > ends]).toEqual([{ status: "OPEN", payment_block: null }, true]);
+    // Any transaction of the payer.
+    await send(LAB, account(9), account(9), "0x");
     await followed();
     expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
   });

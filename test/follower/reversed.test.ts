@@ -152,7 +152,13 @@ describe("a facilitated settlement whose block is gone for good", () => {
     const { consumer, provider: shop } = purchase;
     await chain.takeAway(purchase);
     await chain.followed();
-    world.advance(6 * MINUTE);
+    // Held for another hour, because its transaction may be mined again.
+    world.advance(59 * MINUTE);
+    await chain.followed();
+    await world.run(abandonIntents);
+    expect(await intentOf(purchase)).toMatchObject({ status: "OPEN" });
+    expect(await holdsOf(consumer.did)).toMatchObject([{ amount: 10 * UNIT }]);
+    world.advance(2 * MINUTE);
     await chain.followed();
     await world.run(abandonIntents);
     expect(await intentOf(purchase)).toMatchObject({ status: "ABANDONED" });

@@ -7,8 +7,9 @@ import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { principals } from "../../src/db/tables/principals.ts";
+import { holdStatements } from "../../src/payments/hold-store.ts";
 import { UNPAID } from "../../src/payments/open.ts";
-import { findSpenders, holdStatements } from "../../src/payments/spend-store.ts";
+import { findSpenders } from "../../src/payments/spend-store.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, setSpend, spendState } from "./support.ts";
 
@@ -51,6 +52,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     amount: 6_000_000,
     intentHash: "",
     terms: "",
+    payer: null,
     ...UNPAID,
     operationalWallet: "",
     status: "OPEN" as const,

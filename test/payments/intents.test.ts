@@ -44,6 +44,8 @@ describe("opening an intent", () => {
       payment: null,
       hold_released: false,
       cancelled_at: null,
+      payer: null,
+      call: null,
       task_id: null,
       confirm_by: null,
     });

@@ -4,7 +4,7 @@ import { updateAgent } from "../../src/agents/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
-import { findOpenIntentOf } from "../../src/intents/store.ts";
+import { findOpenIntentOf } from "../../src/intents/find-store.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { follow } from "../follower/support.ts";
 import type { Agent, World } from "../support/world.ts";
@@ -128,7 +128,8 @@ describe("the intent of a payment that names none", () => {
     const expiresAt = Date.parse(body.expires_at);
     world.offset = 301_000;
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
-    expect(await find(consumer, 5_000_000, expiresAt)).toBeNull();
+    expect(await find(consumer, 5_000_000, expiresAt + 29_999)).toBe(body.intent_id);
+    expect(await find(consumer, 5_000_000, expiresAt + 30_000)).toBeNull();
     await world.run(abandonIntents);
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBe(body.intent_id);
     world.offset = 301_000 + DAY;

@@ -9,7 +9,7 @@ import { escrows, type IntentRow, paymentIntents } from "../../src/db/tables/mon
 import { spendHolds, spendLedger, spendSums } from "../../src/db/tables/spending.ts";
 import { movedStates } from "../../src/escrow/store.ts";
 import { findIntent, settleIntent } from "../../src/intents/store.ts";
-import { spendStatements } from "../../src/payments/spend-store.ts";
+import { spendStatements } from "../../src/payments/hold-store.ts";
 import { type Agent, createWorld, type Reply, type World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";

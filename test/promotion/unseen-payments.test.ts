@@ -79,10 +79,14 @@ describe("a promotion of either party", () => {
     expect(outcome(await promote(world, pair.provider.did))).toEqual([409, "market_not_authorized"]);
   });
 
-  it("does not wait for one that was cancelled", async () => {
+  it("waits for one that was cancelled until a chain of 30 seconds later was read", async () => {
     const pair = { consumer: await world.consumer(), provider: await seller(world) };
     const { intent_id } = expectStatus(await openIntent(world, pair.consumer, pair.provider, "1.00"), 201);
     expectStatus(await world.as(pair.consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`), 200);
+    for (const { did } of [pair.consumer, pair.provider])
+      expect(outcome(await promote(world, did))).toEqual([409, "invalid_status"]);
+    world.offset = 30_001;
+    await follow(world);
     await promoted(world, pair.consumer.did);
     expect(outcome(await promote(world, pair.provider.did))).toEqual([409, "market_not_authorized"]);
   });

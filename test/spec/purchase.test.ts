@@ -51,6 +51,8 @@ describe("the payment intent", () => {
       payment: null,
       hold_released: false,
       cancelled_at: null,
+      payer: null,
+      call: null,
       task_id: null,
       confirm_by: null,
       expires_at: expect.any(String),

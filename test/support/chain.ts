@@ -77,6 +77,8 @@ export function asRole(network: string, data: string, contract = chainOf(network
 export type PayOptions = {
   network?: string;
   intentId?: string;
+  /** The address that the intent names. */
+  payer?: string | null;
   from?: string;
   contract?: string;
   token?: string;
@@ -124,7 +126,7 @@ export async function payOnChain(
       : encodeFunctionData({
           abi: settlementAbi,
           functionName: "payIntent",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId)],
+          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId, options.payer)],
         });
   return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
 }

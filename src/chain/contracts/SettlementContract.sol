@@ -48,7 +48,8 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param consumerDidHash keccak256 of the consumer's DID
-    /// @param intentHash keccak256 of the intent's id
+    /// @param intentHash names the intent. With the highest bit clear: keccak256 of its id. With that bit set: the low 20 bytes are the one
+    /// address that may pay it, and the bits between are those of keccak256 of its id
     /// @param operationalWallet the provider's wallet: a payment to another one reverts
     /// @param maxFeeBps the highest fee, hundredths of a percent of the gross
     /// @param deadline epoch seconds: a later block reverts
@@ -119,7 +120,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice A payment was split.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param consumerDidHash keccak256 of the consumer's DID
-    /// @param intentHash keccak256 of the intent's id; zero for a payment through `pay`
+    /// @param intentHash names the intent, see `Payment`; zero for a payment through `pay`
     /// @param token the token that was paid
     /// @param payer whose tokens they were
     /// @param gross what was paid, base units: the sum of the three parts
@@ -169,6 +170,11 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param token the split's token
     /// @param operationalWallet the new wallet
     event OperationalWalletSet(bytes32 indexed providerDidHash, address indexed token, address operationalWallet);
+    /// @notice The wallet before has itself named the one of the `OperationalWalletSet` that is the log just before this one.
+    /// @param providerDidHash keccak256 of the provider's DID
+    /// @param token the split's token
+    /// @param previous the wallet before
+    event OperationalWalletConfirmed(bytes32 indexed providerDidHash, address indexed token, address indexed previous);
     /// @notice So much more than the threshold is not released from now on.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -275,6 +281,9 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice The provider's wallet is this one and not the one that the caller names.
     /// @param operationalWallet the provider's wallet
     error WalletDiffers(address operationalWallet);
+    /// @notice The intent is to be paid by this address and not by the one that pays.
+    /// @param payer the address that the intent names
+    error PayerDiffers(address payer);
     /// @notice The block is later than the payer has allowed.
     /// @param deadline epoch seconds
     error DeadlinePassed(uint256 deadline);
@@ -350,13 +359,13 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Pays a provider out of the caller's allowance, for one payment intent. Payouts and refunds of it go to the caller.
-    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`, `UnknownProvider`, `AmountNotReceived`,
+    /// @dev Errors: `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `PayerDiffers`, `UnknownToken`, `AlreadyPaid`, `UnknownProvider`, `AmountNotReceived`,
     /// `SafeCastOverflowedUintDowncast`.
     /// @param token a listed token
     /// @param amount gross, base units
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param consumerDidHash keccak256 of the consumer's DID
-    /// @param intentHash keccak256 of the intent's id
+    /// @param intentHash names the intent, see `Payment`
     /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function payIntent(
         address token,
@@ -371,8 +380,8 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Pays out of the caller's allowance what the caller has agreed to, or nothing.
-    /// @dev Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
-    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
+    /// @dev Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `PayerDiffers`, `UnknownToken`,
+    /// `AlreadyPaid`, `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the caller agrees to
     /// @return key the settlement's key, see `keyOf`; a second payment under it reverts with `AlreadyPaid`
     function settle(Payment calldata payment) external nonReentrant returns (bytes32 key) {
@@ -383,8 +392,8 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
     /// @dev The authorization's nonce is `nonceOf(payment, salt)`, so whoever sees the signature can do nothing with it but this payment.
-    /// Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `UnknownToken`, `AlreadyPaid`,
-    /// `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
+    /// Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `PayerDiffers`, `UnknownToken`,
+    /// `AlreadyPaid`, `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
     /// @param payment what the payer agrees to
     /// @param from the payer, who signed
     /// @param validAfter epoch seconds
@@ -469,6 +478,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     function moveOperationalWallet(bytes32 providerDidHash, address token, address operationalWallet) external {
         _requirePresent(providerDidHash, token, msg.sender);
         _setWallet(providerDidHash, token, operationalWallet);
+        emit OperationalWalletConfirmed(providerDidHash, token, msg.sender);
     }
 
     /// @notice Another address for later payouts and refunds of a settlement, at once, by the present one.
@@ -765,6 +775,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         uint256 rate = feeBps;
         if (payment.amount == 0) revert ZeroAmount();
         if (payment.consumerDidHash == bytes32(0)) revert ZeroHash();
+        _requirePayer(payment.intentHash, payer);
         if (baseOf[payment.token] == 0) revert UnknownToken(payment.token);
         if (commitmentOf[key] != bytes32(0)) revert AlreadyPaid(key);
         Split memory split = _requireSplit(payment.providerDidHash, payment.token);
@@ -877,6 +888,12 @@ contract SettlementContract is ReentrancyGuardTransient {
         _requireWallet(operationalWallet, vaultOf(providerDidHash));
         _splits[providerDidHash][token].operationalWallet = operationalWallet;
         emit OperationalWalletSet(providerDidHash, token, operationalWallet);
+    }
+
+    /// @dev Else anybody could use the key of somebody's intent up with a payment of the same amount.
+    function _requirePayer(bytes32 intentHash, address payer) private pure {
+        address named = address(uint160(uint256(intentHash)));
+        if (uint256(intentHash) >> 255 == 1 && named != payer) revert PayerDiffers(named);
     }
 
     function _requireWallet(address wallet, address vault) private view {

@@ -125,10 +125,12 @@ export const paymentIntents = sqliteTable(
     amount: integer().notNull(),
     /** The provider's wallet on the network when it was opened, which a payer can fix. */
     operationalWallet: text().notNull().default(""),
+    /** The one address that may pay it, in lower case; null where any may. */
+    payer: text(),
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** What a payment that names no intent is found by: parties, network and amount, hashed. */
+    /** What a payment that names no intent finds it by: parties, network and amount, hashed. Empty where none is for it any more. */
     terms: text().notNull().default(""),
     /** The payment that the follower bound to it, by its place on-chain, and the instant of its block on the intent's clock; null until one is seen. */
     paymentTx: text(),
@@ -138,6 +140,11 @@ export const paymentIntents = sqliteTable(
     /** A payment of it, mined in time, that a reorganisation took away: it pays the intent again wherever it comes back (FAC-18). */
     lostTx: text(),
     lostLog: integer(),
+    /** Until when such a payment keeps the hold, on the intent's clock; null where none does any more. */
+    lostUntil: integer(),
+    /** Who sent the transaction of the payment that was bound last, and under which nonce; null where no node has said it. */
+    sentBy: text(),
+    sentNonce: integer(),
     /** When what was paid and never facilitated was counted as spent. */
     spentAt: integer(),
     /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
@@ -145,7 +152,7 @@ export const paymentIntents = sqliteTable(
     /** Its settlement and the task of that; null until a payment is facilitated for it. */
     transactionId: text(),
     taskId: text(),
-    /** When a party cancelled it, on the intent's clock: no payment settles it any more. */
+    /** When a party cancelled it, on the intent's clock. */
     cancelledAt: integer(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -171,6 +178,7 @@ export const paymentIntents = sqliteTable(
       .on(t.paymentTx, t.paymentLog, t.network)
       .where(sql`payment_tx is not null`),
     index("payment_intents_lost").on(t.lostTx).where(sql`lost_tx is not null`),
+    index("payment_intents_waiting").on(t.network).where(sql`lost_until is not null and status = 'OPEN'`),
     // The lists of a side. No status is in them: SQLite would write them again with each change of it.
     index("payment_intents_sold").on(t.providerDid, t.environment, t.createdAt, t.intentId),
     index("payment_intents_bought").on(t.consumerDid, t.environment, t.createdAt, t.intentId),

@@ -28,8 +28,9 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
   cancelPaymentIntent: [
     {
       when: "nobody has paid it",
-      states: ["intent OPEN → ABANDONED"],
-      tables: ["payment_intents", "spend_holds", "spend_sums"],
+      // Its end has come; the job records it.
+      states: [],
+      tables: ["payment_intents", "spend_holds"],
       activity: NOT_MANAGEMENT,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
       directory: NONE,
@@ -278,6 +279,13 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       document: NONE,
       certificate: NONE,
       ...NO_NOTICE,
+    },
+    {
+      when: "it was cancelled, which told its end",
+      states: ["intent OPEN → ABANDONED"],
+      tables: ["payment_intents", "spend_holds", "spend_sums"],
+      activity: BY_ITSELF,
+      ...UNSEEN,
     },
   ],
 

@@ -113,6 +113,17 @@ const paidFor: Play = async (stage) => {
   };
 };
 
+const spoilt: Play = async (stage) => {
+  const pair = await pairOf(stage);
+  const { intent_id: intentId } = await openAs(stage.world, pair, "consumer");
+  const from = account(8);
+  await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { intentId, from });
+  return async () => {
+    await follow(stage.world);
+    return partiesOf(pair);
+  };
+};
+
 /** It is bound to a payment of the next block, in which there is none. `then`: what the next blocks have. */
 const takenAway =
   (then: (purchase: Pair, intentId: string) => Promise<unknown>): Play =>
@@ -233,6 +244,7 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that funds the escrow": ofAgent(paidIn(provider, THRESHOLD), follow),
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
     "a payment of an open intent": paidFor,
+    "a payment of the provider's own used an intent's key up": spoilt,
     "a reorganisation took the payment away": takenAway(nothing),
     "a reorganisation put another payment in its place": takenAway(another),
     "a facilitated settlement is gone": reversed("10.00", false),

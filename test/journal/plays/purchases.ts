@@ -259,6 +259,17 @@ export const PURCHASE_PLAYS: Plays = {
       },
       (world) => world.run(abandonIntents),
     ),
+    "it was cancelled, which told its end": falling(
+      endIntents,
+      async (stage) => {
+        const pair = await pairOf(stage);
+        const intent = await openAs(stage.world, pair, "consumer");
+        await must(200, cancel(stage.world, pair, intent));
+        await passEnds(stage.world);
+        return pair;
+      },
+      (world) => world.run(abandonIntents),
+    ),
   },
   spend_paid_intents: {
     "nobody facilitated it": falling(

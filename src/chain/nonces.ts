@@ -1,0 +1,25 @@
+// Whether nonces are used: a payment that a reorganisation took away can be mined again until another transaction has its nonce (PAY-11).
+import * as z from "zod";
+import { quantity } from "./events.ts";
+import type { BlockAt, ChainResult } from "./gateway.ts";
+import { blockCall, blockSchema, hexOf, refOf } from "./logs.ts";
+import type { Network } from "./networks.ts";
+import { type Rpc, unavailable } from "./rpc.ts";
+
+export async function readNonces(
+  rpc: Rpc,
+  network: Network,
+  at: BlockAt,
+  accounts: readonly string[],
+): Promise<ChainResult<readonly number[]>> {
+  const answer = await rpc(network, "read", [
+    blockCall(at.number),
+    ...accounts.map((account) => ({ method: "eth_getTransactionCount", params: [account, hexOf(at.number)] })),
+  ]);
+  if (!answer.ok) return answer;
+  const [first, ...counts] = answer.value.map((reply) => (reply.ok ? reply.result : null));
+  const [block, read] = [blockSchema.safeParse(first), z.array(quantity).safeParse(counts)];
+  if (!block.success || refOf(block.data).hash !== at.hash || !read.success)
+    return unavailable(network.network, "bad_answer");
+  return { ok: true, value: read.data.map(Number) };
+}

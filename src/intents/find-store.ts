@@ -1,0 +1,96 @@
+// Reads of intents by what a payment, a job or a call knows of them.
+import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
+import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
+import type { Due } from "../core/due.ts";
+import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
+import type { OfTwoClocks } from "../db/clock.ts";
+import { providersOffsetOf } from "../db/clock.ts";
+import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
+import { BLOCK_CLOCK_SKEW_MS, LATE_MS } from "./states.ts";
+
+/** An intent that is paid, with the clock of its provider's platform and the last booked block of its network; null before the first. */
+export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
+const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
+export const paidIntent = {
+  ...getTableColumns(paymentIntents),
+  providerOffsetMs: providersOffsetOf(paymentIntents),
+  bookedBlock: booked.as("booked_block"),
+};
+
+type OfPair = {
+  consumerDid: string;
+  providerDid: string;
+  network: string;
+  amount: number;
+  minedAt?: number;
+  payer?: string;
+};
+
+const payableOf = (by: OfPair): SQL | undefined =>
+  and(
+    eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
+    // Literal text, so that SQLite uses the partial index.
+    sql`transaction_id is null`,
+    // One that another payment was seen for is not paid twice.
+    sql`status <> 'PAID'`,
+    by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
+    by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
+  );
+
+/**
+ * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
+ * only one that existed and took payments when this one was mined, so that a late payment does not settle a newer intent.
+ */
+export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
+  readOne(
+    db
+      .select(paidIntent)
+      .from(paymentIntents)
+      .where(
+        and(
+          payableOf(by),
+          gt(paymentIntents.expiresAt, now - LATE_MS),
+          by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt - BLOCK_CLOCK_SKEW_MS),
+        ),
+      )
+      .orderBy(desc(paymentIntents.createdAt))
+      .limit(1),
+  );
+
+/** The intent that a payment names. */
+export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
+  readOne(
+    db
+      .select(paidIntent)
+      .from(paymentIntents)
+      .where(eq(paymentIntents.intentHash, storedHash(hash))),
+  );
+
+/** Intents that their own consumer opened and left unpaid, and that no late payment can settle; the earliest end first (TSK-11). */
+export const findUnratedIntents = (db: Database, endedBefore: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: paymentIntents.expiresAt, id: paymentIntents.intentId })
+      .from(paymentIntents)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`,
+          lte(paymentIntents.expiresAt, endedBefore),
+          sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
+      .limit(limit),
+  );
+
+/** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
+export const ofIntent = (intentId: string) => ({
+  providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
+  consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
+  network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
+  /** The consumer, the environment that it is rated in, and the principal that it left waiting. */
+  ratedPair: sql`(select consumer_did, environment, provider_principal_id from payment_intents where intent_id = ${intentId})`,
+  /** The consumer and the environment that it is rated in. */
+  ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
+});

@@ -1,0 +1,291 @@
+// Store of what becomes of an intent's holds (PAY-11): they end with it, have no end once its payment was seen, turn into spending, and come
+// back with a reorganisation.
+import { and, eq, gte, type SQL, sql } from "drizzle-orm";
+import { PROVIDER_INTENTS_MAX } from "../core/limits.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
+import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
+import { BLOCK_CLOCK_SKEW_MS, holdEndOf } from "../intents/states.ts";
+import { principalStands } from "../principals/store.ts";
+import {
+  ended,
+  expiredHolds,
+  isPurse,
+  ofPurse,
+  purseOf,
+  type SpendClock,
+  type SpenderRow,
+  type Spent,
+  settledBefore,
+} from "./spend-store.ts";
+
+/** The end of a hold that has none. */
+export const ENDLESS = Number.MAX_SAFE_INTEGER;
+
+const endOf = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS : holdEndOf(intent));
+
+const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
+  and(
+    eq(spendHolds.did, did),
+    eq(spendHolds.environment, intent.environment),
+    // One that ended with an agent has left its hold with the end that it had before (AGT-31).
+    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
+    eq(spendHolds.intentId, intent.intentId),
+  );
+
+/** The hold of an intent whose payment was seen has no end; one that was released before holds again (PAY-21). */
+export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
+  intent.spenders.flatMap((did) => [
+    db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
+    db.insert(spendHolds).select(
+      sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
+          where changes() = 0`,
+    ),
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} + ${intent.amount}` })
+      .where(and(isPurse(did, intent), sql`changes() = 1`)),
+  ]);
+
+/** The hold ends as the intent does that `after` is: its offer has ended, or a reorganisation has taken its payment away. */
+export const moveHolds = (db: Database, before: IntentRow, after: IntentRow): Statement[] =>
+  before.spenders.map((did) =>
+    db
+      .update(spendHolds)
+      .set({ expiresAt: endOf(after) })
+      .where(holdOf(did, before)),
+  );
+
+/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
+export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
+  intent.spenders.flatMap((did) => [
+    db.delete(spendHolds).where(holdOf(did, intent)),
+    // Each hold of an intent is of its amount; where it was released before, there is none to take back.
+    db
+      .update(spendSums)
+      .set({
+        settled: sql`${spendSums.settled} + ${intent.amount}`,
+        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
+      })
+      .where(isPurse(did, intent)),
+    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
+    db.insert(spendLedger).values({
+      did,
+      environment: intent.environment,
+      currency: intent.currency,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
+      total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
+      intentId: intent.intentId,
+    }),
+  ]);
+
+/**
+ * Takes the spending of an intent back, which is open again, and holds it as that (FAC-18). The totals behind it are lowered with it, so that
+ * every window counts as if it had never been spent. `since`: when it was spent, or before.
+ */
+export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
+  intent.spenders.flatMap((did) => {
+    const { environment, currency, intentId, amount, network } = intent;
+    const expiresAt = endOf(intent);
+    const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
+      and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
+    const own = (at: SQL) =>
+      and(eq(spendLedger.did, did), eq(spendLedger.environment, environment), eq(spendLedger.currency, currency), at);
+    return [
+      db
+        .update(spendLedger)
+        .set({ total: sql`${spendLedger.total} - ${amount}` })
+        .where(own(sql`${spendLedger.at} > ${spent}`)),
+      db.delete(spendLedger).where(own(sql`${spendLedger.at} = ${spent}`)),
+      db
+        .update(spendSums)
+        .set({ settled: sql`${spendSums.settled} - ${amount}`, open: sql`${spendSums.open} + ${amount}` })
+        .where(isPurse(did, intent)),
+      db.insert(spendHolds).values({ did, environment, expiresAt, intentId, amount, network, currency }),
+    ];
+  });
+
+/** So many holds are released one by one, which reads less; more of them together, which sends less. */
+const ONE_BY_ONE = 10;
+
+/** Releases the holds of intents that ended unpaid. */
+export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
+  const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
+  if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
+  const keys = JSON.stringify(
+    holds.map(({ did, intent }) => [did, intent.environment, endOf(intent), intent.intentId]),
+  );
+  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
+      join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
+        and h.intent_id = k.value ->> 3
+      group by h.did, h.environment, h.currency) as released`;
+  return [
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} - released.amount` })
+      .from(released)
+      .where(
+        sql`${spendSums.did} = released.did and ${spendSums.environment} = released.environment
+            and ${spendSums.currency} = released.currency`,
+      ),
+    db.delete(spendHolds).where(
+      sql`(did, environment, expires_at, intent_id) in
+          (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
+    ),
+  ];
+}
+
+const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] => [
+  db
+    .delete(spendHolds)
+    .where(
+      and(
+        eq(spendHolds.did, did),
+        eq(spendHolds.environment, intent.environment),
+        eq(spendHolds.expiresAt, endOf(intent)),
+        eq(spendHolds.intentId, intent.intentId),
+      ),
+    ),
+  db
+    .update(spendSums)
+    .set({ open: sql`${spendSums.open} - ${intent.amount}` })
+    .where(and(isPurse(did, intent), sql`changes() = 1`)),
+];
+
+// ---- Holding --------------------------------------------------------------------------------------------------------------
+
+/** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
+export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
+
+/** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
+export function holdStatements(
+  db: Database,
+  intent: IntentRow,
+  spenders: readonly SpenderRow[],
+  sellers: readonly Seller[],
+  decimals: number,
+  clock: SpendClock,
+): Statement[] {
+  const { now } = clock;
+  const { environment, currency } = intent;
+  const dids = JSON.stringify(intent.spenders);
+  const [consumer, ...delegators] = spenders;
+  const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
+  return [
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
+    ...(consumer ? holdSpend(db, consumer, intent, decimals, now, also) : []),
+    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent, decimals, now)),
+    db.insert(spendHolds).select(
+      sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
+            from json_each(${dids})`,
+    ),
+  ];
+}
+
+/** Removes expired holds together with the next intent of their currency, so that no sum over them grows. */
+function releaseExpiredHolds(
+  db: Database,
+  dids: string,
+  { environment, currency }: Spent,
+  clock: SpendClock,
+): Statement[] {
+  const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
+  const own = (table: typeof spendSums | typeof spendHolds) =>
+    and(
+      sql`${table.did} in (select value from json_each(${dids}))`,
+      eq(table.environment, environment),
+      eq(table.currency, currency),
+    );
+  return [
+    db
+      .update(spendSums)
+      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, clock)}` })
+      .where(and(own(spendSums), sql`exists (select 1 from ${ended(purse, clock)})`)),
+    db
+      .delete(spendHolds)
+      .where(
+        and(
+          own(spendHolds),
+          sql`expires_at <= (select f.read_through from followers f where f.network = spend_holds.network) + ${clock.ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
+        ),
+      ),
+  ];
+}
+
+/** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
+function holdSpend(
+  db: Database,
+  { agent }: SpenderRow,
+  { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
+  decimals: number,
+  now: number,
+  also: SQL = sql`true`,
+): Statement[] {
+  const { did, environment, version, spendingLimit: limit } = agent;
+  const purse = purseOf(did, { environment, currency });
+  const sums = (what: "settled" | "open" | "both"): SQL => {
+    const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
+    return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
+  };
+  const before = settledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
+  const fits =
+    limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
+  return mustChange(
+    db,
+    db
+      .insert(spendSums)
+      .select(
+        // The judged scope and an owner in good standing, at the instant of the write.
+        sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
+            and ${principalStands(sql`q.principal_id`, now)}
+            and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
+      )
+      .onConflictDoUpdate({
+        target: [spendSums.did, spendSums.environment, spendSums.currency],
+        set: { open: sql`${spendSums.open} + ${units}` },
+      }),
+  );
+}
+
+const providerStands = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
+  sql`${sql.join(
+    sellers.map(
+      (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
+          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, seller.now)})`,
+    ),
+    sql` and `,
+  )}
+      and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
+          and e.network = ${network} and e.state = 'CONSTRAINED')`;
+
+/** Bounds a provider's own intents for one consumer, whose window they hold (PAY-6). */
+const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
+  openedBy === providerDid
+    ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
+    : sql`true`;
+
+const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
+  // Literal text, so that SQLite uses the partial index.
+  sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
+      and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
+      and i.expires_at > ${now - BLOCK_CLOCK_SKEW_MS} and (i.expires_at > ${now} or i.cancelled_at is not null))`;
+
+/**
+ * The number of open intents that the provider opened itself for the consumer. One that was cancelled counts for 30 seconds more, because its
+ * hold does: nobody fills a window by opening and cancelling.
+ */
+export const countOpenedByProvider = (
+  db: Database,
+  providerDid: string,
+  consumerDid: string,
+  now: number,
+): Read<number> =>
+  read(
+    db
+      .select({ count: openedByProvider(providerDid, consumerDid, now).as("count") })
+      .from(agents)
+      .where(eq(agents.did, providerDid)),
+    (rows) => rows[0]?.count ?? 0,
+  );

@@ -1,0 +1,214 @@
+// An intent that names its payer is paid by that address alone (PAY-25), and what a wallet of the provider pays settles nothing (FAC-22).
+import { encodeFunctionData } from "viem/utils";
+import { beforeAll, describe, expect, it } from "vitest";
+import { tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { type Hash, intentHash } from "../../src/chain/hashes.ts";
+import { byOperator, file, OPERATOR_PATH } from "../disputes/support.ts";
+import { follow } from "../follower/support.ts";
+import { buyer, dailyLimit, openIntent, orderOf, spendState } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { account, mintAbi, payOnChain, rpc, send } from "../support/chain.ts";
+import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
+
+const UNIT = 1_000_000;
+const MOST = 2n ** 256n - 1n;
+const PAYER = account(9);
+const OTHER = account(6);
+/** The wallet of every provider here. */
+const OWN = account(8);
+const FORMS = { asProvider, asConsumer, asClient };
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+
+const limitedPair = async (): Promise<Pair> => ({
+  consumer: await buyer(world, dailyLimit("10.00")),
+  provider: await world.provider(),
+});
+const pay = ({ consumer, provider }: Pair, from: string, intent: Json | null): Promise<string> =>
+  payOnChain(consumer.did, provider.did, 10 * UNIT, {
+    from,
+    ...(intent && { intentId: intent.intent_id, payer: intent.payer }),
+  });
+const shown = async ({ consumer }: Pair, intent: Json): Promise<Json> =>
+  expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200);
+const failedBy = ({ status, body }: Reply) => [status, body.code, body.type, body.detail];
+const unverified = (check: string, type?: string) => [
+  409,
+  "settlement_verification_failed",
+  type,
+  { failed_check: check },
+];
+
+describe("an intent that names its payer", () => {
+  const namedBy = async (pair: Pair, payer = PAYER): Promise<Json> =>
+    world.intent(pair.consumer, pair.provider, "10.00", { payer });
+
+  it("commits to that address by its hash, and shows the ready call", async () => {
+    const pair = await pairOf(world);
+    const intent = await namedBy(pair);
+    expect(intent).toMatchObject({
+      payer: PAYER.toLowerCase(),
+      intent_hash: intentHash(intent.intent_id, PAYER),
+      call: { to: intent.contract, value: "0" },
+    });
+    const { token } = intent;
+    const mint = { abi: mintAbi, functionName: "mint", args: [PAYER as Hash, BigInt(10 * UNIT)] } as const;
+    const approve = { abi: tokenAbi, functionName: "approve", args: [intent.contract, MOST] } as const;
+    await send("base-sepolia", PAYER, token, encodeFunctionData(mint));
+    await send("base-sepolia", PAYER, token, encodeFunctionData(approve));
+    const tx = await send("base-sepolia", PAYER, intent.call.to, intent.call.data);
+    await follow(world);
+    expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx }, call: null });
+    expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
+  });
+
+  it("is paid away by nobody: the contract refuses another payer, and the named one pays", async () => {
+    const pair = await pairOf(world);
+    const intent = await namedBy(pair);
+    const tx = await pay(pair, OTHER, intent);
+    expect((await rpc<Json>("base-sepolia", "eth_getTransactionReceipt", [tx])).status).toBe("0x0");
+    expect(failedBy(await asProvider(world, { ...pair, intent, tx }))).toEqual(unverified("reverted"));
+    expectStatus(await asConsumer(world, { ...pair, intent, tx: await pay(pair, PAYER, intent) }), 200);
+  });
+
+  it("takes no payment of another that names no intent, seen or not, and one of its payer", async () => {
+    const pair = await limitedPair();
+    const intent = await namedBy(pair);
+    const tx = await pay(pair, OTHER, null);
+    expect(failedBy(await asProvider(world, { ...pair, intent, tx }))).toEqual(unverified("other_payer"));
+    expect(failedBy(await asClient(world, { ...pair, intent, tx }))).toEqual(unverified("no_matching_intent"));
+    await follow(world);
+    expect((await shown(pair, intent)).status).toBe("OPEN");
+    const own = await pay(pair, PAYER, null);
+    await follow(world);
+    expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: own } });
+    expectStatus(await asClient(world, { ...pair, intent, tx: own }), 200);
+  });
+
+  it.each([
+    ["the zero address", `0x${"0".repeat(40)}`, "invalid_value"],
+    ["no address", "0x12", "invalid_format"],
+    ["a mistyped checksum", "0x0180680277302fa8f5f35FcaCd53E7Be5D63519F", "invalid_value"],
+    ["the provider's wallet", OWN, "invalid_value"],
+  ])("is 422 with %s", async (_, payer, code) => {
+    const { consumer, provider } = await pairOf(world);
+    const answer = await world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { payer }));
+    expect([answer.status, answer.body.field_errors]).toEqual([
+      422,
+      [{ field: "payer", code, message: expect.any(String) }],
+    ]);
+  });
+});
+
+describe("what a wallet of the provider pays", () => {
+  const set = (did: string, table: "escrows" | "agent_markets", values: string, ...bound: string[]) =>
+    rows(`update ${table} set ${values} where did = ?`, ...bound, did);
+  const WALLETS: Readonly<Record<string, (did: string) => Promise<unknown>>> = {
+    "its present one": async () => undefined,
+    "one that is scheduled": (did) =>
+      Promise.all([
+        set(did, "agent_markets", "pending_wallet = operational_wallet, operational_wallet = ?", OTHER.toLowerCase()),
+        set(did, "escrows", "operational_wallet = ?", OTHER.toLowerCase()),
+      ]),
+    "an earlier one": (did) =>
+      Promise.all([
+        set(did, "agent_markets", "operational_wallet = ?", OTHER.toLowerCase()),
+        set(
+          did,
+          "escrows",
+          "operational_wallet = ?, former_wallets = ?",
+          OTHER.toLowerCase(),
+          JSON.stringify([{ wallet: OWN.toLowerCase(), until: Date.now() + 3_600_000 }]),
+        ),
+      ]),
+  };
+
+  it.each(Object.entries(WALLETS))("settles no intent, from %s, and says so in every form", async (_, arrange) => {
+    const pair = await limitedPair();
+    await arrange(pair.provider.did);
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+    const agents = [pair.provider.did, pair.consumer.did];
+    for (const named of [intent, null]) {
+      const purchase: Paid = { ...pair, intent, tx: await pay(pair, OWN, named) };
+      for (const [form, facilitate] of Object.entries(FORMS)) {
+        const body = await refused(
+          world,
+          agents,
+          () => facilitate(world, purchase),
+          409,
+          "settlement_verification_failed",
+        );
+        expect([form, body.type, body.detail]).toEqual([
+          form,
+          "paid_by_provider",
+          { failed_check: "paid_by_provider" },
+        ]);
+      }
+    }
+  });
+
+  it("gives a spoilt intent's hold back at once, with one event and rating nobody", async () => {
+    const pair = await limitedPair();
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+    await pay(pair, OWN, intent);
+    expect((await openIntent(world, pair.consumer, pair.provider, "1.00")).status).toBe(403);
+    await follow(world);
+    await follow(world);
+    expect(await shown(pair, intent)).toMatchObject({ status: "ABANDONED", payment: null, hold_released: true });
+    const told = (await rows("select object from events where type = 'intent.abandoned'"))
+      .map(({ object }) => JSON.parse(object))
+      .filter(({ intent_id }) => intent_id === intent.intent_id);
+    expect(told).toHaveLength(1);
+    const [{ abandon_rated }] = await rows(
+      "select abandon_rated from payment_intents where intent_id = ?",
+      intent.intent_id,
+    );
+    expect(abandon_rated).toBe(1);
+    // The buyer's own payment of it is for the next one.
+    const next = expectStatus(await openIntent(world, pair.consumer, pair.provider, "10.00"), 201);
+    const tx = await pay(pair, PAYER, null);
+    expect(failedBy(await asProvider(world, { ...pair, intent, tx }))).toEqual([
+      409,
+      "intent_expired",
+      undefined,
+      undefined,
+    ]);
+    await follow(world);
+    expect(expectStatus(await asClient(world, { ...pair, intent, tx }), 200).intent_id).toBe(next.intent_id);
+    const [state] = await spendState(world, pair.consumer.did);
+    expect([state?.open, state?.holds, state?.settled]).toEqual([0, [], 10 * UNIT]);
+  });
+
+  it("binds no intent where it names none, and the buyer's own payment does", async () => {
+    const pair = await limitedPair();
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+    await pay(pair, OWN, null);
+    await follow(world);
+    expect((await shown(pair, intent)).status).toBe("OPEN");
+    const tx = await pay(pair, PAYER, intent);
+    await follow(world);
+    expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
+  });
+
+  it("is shown to the arbiter of a dispute, as what is refunded is", async () => {
+    const pair = await pairOf(world);
+    const purchase = await paid(world, pair);
+    const fac = expectStatus(await asProvider(world, purchase), 200);
+    const dispute = expectStatus(await file(world, { ...purchase, fac, task: fac.task_id }), 201);
+    const walletsOf = async () => {
+      const { payer, refund_to } = expectStatus(
+        await byOperator(world, "GET", `${OPERATOR_PATH}/${dispute.dispute_id}`),
+        200,
+      );
+      return [payer, refund_to];
+    };
+    const paidBy = { address: PAYER.toLowerCase(), of_provider: false };
+    expect(await walletsOf()).toEqual([paidBy, paidBy]);
+    await rows("update transactions set refund_to = ? where transaction_id = ?", OWN.toLowerCase(), fac.transaction_id);
+    expect(await walletsOf()).toEqual([paidBy, { address: OWN.toLowerCase(), of_provider: true }]);
+  });
+});
