@@ -93,7 +93,7 @@ async function decide(stage: Stage, provider: Agent, consumer: Agent, id: string
 /** How long after its schedule the service looks at a payout, and somewhat longer. */
 const CHECKED_AFTER_MS = 61_000;
 const WAIT_MS = 180_000;
-const [ADMIN, ARBITER_DELAYED, GUARDIAN] = [1n, SIGNER_ROLES.ARBITER_DELAYED.id, 6n] as const;
+const [ARBITER_DELAYED, GUARDIAN, OWNER] = [SIGNER_ROLES.ARBITER_DELAYED.id, 6n, 7n] as const;
 const GAS = 10n ** 18n;
 
 type Params = { readonly dispute_id: string };
@@ -127,7 +127,7 @@ async function callAs(chain: Chain, role: bigint, data: Hex): Promise<void> {
 /** From now on payouts of the local chain wait so many seconds. */
 async function delayPayouts({ service: { chain } }: Stage, seconds: number): Promise<void> {
   const args = [ARBITER_DELAYED, await holderOf(chain, ARBITER_DELAYED), seconds] as const;
-  await callAs(chain, ADMIN, encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args }));
+  await callAs(chain, OWNER, encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args }));
 }
 
 /** What the guardian has cancelled an operator has paid again. */
