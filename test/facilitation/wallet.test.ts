@@ -17,7 +17,7 @@ import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Pair, paid, pairOf, refused } from "./support.ts";
 
 const NETWORK = "base-sepolia";
-const ADMIN = account(0);
+const OWNER = account(5);
 const THIEF = account(5);
 const hex = (text: string) => text as `0x${string}`;
 const member = (functionName: "grantRole" | "revokeRole") => {
@@ -30,9 +30,9 @@ const member = (functionName: "grantRole" | "revokeRole") => {
 let world: World;
 beforeAll(async () => {
   world = await createWorld();
-  await send(NETWORK, ADMIN, chainOf(NETWORK).authority, member("grantRole"));
+  await send(NETWORK, OWNER, chainOf(NETWORK).authority, member("grantRole"));
 });
-afterAll(() => send(NETWORK, ADMIN, chainOf(NETWORK).authority, member("revokeRole")));
+afterAll(() => send(NETWORK, OWNER, chainOf(NETWORK).authority, member("revokeRole")));
 
 const db = () => world.deps.db;
 const ofProvider = (did: string) => and(eq(escrows.did, did), eq(escrows.network, NETWORK));

@@ -11,6 +11,7 @@ type Hex = `0x${string}`;
 export const LAB = "lab-keys";
 export const { lab, mine } = labOf(LAB);
 export const [ADMIN, ARBITER, GUARDIAN] = [account(0), account(2), account(4)] as [Hex, Hex, Hex];
+const OWNER = account(5) as Hex;
 export const [THIEF, WALLET] = [account(6).toLowerCase(), account(8).toLowerCase()] as [Hex, Hex];
 
 export async function pass(seconds: number): Promise<void> {
@@ -61,17 +62,17 @@ type Call = [
 export const CALLS: Call[] = [
   [
     "a role for the thief",
-    ADMIN,
+    OWNER,
     () => [authority(), managers("grantRole", [1n, THIEF, 0])],
-    DELAYS.admin,
+    DELAYS.owner,
     /It gives the role ADMIN \(1\) to 0x\w{40}, whose calls then wait 0 seconds\./,
     true,
   ],
   [
     "the end of another key's role",
-    ADMIN,
+    OWNER,
     () => [authority(), managers("revokeRole", [6n, GUARDIAN])],
-    DELAYS.admin,
+    DELAYS.owner,
     /It takes the role GUARDIAN \(6\) from 0x\w{40}\./,
     false,
   ],

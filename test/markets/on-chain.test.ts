@@ -25,7 +25,7 @@ import { createWorld, env, expectStatus, type World } from "../support/world.ts"
 import { impatient, later, takeMessages, useLab } from "./support.ts";
 
 const LAB = "lab-markets";
-const ADMIN = account(0);
+const OWNER = account(5);
 const { id: ROLE } = ROLES.REGISTRAR;
 
 const { lab, mine } = labOf(LAB);
@@ -44,13 +44,13 @@ const openAlerts = async (kind: string) =>
 describe("a market", () => {
   it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
     const { did } = await world.agent("PROVIDER");
-    await send(LAB, ADMIN, authority(), revoke);
+    await send(LAB, OWNER, authority(), revoke);
     try {
       expect(expectStatus(await open(did), 200).markets).toMatchObject([
         { status: "FAILED", reason: "AccessManagerUnauthorizedCall", escrow_wallet: null, registration_tx: null },
       ]);
     } finally {
-      await send(LAB, ADMIN, authority(), grant);
+      await send(LAB, OWNER, authority(), grant);
     }
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
   });
@@ -59,7 +59,7 @@ describe("a market", () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
     // Pays more than the registration, so it comes first in the block.
-    const revocation = { from: ADMIN, to: authority(), data: revoke, gas: "0x2dc6c0", gasPrice: "0x174876e800" };
+    const revocation = { from: OWNER, to: authority(), data: revoke, gas: "0x2dc6c0", gasPrice: "0x174876e800" };
     const revoked = impatient(world, async () => {
       await lab("eth_sendTransaction", revocation);
       await mine();
@@ -70,7 +70,7 @@ describe("a market", () => {
       ]);
     } finally {
       await lab("evm_setAutomine", true);
-      await send(LAB, ADMIN, authority(), grant);
+      await send(LAB, OWNER, authority(), grant);
     }
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
