@@ -83,7 +83,11 @@ export const PAYMENTS: readonly Case[] = [
     route: "POST /v1/payment-intents",
     status: 201,
     timed: "effect",
-    ask: (play) => as(play.consumer, "POST", "/v1/payment-intents", orderBody(play.network, play)),
+    // By a follower that is level: one that is behind is sent off besides.
+    ask: async (play) => {
+      await follow(play);
+      return as(play.consumer, "POST", "/v1/payment-intents", orderBody(play.network, play));
+    },
   },
   {
     route: "POST /v1/payment-intents",
