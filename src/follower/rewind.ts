@@ -42,22 +42,23 @@ type Reread = {
   readonly rereadFor: string;
 };
 
-/** The same for blocks that the chain has, because one of their events was not read. False where none before them is noted, or no node answers. */
+/** The same for blocks that the chain has, because one of their events was not read. `beyond`: none before them is noted any more. */
 export async function rewindBehind(
   deps: Deps,
   network: Network,
   known: FollowerRow,
   { number, rereadFor }: Reread,
-): Promise<boolean> {
+): Promise<"rewound" | "beyond" | "unknown"> {
   const { notes } = await readBatch(deps.db, { notes: findNotes(deps.db, network.network) });
   const kept = await newestKept(
     deps,
     network.network,
     notes.filter((note) => note.number <= number),
   );
-  if (kept === null || kept === "unknown") return false;
+  if (kept === null) return "beyond";
+  if (kept === "unknown") return "unknown";
   await takeBack(deps, network, known, notes, kept, rereadFor);
-  return true;
+  return "rewound";
 }
 
 async function takeBack(

@@ -94,7 +94,11 @@ async function settleUnequal(
   }
   if (stands && known.rereadFor !== transaction.transactionId) {
     const { transactionId: rereadFor, blockNumber } = transaction;
-    if (await rewindBehind(deps, network, known, { number: blockNumber - 1, rereadFor })) return "rewound";
+    const rewound = await rewindBehind(deps, network, known, { number: blockNumber - 1, rereadFor });
+    if (rewound !== "beyond") return rewound === "rewound" ? "rewound" : "stuck";
+    // A block that an earlier version booked has no line of a settlement that put nothing into the vault: what the chain says counts.
+    await commit(db, [raiseAlert(db, unlined(transaction))]);
+    return "checked";
   }
   await reverseSettlement(deps, network, known, transaction, first.value);
   return "checked";
@@ -110,6 +114,12 @@ const disagreeing = ({ transactionId, network }: TransactionRow) => ({
   kind: "network" as const,
   subject: `${transactionId} on ${network}`,
   message: "The two nodes say different things of a facilitated settlement: it is compared again until they agree.",
+});
+
+const unlined = ({ transactionId, network, blockNumber }: TransactionRow) => ({
+  kind: "network" as const,
+  subject: `the line of ${transactionId} on ${network}`,
+  message: `The chain has the settlement in block ${blockNumber}, and the ledger, which has gone on too far, has no line of it.`,
 });
 
 /** What a vault did not hold when its settlement was facilitated counts from now on: its line says that it was put there. */

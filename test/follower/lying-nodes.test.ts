@@ -162,6 +162,18 @@ describe("events that a node leaves out", () => {
     expect(await alertsOf()).toEqual(["chain_reorganised", "network"]);
   });
 
+  it("in blocks that are too far behind to be read anew stand as the chain has them, with an alert", async () => {
+    const purchase = await paid("10.00", 10 * UNIT);
+    await follow(world, LAB);
+    // As an earlier version has left it, which wrote no line of a settlement that put nothing into a full vault.
+    await rows("delete from ledger_lines where did = ?", purchase.provider.did);
+    await rows("delete from booked_blocks where network = ?", LAB);
+    const fac = expectStatus(await asProvider(world, purchase), 200);
+    await followed();
+    expect((await transactionOf(fac.transaction_id)).reversed_at).toBeNull();
+    expect(await alertsOf()).toEqual(["network"]);
+  });
+
   it("by the first of two nodes are booked where both agree, and a contradiction is told", async () => {
     const { did } = await doubled.provider({}, "GLOBAL-USDC", LAB);
     await deposit(did, UNIT, LAB);
