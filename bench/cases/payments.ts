@@ -83,9 +83,10 @@ export const PAYMENTS: readonly Case[] = [
     route: "POST /v1/payment-intents",
     status: 201,
     timed: "effect",
-    // By a follower that is level: one that is behind is sent off besides.
+    // A follower that is behind is sent off besides, and the first opening after a while sweeps the holds that ended meanwhile.
     ask: async (play) => {
       await follow(play);
+      await openIntent(play, play);
       return as(play.consumer, "POST", "/v1/payment-intents", orderBody(play.network, play));
     },
   },

@@ -79,6 +79,6 @@ export async function endOtherSessions(call: SessionCall): Promise<void> {
       changes: { sessions: { from: others + 1, to: 1 } },
     }),
   ];
-  // One that has logged out may still wait for a mail.
+  // A session that has logged out may have left links open.
   await call.commit([endLinks(db, platformId, LINKS_OF_SESSIONS, now), ...(others === 0 ? [] : ended)], null);
 }

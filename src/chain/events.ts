@@ -1,5 +1,5 @@
-// The events of the contract and its authority out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts emitted it. Indices count
-// from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
+// The events of the contract and its authority out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts
+// emitted it. Indices count from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";

@@ -1,5 +1,5 @@
-// Reads what the contract and its authority told, range by range (CHN-24, CHN-33). A node is believed as far as its answers agree: a range begins behind the block that
-// was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
+// Reads what the contract and its authority told, range by range (CHN-24, CHN-33). A node is believed as far as its answers agree: a range begins
+// behind the block that was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
 import { hashOfText } from "../protocol/keccak.ts";
@@ -52,12 +52,12 @@ async function compared(rpc: Rpc, second: Network, after: EventsAfter, read: Rea
   if (value.state === "read" && value.end.number < settled.number) return read;
   const isSame =
     value.state === "read" &&
-    digestOfEvents(value.events, value.end.hash) === digestOfEvents(settledIn(read.events, settled), settled.hash);
+    digestOfEvents(value.events, value.end.hash) === digestOfEvents(eventsUpTo(read.events, settled), settled.hash);
   return { ...read, second: isSame ? "same" : "other" };
 }
 
-/** Those up to a block. */
-export const settledIn = (events: readonly EventAt[], { number }: Pick<BlockRef, "number">): EventAt[] =>
+/** The events up to a block. */
+export const eventsUpTo = (events: readonly EventAt[], { number }: Pick<BlockRef, "number">): EventAt[] =>
   events.filter(({ blockNumber }) => blockNumber <= number);
 
 async function readAt(rpc: Rpc, network: Network, after: EventsAfter): Promise<ChainResult<EventsReading>> {

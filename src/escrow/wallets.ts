@@ -12,47 +12,34 @@ const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() })
 /** The end of a wallet that the service never registered, and that a wallet of the provider has itself named on-chain. */
 export const CONFIRMED = Number.MAX_SAFE_INTEGER;
 
+type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
+
+/** The wallets before the present one, in lower case. */
+const formerOf = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
+  formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet, until }) => ({ wallet: wallet.toLowerCase(), until }));
+
+const isPresent = ({ operationalWallet }: Wallets, wallet: string): boolean =>
+  operationalWallet.toLowerCase() === wallet;
+
 /** Whether the service's registrar had set this wallet (lower case) at the instant of a block, in epoch milliseconds. */
-export const wasRegistered = (
-  { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
-  wallet: string,
-  minedAt: number,
-): boolean =>
-  operationalWallet.toLowerCase() === wallet ||
-  formerSchema
-    .parse(JSON.parse(formerWallets))
-    .some((former) => former.wallet.toLowerCase() === wallet && minedAt <= former.until && former.until < CONFIRMED);
+export const wasRegistered = (row: Wallets, wallet: string, minedAt: number): boolean =>
+  isPresent(row, wallet) ||
+  formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until && former.until < CONFIRMED);
 
 /** Whether it was the provider's then: registered, or named by one of its wallets itself. */
-export const wasInForce = (
-  { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
-  wallet: string,
-  minedAt: number,
-): boolean =>
-  operationalWallet.toLowerCase() === wallet ||
-  formerSchema
-    .parse(JSON.parse(formerWallets))
-    .some((former) => former.wallet.toLowerCase() === wallet && minedAt <= former.until);
+export const wasInForce = (row: Wallets, wallet: string, minedAt: number): boolean =>
+  isPresent(row, wallet) || formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until);
 
-/** Whether it was ever one of the provider's wallets in this vault, as far as those are kept. */
-export const wasEver = (
-  { operationalWallet, formerWallets }: Pick<EscrowRow, "operationalWallet" | "formerWallets">,
-  wallet: string,
-): boolean => wasRegistered({ operationalWallet, formerWallets }, wallet, 0);
+/** Whether the registrar ever set it for this vault, as far as the former wallets are kept. */
+export const wasEver = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
 
 type OwnedMarket = { readonly operationalWallet: string; readonly pendingWallet: string | null };
 
 /** All wallets of a provider, present, scheduled and former ones, in lower case. */
-export const walletsOf = (
-  escrows: readonly Pick<EscrowRow, "operationalWallet" | "formerWallets">[],
-  markets: readonly OwnedMarket[],
-): ReadonlySet<string> =>
+export const walletsOf = (escrows: readonly Wallets[], markets: readonly OwnedMarket[]): ReadonlySet<string> =>
   new Set(
     [
-      ...escrows.flatMap(({ operationalWallet, formerWallets }) => [
-        operationalWallet,
-        ...formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet }) => wallet),
-      ]),
+      ...escrows.flatMap((row) => [row.operationalWallet, ...formerOf(row).map(({ wallet }) => wallet)]),
       ...markets.flatMap(({ operationalWallet, pendingWallet }) => [operationalWallet, pendingWallet ?? ""]),
     ].map((wallet) => wallet.toLowerCase()),
   );

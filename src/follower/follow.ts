@@ -6,7 +6,7 @@ import { putDidHash } from "../agents/store.ts";
 import { digestOfEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
 import { didHash, shortHash } from "../chain/hashes.ts";
-import { settledIn } from "../chain/logs.ts";
+import { eventsUpTo } from "../chain/logs.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
 import type { Deps } from "../context.ts";
@@ -138,8 +138,8 @@ async function record(
   const { from, head, end, settled, events, paused } = read;
   const token = network.token.toLowerCase();
   const own = events.filter((event): event is Own => isMovement(event) && event.token === token);
-  const confirmed = readTwice(known?.seen ?? null, read);
-  const settling = settledIn(own, confirmed ?? from) as Own[];
+  const confirmed = findConfirmed(known?.seen ?? null, read);
+  const settling = eventsUpTo(own, confirmed ?? from) as Own[];
   const fits = partOf(settling);
   const whole = fits.length === settling.length;
   const last = fits.at(-1);
@@ -159,7 +159,7 @@ async function record(
       bookedHash: to.hash,
       bookedAt: to.time,
       paused: paused ?? known?.paused ?? false,
-      seen: contradicted && read.second !== null ? null : seenOnce(read, to, whole ? settled : confirmed),
+      seen: contradicted && read.second !== null ? null : describeSeen(read, to, whole ? settled : confirmed),
     },
     head,
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
@@ -178,7 +178,7 @@ async function record(
   const place = {
     booked: to.number,
     settled: settled?.number ?? to.number,
-    moved: settled !== null && settledIn(events, settled).some(isBehind(to)),
+    moved: settled !== null && eventsUpTo(events, settled).some(isBehind(to)),
   };
   if (contradicted) return { followed: "stuck", ...place };
   if (!level || !complete) return { followed: "far", ...place };
@@ -204,17 +204,17 @@ const UNREAD = {
  * The last block up to which two readings have found the same: the second node's where there is one that answers, else this one and the one before.
  * The block behind which was read where there was none before. Null where the two contradict each other, which no reorganisation explains.
  */
-function readTwice(seen: SeenRange | null, { from, settled, events, seenHash, second }: Read): BlockRef | null {
+function findConfirmed(seen: SeenRange | null, { from, settled, events, seenHash, second }: Read): BlockRef | null {
   if (settled === null) return from;
   if (second !== null) return second === "same" ? settled : null;
   if (seen === null || seen.number > settled.number || seen.hash !== seenHash) return from;
-  return digestOfEvents(settledIn(events, seen), seen.hash) === seen.digest ? seen : null;
+  return digestOfEvents(eventsUpTo(events, seen), seen.hash) === seen.digest ? seen : null;
 }
 
 /** What this reading has found between the booked block and another one, for the next to be compared with. */
-function seenOnce({ events }: Read, booked: BlockAt, to: BlockRef | null): SeenRange | null {
+function describeSeen({ events }: Read, booked: BlockAt, to: BlockRef | null): SeenRange | null {
   if (to === null || to.number <= booked.number) return null;
-  const behind = settledIn(events, to).filter(isBehind(booked));
+  const behind = eventsUpTo(events, to).filter(isBehind(booked));
   return { number: to.number, hash: to.hash, time: to.time, digest: digestOfEvents(behind, to.hash) };
 }
 

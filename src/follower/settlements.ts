@@ -1,7 +1,6 @@
 // Compares each facilitated settlement with its line, once the follower has booked its block (FAC-18): in the order in which they were recorded, so
 // that one that was judged before a reorganisation and recorded after it is found too. After a rewind those of the blocks behind it are
 // compared again. A node that was believed at the facilitation may have told anything: what stands in the ledger was read twice.
-
 import { digestOfSettlement } from "../chain/digests.ts";
 import type { SettlementReading } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
