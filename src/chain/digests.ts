@@ -20,10 +20,13 @@ export const digestOfSettlement = (one: SettlementParts): string =>
     ),
   );
 
-/** A digest of events in their order, and of the block up to which they were read. */
+/** A digest of events in their order, and of the block up to which they were read. Who sent their transactions is no part of it: nodes need not say. */
 export const digestOfEvents = (events: readonly EventAt[], lastHash: string): string =>
   shortHash(
     hashOfText(
-      JSON.stringify([events, lastHash], (_name, value: unknown) => (typeof value === "bigint" ? `${value}` : value)),
+      JSON.stringify([events, lastHash], (name, value: unknown) => {
+        if (name === "sentBy") return undefined;
+        return typeof value === "bigint" ? `${value}` : value;
+      }),
     ),
   );

@@ -129,6 +129,13 @@ describe("a forged receipt", () => {
   });
 });
 
+it("a node that says only once who sent a payment contradicts nothing", async () => {
+  const purchase = await paid("10.00", 10 * UNIT);
+  await lie({ method: "eth_getTransactionByHash", first: purchase.tx, times: 1, result: null });
+  await follow(world, LAB);
+  expect([await bookedOf(purchase.provider.did), await alertsOf()]).toEqual([[["settlement", 999_500, 999_500]], []]);
+});
+
 describe("events that a node leaves out", () => {
   it("once are booked by the next two readings, and never as a deposit", async () => {
     const purchase = await paid("10.00", 10 * UNIT);
