@@ -186,7 +186,7 @@ describe("a decision of the arbiter", () => {
     ] as const) {
       expect(await only(own, id, "dispute.decided")).toMatchObject([entry]);
       const log = JSON.stringify(await shownTo(own, id));
-      for (const text of ["0800", ...namesOf(other)]) expect(log).not.toContain(text);
+      for (const text of ["0800 ARBITER", ...namesOf(other)]) expect(log).not.toContain(text);
     }
     expect((await shownTo(selling, id)).map(({ action }) => action)).toEqual(["dispute.filed", "dispute.decided"]);
     expect(await shownTo(world, id)).toEqual([]);
