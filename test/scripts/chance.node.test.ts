@@ -21,6 +21,8 @@ it.each([
   ["retry", "{ retry: TRIES }"],
   ["retry", '"test": "vitest run --retry 2",'],
   ["retry", 'describe("x", { repeats: 2 }, all);'],
+  ["id", 'expect(entry).not.toContain("0800");'],
+  ["id", 'for (const text of ["0800", name]) expect(entry).not.toContain(text);'],
   ["limit", "}, 5_000);"],
   ["limit", "}, LIMIT_MS);"],
   ["limit", 'it("x", run, 300);'],
