@@ -8,6 +8,7 @@ import { type Database, type Read, read } from "../db/batch.ts";
 import { BEYOND, bareColumns, below, type Found, foundOf, type Ranges, scanOf, whereFits } from "../db/pages.ts";
 import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
 import type { Tenant } from "../db/tenant.ts";
+import { paidOutOf } from "./store.ts";
 
 export type ListedDispute = DisputeRow & { readonly clockOffsetMs: number };
 
@@ -34,7 +35,12 @@ const boundsOf = ({ since, until }: DisputeFilter, after: Position | null): SQL 
 
 const listed = (db: Database, ranges: Ranges, fits: SQL | undefined, { limit }: Asked): Read<Found<ListedDispute>> => {
   const rows = db
-    .select({ ...shown, beyond: BEYOND, clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms") })
+    .select({
+      ...shown,
+      paidOut: paidOutOf("listed"),
+      beyond: BEYOND,
+      clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms"),
+    })
     .from(scanOf(ranges))
     .where(whereFits(fits ?? sql`true`))
     .limit(limit + 1);

@@ -35,16 +35,20 @@ const row = columnsOf(disputes, "d");
 
 type FoundDispute = Timed<OfTwoClocks & { dispute: DisputeRow; award: string | null }>;
 
-/** What the payouts of a row's settlement come to, as the contract's events tell. Literal text, so that SQLite uses the partial index. */
-const PAID_OUT = sql<number>`coalesce((select -sum(l.amount) from ledger_lines l where l.settlement_key = disputes.settlement_key
-  and l.network = disputes.network and l.contract = disputes.contract and l.kind = 'payout' and l.reversed = 0), 0)`;
+/** What the payouts of a row's settlement come to, as the contract's events tell. Without INDEXED BY, SQLite would read all lines of the network. */
+const bookedOf = (table: "disputes" | "listed"): SQL<number> => {
+  const of = sql.raw(table);
+  return sql<number>`coalesce((select -sum(l.amount) from ledger_lines l indexed by ledger_lines_paid_out
+    where l.settlement_key = ${of}.settlement_key and l.network = ${of}.network and l.contract = ${of}.contract
+    and l.kind = 'payout' and l.reversed = 0), 0)`;
+};
 
 /** Of one that ended with its settlement it is what stands on the chain now: a payout of it may be gone, or come back. */
+export const paidOutOf = (table: "disputes" | "listed"): SQL.Aliased<number> =>
+  sql<number>`case when ended_by = 'reversal' then ${bookedOf(table)} else paid_out end`.as("paid_out");
+
 const shown = (disputeId: string) => ({
-  dispute: {
-    ...row,
-    paidOut: sql<number>`case when ended_by = 'reversal' then ${PAID_OUT} else paid_out end`.as("paid_out"),
-  },
+  dispute: { ...row, paidOut: paidOutOf("disputes") },
   award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
   clockOffsetMs: consumersOffsetOf(disputes),
   providerOffsetMs: providersOffsetOf(disputes),
@@ -183,7 +187,7 @@ export const partyOf = (disputeId: string, which: "provider" | "consumer" | "int
 export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read<number> =>
   read(
     db
-      .select({ amount: PAID_OUT.as("amount") })
+      .select({ amount: bookedOf("disputes").as("amount") })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
     ([found]) => found?.amount ?? 0,

@@ -61,17 +61,12 @@ async function openReversals(network: string) {
     await mine(behind + 3);
   }
 
-  /** It gets a block of its own: two that wait together are mined in the order of their fees. */
-  async function sendAgain(signed: string): Promise<void> {
+  /** The payment is mined, and confirmed. */
+  async function bringBack({ signed }: Signed): Promise<void> {
     await lab("evm_setAutomine", false);
     await lab("eth_sendRawTransaction", signed);
     await mine(1);
     await lab("evm_setAutomine", true);
-  }
-
-  /** The payment is mined, and confirmed. */
-  async function bringBack({ signed }: Signed): Promise<void> {
-    await sendAgain(signed);
     await mine(3);
   }
 
@@ -82,15 +77,34 @@ async function openReversals(network: string) {
     await bringBack(purchase);
   }
 
-  /** All transactions from one on, signed, in the order of the chain. */
-  async function sentSince(tx: string): Promise<string[]> {
+  type Mined = { readonly block: number; readonly time: number; readonly signed: string };
+
+  /** All transactions from one on, in the order of the chain. */
+  async function minedSince(tx: string): Promise<Mined[]> {
     const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
-    const sent: string[] = [];
-    for (let at = Number(blockNumber); at <= Number(await lab("eth_blockNumber")); at++) {
-      const { transactions } = await lab("eth_getBlockByNumber", `0x${at.toString(16)}`, false);
-      for (const hash of transactions) sent.push((await lab("debug_getRawTransaction", hash)) as unknown as string);
+    const mined: Mined[] = [];
+    for (let block = Number(blockNumber); block <= Number(await lab("eth_blockNumber")); block++) {
+      const { transactions, timestamp } = await lab("eth_getBlockByNumber", `0x${block.toString(16)}`, false);
+      for (const hash of transactions)
+        mined.push({ block, time: Number(timestamp), signed: String(await lab("debug_getRawTransaction", hash)) });
     }
-    return sent;
+    return mined;
+  }
+
+  /** They stand in the blocks of their instants again, by which the contract knows a settlement. The chain behind them is another one. */
+  async function mineAgain(mined: readonly Mined[]): Promise<void> {
+    const [first] = mined;
+    if (!first) return;
+    const behind = Number(await lab("eth_blockNumber")) - first.block;
+    await lab("evm_setAutomine", false);
+    await lab("anvil_rollback", behind + 1);
+    for (const { time, signed } of mined) {
+      await lab("evm_setNextBlockTimestamp", time);
+      await lab("eth_sendRawTransaction", signed);
+      await mine(1);
+    }
+    await lab("evm_setAutomine", true);
+    await mine(behind + 3);
   }
 
   /** Before a test: real time, and a booked block that stays. */
@@ -112,7 +126,7 @@ async function openReversals(network: string) {
 
   return {
     ...{ world, lab, mine, followed, provider, pairOf, paid, facilitated },
-    ...{ sentSince, sendAgain, takeAway, bringBack, moveOn, begin, end, spoilReceipt },
+    ...{ minedSince, mineAgain, takeAway, bringBack, moveOn, begin, end, spoilReceipt },
   };
 }
 
