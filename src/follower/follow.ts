@@ -21,7 +21,7 @@ import type { PaymentAt } from "./payments.ts";
 import { refundAddressesIn, refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
 import { CHECKED_AT_ONCE, checkable, checkSettlements } from "./settlements.ts";
-import { findFollower, findUnchecked } from "./store.ts";
+import { findFollower, findUnchecked, type Recorded } from "./store.ts";
 import { walletsIn } from "./wallets.ts";
 
 /** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
@@ -68,11 +68,13 @@ type Step = {
   /** `old`: level with a head whose block is so old that the node may stand still. */
   readonly followed: Followed | "old";
   readonly booked: number;
+  /** The block that the node calls the newest. */
+  readonly head: number;
   /** The last block with the network's confirmations, and whether something has moved between that and the booked one. */
   readonly settled: number;
   readonly moved: boolean;
 };
-const without = (followed: Followed): Step => ({ followed, booked: 0, settled: 0, moved: false });
+const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
 
 async function step(deps: Deps, network: Network): Promise<Step> {
   const { db, chain } = deps;
@@ -84,16 +86,11 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   });
   if (!known) await nameProviders(deps);
   try {
-    const due = known ? checkable(network, known.bookedBlock, unchecked) : [];
-    const checked = known && due.length > 0 ? await checkSettlements(deps, network, known, due) : "none";
-    if (checked === "checked" || checked === "rewound") return without("far");
     const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
-      if (recorded.followed !== "level" || checked !== "none") return recorded;
-      // What it has booked now is compared before the network is level.
-      return checkable(network, recorded.booked, unchecked).length > 0 ? without("far") : recorded;
+      return (await areChecked(deps, network, recorded, unchecked)) ? recorded : without("far");
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
@@ -101,6 +98,21 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     if (thrown instanceof Conflict) return without("far");
     throw thrown;
   }
+}
+
+/** Compares what is booked now before the network is level. False where there is more to compare, or to read anew. */
+async function areChecked(
+  deps: Deps,
+  network: Network,
+  { followed, booked, head }: Step,
+  unchecked: readonly Recorded[],
+): Promise<boolean> {
+  const place = { booked, head: followed === "level" ? head : null };
+  const due = checkable(network, place, unchecked);
+  if (due.length === 0) return true;
+  const { known } = await readBatch(deps.db, { known: findFollower(deps.db, network.network) });
+  const checked = known ? await checkSettlements(deps, network, known, due, place.head) : "stuck";
+  return checked === "stuck" || (checked === "checked" && due.length < CHECKED_AT_ONCE);
 }
 
 /** Before the first reading: agents that are older than the follower are found by their hashes from now on. */
@@ -177,6 +189,7 @@ async function record(
   });
   const place = {
     booked: to.number,
+    head: head.number,
     settled: settled?.number ?? to.number,
     moved: settled !== null && eventsUpTo(events, settled).some(isBehind(to)),
   };

@@ -23,9 +23,22 @@ import { turnedStatements } from "./turn.ts";
 /** Settlements that are looked at at once. */
 export const CHECKED_AT_ONCE = 200;
 
-/** Up to the first one of the network whose block is not booked at this place. */
-export function checkable({ network }: Network, bookedBlock: number, unchecked: readonly Recorded[]): Recorded[] {
-  const first = unchecked.findIndex((one) => one.network === network && one.blockNumber > bookedBlock);
+/** The block that a fresh reading calls the newest; null where it is not read so far. */
+type Head = number | null;
+
+/** Nodes may be some blocks apart. */
+const BLOCKS_APART = 30;
+/** Whether no chain has so many blocks: a node that is believed at the facilitation may say any number. */
+const isBeyond = (head: Head, blockNumber: number): boolean => head !== null && blockNumber > head + BLOCKS_APART;
+
+/** Up to the first one of the network whose block is still to be booked. `unchecked`: as they were recorded before the reading. */
+export function checkable(
+  { network }: Network,
+  { booked, head }: { readonly booked: number; readonly head: Head },
+  unchecked: readonly Recorded[],
+): Recorded[] {
+  const isAwaited = ({ blockNumber }: Recorded) => blockNumber > booked && !isBeyond(head, blockNumber);
+  const first = unchecked.findIndex((one) => one.network === network && isAwaited(one));
   return first < 0 ? [...unchecked] : unchecked.slice(0, first);
 }
 
@@ -38,6 +51,7 @@ export async function checkSettlements(
   network: Network,
   known: FollowerRow,
   recorded: readonly Recorded[],
+  head: Head = null,
 ): Promise<Checked> {
   const last = recorded.at(-1);
   if (!last) return "checked";
@@ -46,7 +60,7 @@ export async function checkSettlements(
   const { compared } = await readBatch(db, { compared: findCompared(db, ids) });
   const isTold = (one: Compared): boolean => hasLine(network, one);
   for (const { transaction } of compared.filter((one) => !isTold(one))) {
-    const settled = await settleUnequal(deps, network, known, transaction);
+    const settled = await settleUnequal(deps, network, known, transaction, head);
     if (settled !== "checked") return settled;
   }
   await countRests(deps, network, known, compared.filter(isTold));
@@ -80,14 +94,15 @@ async function settleUnequal(
   network: Network,
   known: FollowerRow,
   transaction: TransactionRow,
+  head: Head,
 ): Promise<Checked> {
   const { chain, db } = deps;
   const first = await chain.readSettlement(network.network, transaction.txHash);
   if (!first.ok) return "stuck";
   const second = await chain.readSettlementAgain(network.network, transaction.txHash);
-  const stands = isAsRecorded(network, transaction, first.value);
+  const stands = isAsRecorded(network, transaction, first.value, head);
   // Nothing is reversed on the word of one node, where there are two (CHN-30).
-  if (second !== null && !(second.ok && isAsRecorded(network, transaction, second.value) === stands)) {
+  if (second !== null && !(second.ok && isAsRecorded(network, transaction, second.value, head) === stands)) {
     await commit(db, [raiseAlert(db, disagreeing(transaction))]);
     return "stuck";
   }
@@ -99,12 +114,17 @@ async function settleUnequal(
     await commit(db, [raiseAlert(db, unlined(transaction))]);
     return "checked";
   }
-  await reverseSettlement(deps, network, known, transaction, first.value);
+  await reverseSettlement(deps, network, known, transaction, isMinedBeyond(head, first.value) ? UNKNOWN : first.value);
   return "checked";
 }
 
-function isAsRecorded(network: Network, transaction: TransactionRow, reading: SettlementReading): boolean {
-  if (reading.state !== "mined" || reading.blockHash !== transaction.blockHash) return false;
+const UNKNOWN: SettlementReading = { state: "unknown" };
+const isMinedBeyond = (head: Head, reading: SettlementReading): boolean =>
+  reading.state === "mined" && isBeyond(head, reading.blockNumber);
+
+function isAsRecorded(network: Network, transaction: TransactionRow, reading: SettlementReading, head: Head): boolean {
+  if (reading.state !== "mined" || isMinedBeyond(head, reading) || reading.blockHash !== transaction.blockHash)
+    return false;
   const settled = reading.settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
   return settled !== undefined && digestOfSettlement(settled) === partsOf(network, transaction);
 }

@@ -115,6 +115,29 @@ describe("a forged receipt", () => {
     expect([told.status, told.body.code]).toEqual([409, "amount_mismatch"]);
   });
 
+  it("of a block that no chain has is reversed by the next reading, also while the lie goes on, and holds no other one up", async () => {
+    const purchase = await paid("90.00", 70_000);
+    const next = await paid("10.00", 10 * UNIT);
+    await followed();
+    const forged = await forge(purchase.tx, { ...claimed, gross: 90 * UNIT });
+    await lie(
+      { method: RECEIPT, first: purchase.tx, result: { ...forged, blockNumber: "0x3b9aca00" } },
+      { method: "eth_blockNumber", result: "0x3b9aca10" },
+    );
+    const fac = expectStatus(await asProvider(world, purchase), 200);
+    expectStatus(await asProvider(world, next), 200);
+    await follow(world, LAB);
+    expect(await transactionOf(fac.transaction_id)).toMatchObject({ reversed_at: expect.any(Number) });
+    expect(await intentOf(purchase)).toMatchObject({ status: "OPEN", payment_tx: null });
+    expect(await alertsOf()).toEqual(["settlement_reversed"]);
+    const other = await paid("10.00", 70_000);
+    const once = await forge(other.tx, { gross: 10 * UNIT, escrow: UNIT, held: UNIT });
+    await lie({ method: RECEIPT, first: other.tx, result: once, times: 1 });
+    const late = expectStatus(await asProvider(world, other), 200);
+    await followed();
+    expect(await transactionOf(late.transaction_id)).toMatchObject({ reversed_at: expect.any(Number) });
+  });
+
   it("of less than that is taken, and reversed by both nodes", async () => {
     const purchase = await paid("99.99", 70_000, doubled);
     const forged = await forge(purchase.tx, { gross: 99_990_000, escrow: 5 * UNIT, held: 5 * UNIT });
