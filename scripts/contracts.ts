@@ -82,6 +82,7 @@ const WORKER_ENTRIES = new Set([
   "setFeeRecipient",
   "setGrantDelay",
   "setLowThreshold",
+  "setRefundTo",
   "setOperationalWallet",
   "setReserve",
   "setRoleAdmin",

@@ -506,6 +506,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "query.market": "A label: the buyer's country decides.",
   network: "The network's name.",
   "query.network": "The network's name or CAIP-2.",
+  "payment-address.payer": "The one address that may pay the intent.",
   "PaymentIntentInput.payer":
     "The one address that may pay it. A buyer names it, so that nobody else can use the intent up; absent, any address may.",
   "PaymentIntent.payer": "The one address that may pay it, in lower case; null where any may.",
@@ -518,6 +519,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "DisputeCase.refund_to": "Where payouts and refunds go.",
   "PartyWallet.address": "The address, in lower case.",
   "PartyWallet.of_provider": "Whether it is, or was, a wallet of the provider.",
+  "PartyWallet.of_provider_since":
+    "When the provider first asked for it, or named it on-chain; null where that is not known.",
   "PaymentIntentInput.network": "The network's name or CAIP-2; absent, that of the provider's market for this buyer.",
   "FacilitationInput.network": "The network's name or CAIP-2.",
   "MarketInput.markets.network": "The network's name or CAIP-2.",
@@ -624,6 +627,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "ConfiguredEdition.authority": "The AccessManager that its roles come from.",
   earlier_editions: "The contracts before the present one, whose payments still count.",
   first_block: "The block before which none of its contracts took a payment.",
+  ask_twice_from: "From this amount on, in whole units, a settlement is asked of both nodes before it counts.",
   block_seconds: "How far its blocks are apart; 0 where one is mined for a transaction alone.",
   max_fee_gwei: "The highest price of gas that the service pays.",
   max_tip_gwei: "The highest tip of a new transaction.",

@@ -42,6 +42,7 @@ const {
   escrowStates: _escrows,
   disputesOpen: _open,
   walletAsks: _asks,
+  wallets: _wallets,
   disputesResolvedFor: _for,
   disputesResolvedAgainst: _against,
   ...listed

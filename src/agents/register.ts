@@ -135,6 +135,7 @@ function draftOf(
     publicJwk: null,
     earlierKey: null,
     ...NOTHING_EARNED,
+    wallets: [],
     escrowStates: {},
     promotedAt: null,
     endsAt,

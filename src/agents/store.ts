@@ -8,6 +8,7 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
 import type { RatingColumns } from "../ratings/store.ts";
+import { addedWallets } from "./wallet-store.ts";
 import { whileTaken } from "./while-store.ts";
 
 export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
@@ -45,11 +46,17 @@ const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
 
 /** The instants at which it asked for other wallets (MKT-24): no version, and in no document. */
-export const noteWalletAsks = (
-  db: Database,
-  { did }: Pick<AgentRow, "did">,
-  walletAsks: readonly number[],
-): Statement => db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
+export const noteWalletAsks = (db: Database, did: string, walletAsks: readonly number[]): Statement =>
+  db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
+
+/** Adds those that it does not have (FAC-22), likewise. `since`: epoch milliseconds, real time or a block's. */
+export const noteWallets = (db: Database, did: string, wallets: readonly string[], since: number): Statement => {
+  const { all, isAny } = addedWallets(wallets, since);
+  return db
+    .update(agents)
+    .set({ wallets: all })
+    .where(and(eq(agents.did, did), isAny));
+};
 
 type AddedVolume = { readonly settledVolumes?: SQL };
 

@@ -130,6 +130,10 @@ export function wordsOfCall(network: Network, { target, data }: WaitingCall, nam
       const [{ providerDidHash, token, refundTo, key }, amount] = call.args;
       return `pays ${units(token, amount)} out of the vault of ${nameOf(providerDidHash)} to ${refundTo}, for the settlement ${key}`;
     }
+    case "setRefundTo": {
+      const [{ providerDidHash, refundTo, key }, next] = call.args;
+      return `turns refunds and payouts of the settlement ${key} with ${nameOf(providerDidHash)} from ${refundTo} to ${next}`;
+    }
     case "unpause":
       return "lets payments through again";
     case "setFeeBps":
@@ -172,6 +176,8 @@ export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameP
       const { providerDidHash, token, amount, refundTo } = event;
       return `${unitsOf(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
     }
+    case "refund_to":
+      return `refunds and payouts of the settlement ${event.settlementKey} go to ${event.refundTo} now`;
     case "paused":
       return "payments and deposits are stopped";
     case "unpaused":

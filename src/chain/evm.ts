@@ -59,7 +59,8 @@ export function createChainGateway(
   return {
     readSettlement: (name, txHash, providerDidHash) =>
       on(name, (network) => readSettlement(rpc, network, txHash, providerDidHash)),
-    readSettlementAgain: (name, txHash) => again(name, (network) => readSettlement(rpc, network, txHash)),
+    readSettlementAgain: (name, txHash, providerDidHash) =>
+      again(name, (network) => readSettlement(rpc, network, txHash, providerDidHash)),
     readEvents: (name, after) => on(name, (network) => readEvents(rpc, network, after)),
     readVaults: async (name, at, vaults) => {
       const first = await on(name, (network) => readVaults(rpc, network, at, vaults));

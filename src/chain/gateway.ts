@@ -226,7 +226,11 @@ export interface ChainGateway {
   readSettlement(network: string, txHash: string, providerDidHash?: Hash): Promise<ChainResult<SettlementReading>>;
 
   /** What the second node says of it; null where the network has none. */
-  readSettlementAgain(network: string, txHash: string): Promise<ChainResult<SettlementReading> | null>;
+  readSettlementAgain(
+    network: string,
+    txHash: string,
+    providerDidHash?: Hash,
+  ): Promise<ChainResult<SettlementReading> | null>;
 
   /** Reads what the contract told behind a block, at most 2,000 blocks at once. */
   readEvents(network: string, after: EventsAfter): Promise<ChainResult<EventsReading>>;

@@ -1,8 +1,8 @@
 // The whole file of a dispute for its arbiter (DSP-16): what was said and handed in, the purchase with its signed receipt, whose wallets paid and
 // are refunded, and both ratings.
 import type { OperatorCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { findWalletsOf } from "../escrow/wallet-store.ts";
 import { findReceiptOf } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
@@ -18,7 +18,7 @@ import { toDisputeFile } from "./views.ts";
 export async function getDisputeCase(call: OperatorCall, disputeId: string): Promise<DisputeCase> {
   const { db, deps } = call;
   const { config } = deps;
-  const { found, messages, evidence, about, receipt, intent, provider, consumer, wallets } = await call.read({
+  const { found, messages, evidence, about, receipt, intent, provider, consumer } = await call.read({
     found: findDispute(db, disputeId),
     messages: findMessages(db, disputeId),
     evidence: findEvidence(db, disputeId),
@@ -27,7 +27,6 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
     intent: findIntent(db, partyOf(disputeId, "intent")),
     provider: findRatedAgent(db, partyOf(disputeId, "provider")),
     consumer: findRatedAgent(db, partyOf(disputeId, "consumer")),
-    wallets: findWalletsOf(db, partyOf(disputeId, "provider")),
   });
   if (!found) throw new ServiceError("not_found");
   if (!about?.task || !intent || !provider || !consumer) throw new Error("a dispute without its purchase");
@@ -38,7 +37,10 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
       ? ratingAt(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
       : null;
   const { payer, refundTo } = about.transaction;
-  const walletOf = (address: string) => ({ address, of_provider: wallets.has(address.toLowerCase()) });
+  const walletOf = (address: string) => {
+    const own = provider.wallets.find(([wallet]) => wallet === address.toLowerCase());
+    return { address, of_provider: own !== undefined, of_provider_since: own?.[1] ? toIso(own[1]) : null };
+  };
   return {
     ...toDisputeFile(config, { dispute, award, messages, evidence }, now),
     transaction: toTransactionView(config, about.transaction),

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERDICTS } from "../core/vocabulary.ts";
 import { transactionView } from "../facilitation/schema.ts";
-import { amount, amountInput, environment, fraction, jws, pageQuery, text } from "../http/schemas.ts";
+import { amount, amountInput, environment, fraction, instant, jws, pageQuery, text } from "../http/schemas.ts";
 import { intentView } from "../payments/schema.ts";
 import { taskView } from "../tasks/schema.ts";
 import { disputeFile, disputeStatus, refundStatus, WORDS_MAX } from "./schema.ts";
@@ -54,7 +54,7 @@ export const payoutView = z
   .register(z.globalRegistry, { id: "RepeatedPayout" });
 export type PayoutView = z.infer<typeof payoutView>;
 const walletView = z
-  .object({ address: z.string(), of_provider: z.boolean() })
+  .object({ address: z.string(), of_provider: z.boolean(), of_provider_since: instant.nullable() })
   .register(z.globalRegistry, { id: "PartyWallet" });
 
 export const disputeCase = z

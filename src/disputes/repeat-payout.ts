@@ -106,7 +106,7 @@ function requested(
   const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt: null } as const;
   const alert: Alert = {
     kind: "award",
-    subject: `${dispute.disputeId} on ${dispute.network}`,
+    subject: `${dispute.disputeId} on ${dispute.network}, a second operator`,
     message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator confirms it by the same call.`,
   };
   return [

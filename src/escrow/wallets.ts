@@ -2,6 +2,7 @@
 // facilitated.
 import * as z from "zod";
 import { DAY_MS } from "../core/limits.ts";
+import type { WalletSince } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
 /** A payment is facilitated at most 30 days after its block. */
@@ -33,13 +34,6 @@ export const wasInForce = (row: Wallets, wallet: string, minedAt: number): boole
 /** Whether the registrar ever set it for this vault, as far as the former wallets are kept. */
 export const wasEver = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
 
-type OwnedMarket = { readonly operationalWallet: string; readonly pendingWallet: string | null };
-
-/** All wallets of a provider, present, scheduled and former ones, in lower case. */
-export const walletsOf = (escrows: readonly Wallets[], markets: readonly OwnedMarket[]): ReadonlySet<string> =>
-  new Set(
-    [
-      ...escrows.flatMap((row) => [row.operationalWallet, ...formerOf(row).map(({ wallet }) => wallet)]),
-      ...markets.flatMap(({ operationalWallet, pendingWallet }) => [operationalWallet, pendingWallet ?? ""]),
-    ].map((wallet) => wallet.toLowerCase()),
-  );
+/** Whether a wallet (lower case) was one of a provider's at the instant of a block, in epoch milliseconds (FAC-22). */
+export const isOwn = (wallets: readonly WalletSince[], wallet: string, minedAt: number): boolean =>
+  wallets.some(([own, since]) => own === wallet && since < minedAt);

@@ -3,7 +3,6 @@ import type { AgentCall } from "../call.ts";
 import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, networkNamed } from "../chain/networks.ts";
 import { escrowOn } from "../escrow/changes.ts";
-import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { ofIntent } from "../intents/find-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
@@ -41,13 +40,14 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
 
   const [reading, second] = await Promise.all([
     chain.readSettlement(network.network, txHash, didHash(intent.providerDid)),
-    asksTwice(network, intent.amount) ? chain.readSettlementAgain(network.network, txHash) : undefined,
+    asksTwice(network, intent.amount)
+      ? chain.readSettlementAgain(network.network, txHash, didHash(intent.providerDid))
+      : undefined,
   ]);
-  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, () => {
+  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, (reading) => {
     const mined = minedOf(network, reading);
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const wallets = walletsOf(provider?.escrows ?? [], provider?.markets ?? []);
-    const at = { txHash, minedAt, now: call.now, bound, wallets };
+    const at = { txHash, minedAt, now: call.now, bound, provider: provider?.agent };
     const here = used.filter((one) => one.network === intent.network);
     return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
   });

@@ -6,7 +6,6 @@ import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, type Network } from "../chain/networks.ts";
 import { type Database, present, type Read } from "../db/batch.ts";
 import { escrowOn } from "../escrow/changes.ts";
-import { walletsOf } from "../escrow/wallets.ts";
 import { findSeller } from "../identity/owned-store.ts";
 import { findNamedIntent, findOpenIntentOf, type PaidIntent } from "../intents/find-store.ts";
 import { findIntentsPaidBy } from "../intents/paid-store.ts";
@@ -43,10 +42,13 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   const { chain } = call.deps;
   const reading = await chain.readSettlement(network.network, txHash, didHash(pair.providerDid));
   const early = reading.ok && reading.value.state === "mined" ? reading.value : null;
-  const [settled] = early ? settlementsOf(early, network, pair) : [];
+  const ofPair = early ? settlementsOf(early, network, pair) : [];
+  const [settled] = ofPair;
   const [{ known, used, bound, provider, consumer, caller, ...found }, second] = await Promise.all([
     readFacts(call, claim, early, settled),
-    settled && asksTwice(network, settled.gross) ? chain.readSettlementAgain(network.network, txHash) : undefined,
+    ofPair.some(({ gross }) => asksTwice(network, gross))
+      ? chain.readSettlementAgain(network.network, txHash, didHash(pair.providerDid))
+      : undefined,
   ]);
   // The one that the follower has bound it to comes first.
   const intent = bound.find((one) => boundLogOf(one, txHash) === settled?.logIndex) ?? found.intent;
@@ -54,13 +56,12 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
-  const judged = await judgeByTwo(call, { network, txHash, reading, second }, () => {
+  const judged = await judgeByTwo(call, { network, txHash, reading, second }, (reading) => {
     const mined = minedOf(network, reading);
     if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
     if (!intent || !provider || !consumer) throw unverified("no_matching_intent");
     const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const wallets = walletsOf(provider.escrows, provider.markets);
-    const at = { txHash, minedAt, now: call.now, bound, wallets };
+    const at = { txHash, minedAt, now: call.now, bound, provider: provider.agent };
     const settlement = judgePayment(network, mined, intent, used, at);
     return { mined, minedAt, settlement, intent, provider, consumer };
   });

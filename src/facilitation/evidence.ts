@@ -4,7 +4,9 @@ import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, type Network } from "../chain/networks.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
+import { isOwn } from "../escrow/wallets.ts";
 import { isInTime, isOlderThan, judgeSettlement, mayPay } from "../intents/states.ts";
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
@@ -88,8 +90,7 @@ type Instants = {
   readonly minedAt: number;
   readonly now: number;
   readonly bound: readonly IntentRow[];
-  /** The provider's wallets, in lower case: what they pay settles nothing (FAC-22). */
-  readonly wallets: ReadonlySet<string>;
+  readonly provider: Pick<AgentRow, "wallets"> | undefined;
 };
 
 /** A payment that the follower bound to an intent settles that one, and such an intent is settled by no other payment (PAY-21). */
@@ -117,7 +118,7 @@ const cancelled = (intent: IntentRow, minedAt: number) =>
 
 /**
  * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
- * facilitated before, by the payer that the intent names, by no wallet of the provider, of exactly the amount, and in time.
+ * facilitated before, by the payer that the intent names or by no wallet of the provider, of exactly the amount, and in time.
  */
 export function judgePayment(
   network: Network,
@@ -135,10 +136,10 @@ export function judgePayment(
   const used = new Set(facilitated.map((one) => one.logIndex));
   const unused = forIntent.filter((one) => !used.has(one.logIndex));
   if (unused.length === 0) throw unverified("already_facilitated");
-  const paidByOthers = unused.filter(({ payer }) => !at.wallets.has(payer));
-  if (paidByOthers.length === 0) throw unverified("paid_by_provider");
-  const fromPayer = paidByOthers.filter((one) => mayPay(intent, one));
-  if (fromPayer.length === 0) throw unverified("other_payer");
+  const isProviders = (payer: string): boolean => isOwn(at.provider?.wallets ?? [], payer, mined.minedAt);
+  const fromPayer = unused.filter(({ payer }) => mayPay(intent, payer, isProviders(payer)));
+  if (fromPayer.length === 0)
+    throw unverified(unused.some(({ payer }) => !isProviders(payer)) ? "other_payer" : "paid_by_provider");
   const exact = fromPayer.filter((one) => one.gross === BigInt(intent.amount));
   const paid =
     exact.find((one) => one.logIndex === boundLogOf(intent, at.txHash)) ??

@@ -18,8 +18,15 @@ type Asked = {
   readonly second?: Second | undefined;
 };
 
-/** `judge` throws what it refuses by the reading. Where the second node says otherwise, or nothing, the chain cannot be asked. */
-export async function judgeByTwo<T>({ deps }: AgentCall, asked: Asked, judge: () => T): Promise<T> {
+/**
+ * `judge` throws what it refuses by the reading. Where the second node says otherwise, or nothing, the chain cannot be asked. No more counts than the
+ * vault holds by either.
+ */
+export async function judgeByTwo<T>(
+  { deps }: AgentCall,
+  asked: Asked,
+  judge: (reading: ChainResult<SettlementReading>) => T,
+): Promise<T> {
   const { network, txHash, reading } = asked;
   const requireBoth = (second: Second): void => {
     const isSame = second === null || (second.ok && reading.ok && factsOf(second.value) === factsOf(reading.value));
@@ -27,7 +34,7 @@ export async function judgeByTwo<T>({ deps }: AgentCall, asked: Asked, judge: ()
   };
   let judged: T;
   try {
-    judged = judge();
+    judged = judge(withLower(reading, asked.second));
   } catch (refusal) {
     if (!(refusal instanceof ServiceError) || !FINAL.includes(refusal.code) || !reading.ok) throw refusal;
     requireBoth(asked.second ?? (await deps.chain.readSettlementAgain(network.network, txHash)));
@@ -35,6 +42,15 @@ export async function judgeByTwo<T>({ deps }: AgentCall, asked: Asked, judge: ()
   }
   requireBoth(asked.second ?? null);
   return judged;
+}
+
+function withLower(
+  reading: ChainResult<SettlementReading>,
+  second: Second | undefined,
+): ChainResult<SettlementReading> {
+  if (!reading.ok || !second?.ok || reading.value.state !== "mined" || second.value.state !== "mined") return reading;
+  const [held, other] = [reading.value.held ?? 0n, second.value.held ?? 0n];
+  return { ok: true, value: { ...reading.value, held: held < other ? held : other } };
 }
 
 /** Nodes may be some blocks apart. */

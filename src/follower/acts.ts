@@ -30,11 +30,11 @@ import {
   pruneActs,
   UNNOTED,
 } from "./act-store.ts";
-import { findEscrowsByHash } from "./lines-store.ts";
+import { findProvidersByHash } from "./lines-store.ts";
 
 const KINDS = [
   ...["scheduled", "executed", "cancelled", "act", "registered", "wallet", "threshold", "reserve", "payout"],
-  ...["paused", "unpaused"],
+  ...["refund_to", "paused", "unpaused"],
 ] as const;
 
 export type ActsReading = Omit<ActsSeen, "network" | "places" | "readySince"> & {
@@ -102,18 +102,22 @@ async function sentBy({ env }: Deps, network: string, events: readonly EventAt[]
   }
 }
 
-/** An executed call explains the one act after it. A wallet without an executed call before it was moved by the provider itself (CHN-29). */
+/** An executed call explains the one act after it. */
 function judge({ expected_operations }: Network, events: readonly EventAt[], ours: ReadonlySet<string>): Judged[] {
   const expected = new Set<string>(expected_operations.map((id) => id.toLowerCase()));
   return events.flatMap((event, at) => {
     if (event.kind === "executed" || event.kind === "cancelled") return [];
     const before = events[at - 1];
     const cause = before?.kind === "executed" && before.txHash === event.txHash ? before.operationId : null;
-    if (event.kind === "wallet" && cause === null) return [];
+    if (cause === null && isHolders(event)) return [];
     const wanted = event.kind === "scheduled" ? event.operationId : cause;
     return [{ event, asked: ours.has(event.txHash) || (wanted !== null && expected.has(wanted)) }];
   });
 }
+
+/** What the holder of an address does by itself: a provider moves its wallet (CHN-29), a payer its refunds. */
+const isHolders = (event: EventAt): boolean =>
+  event.kind === "refund_to" || (event.kind === "wallet" && event.confirmedBy !== null);
 
 /** Reads the providers that unrequested acts name, and the calls that were cancelled. */
 async function readAbout(
@@ -133,12 +137,16 @@ async function readAbout(
   }
   const ids = cancelled.map(({ operationId }) => operationId);
   if (hashes.size === 0 && ids.length === 0) return { nameOf: (hash) => hash, calls: [] };
-  const { escrows, calls } = await readBatch(db, {
-    escrows: findEscrowsByHash(db, network.network, [...hashes]),
+  const { providers, calls } = await readBatch(db, {
+    providers: findProvidersByHash(db, [...hashes]),
     calls: findCalls(db, network.network, ids),
   });
-  const dids = new Map<Hash, string>(escrows.map(({ did }) => [didHash(did), did]));
-  return { nameOf: (hash) => dids.get(hash) ?? `the provider ${hash}`, calls };
+  return { nameOf: nameBy(providers), calls };
+}
+
+export function nameBy(providers: readonly { readonly did: string }[]): NameProvider {
+  const dids = new Map<Hash, string>(providers.map(({ did }) => [didHash(did), did]));
+  return (hash) => dids.get(hash) ?? `the provider ${hash}`;
 }
 
 function rowOf({ network }: Network, { event, asked }: Judged): KeyActRow {

@@ -2,7 +2,7 @@
 import { and, desc, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
 import { type Database, guard, type Read, readAll, type Statement } from "../db/batch.ts";
-import { agentMarkets, type MarketRow } from "../db/tables/agents.ts";
+import { agentMarkets, agents, type MarketRow, type WalletSince } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import { emptyBehind } from "../escrow/ledger.ts";
@@ -30,6 +30,17 @@ export const findMarketsByHash = (db: Database, network: string, hashes: readonl
       .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(agentMarkets)
       .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
+  );
+
+/** The providers with these hashes, and their wallets. */
+export const findProvidersByHash = (
+  db: Database,
+  hashes: readonly Hash[],
+): Read<{ readonly did: string; readonly wallets: readonly WalletSince[] }[]> =>
+  readAll(
+    db
+      .select({ did: sql<string>`a.did`.as("did"), wallets: sql`a.wallets`.mapWith(agents.wallets).as("wallets") })
+      .from(named(jsonOf(hashes.map((hash) => [hash])))),
   );
 
 const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>

@@ -160,13 +160,15 @@ function replaced(
   { network }: Network,
   payments: readonly PaymentAt[],
   through: number,
-  { named }: Found,
+  { named, own }: Found,
 ): Timed<IntentRow>[] {
   const names = (intent: IntentRow, { intentHash }: PaymentAt): boolean =>
     intentHash !== null && storedHash(intentHash) === intent.intentHash;
   return named
     .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
-    .filter((intent) => payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent, null), one)));
+    .filter((intent) =>
+      payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent, null), one, own.has(one))),
+    );
 }
 
 /** What was bound before: is it still there, and where? */
@@ -204,14 +206,18 @@ function newlyPaid(
   const losers = lost.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
   const taken = new Set<string>();
   return payments.flatMap((payment) => {
-    if (own.has(payment) || settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
+    if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
     const fits = (one: Timed<IntentRow>): boolean =>
-      !taken.has(one.intentId) && isForIntent(network, one, payment) && isInTime(one, paidAtOf(deps, one, payment));
+      !taken.has(one.intentId) &&
+      isForIntent(network, one, payment, own.has(payment)) &&
+      isInTime(one, paidAtOf(deps, one, payment));
     const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
     const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
     const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
-    const before = losers.find((one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment));
+    const before = losers.find(
+      (one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment, own.has(payment)),
+    );
     const intent = before ?? newest;
     if (!intent) return [];
     taken.add(intent.intentId);
@@ -219,10 +225,13 @@ function newlyPaid(
   });
 }
 
-/** Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. */
-export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt): boolean {
+/**
+ * Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. `own`: a wallet of the
+ * provider pays it.
+ */
+export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt, own: boolean): boolean {
   return (
-    mayPay(intent, payment) &&
+    mayPay(intent, payment.payer, own) &&
     isOfTerms(network, intent, payment) &&
     (intent.status === "OPEN" || intent.status === "ABANDONED")
   );
@@ -270,7 +279,7 @@ function spoiltIntents(
   const spoilt = payments.flatMap((payment) => {
     const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
     if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
-    return own.has(payment) || !mayPay(intent, payment) ? [intent] : [];
+    return mayPay(intent, payment.payer, own.has(payment)) ? [] : [intent];
   });
   return [...new Set(spoilt)];
 }

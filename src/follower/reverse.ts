@@ -109,7 +109,7 @@ function intentStatements(
   return [
     ...reopenIntent(deps.db, intent, open),
     ...unspendStatements(deps.db, open, transaction.settledAt),
-    ...(payment && isForIntent(network, open, payment)
+    ...(payment && isForIntent(network, open, payment, false)
       ? [
           ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),
           noteBound(deps.db, network, intent.intentId),

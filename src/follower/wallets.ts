@@ -1,6 +1,8 @@
 // Follows the operational wallets that the contract got (CHN-29): the chain itself is looked at for each provider whose wallet the service does not
 // have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator. One that a wallet
 // of the provider has itself named is the provider's, and what is paid to it counts (FAC-17).
+
+import { noteWallets } from "../agents/store.ts";
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -13,9 +15,9 @@ import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf } from "../escrow/states.ts";
 import { noteConfirmedWallet } from "../escrow/store.ts";
-import { walletsOf, wasRegistered } from "../escrow/wallets.ts";
+import { wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { findEscrowsByHash, findMarketsByHash } from "./lines-store.ts";
+import { findEscrowsByHash, findMarketsByHash, findProvidersByHash } from "./lines-store.ts";
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 
@@ -34,21 +36,12 @@ export async function followWallets(deps: Deps, network: Network, events: readon
   if (events.length === 0) return NONE;
   const { db } = deps;
   const hashes = [...new Set(events.map(({ providerDidHash }) => providerDidHash))];
-  const { escrows, markets } = await readBatch(db, {
+  const { escrows, markets, providers } = await readBatch(db, {
     escrows: findEscrowsByHash(db, network.network, hashes),
     markets: findMarketsByHash(db, network.network, hashes),
+    providers: findProvidersByHash(db, hashes),
   });
-  const known = new Map(
-    [...Map.groupBy(escrows, ({ did }) => did)].map(([did, own]) => [
-      did,
-      new Set(
-        walletsOf(
-          own,
-          markets.filter((market) => market.did === did),
-        ),
-      ),
-    ]),
-  );
+  const known = new Map(providers.map(({ did, wallets }) => [did, new Set(wallets.map(([wallet]) => wallet))]));
   const news = events.flatMap((event) => {
     const own = escrows.filter(
       (row) => didHash(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
@@ -71,7 +64,10 @@ export async function followWallets(deps: Deps, network: Network, events: readon
       ...lookAgain(db, network, dids),
       ...news
         .filter(({ confirmed }) => confirmed)
-        .map(({ escrow, event }) => noteConfirmedWallet(db, escrow, event.operationalWallet)),
+        .flatMap(({ escrow, event: { operationalWallet: wallet, minedAt } }) => [
+          noteConfirmedWallet(db, escrow, wallet),
+          noteWallets(db, escrow.did, [wallet], minedAt),
+        ]),
       ...new Map(
         strange.map(({ escrow, event, confirmed }) => [
           escrow.did,

@@ -91,6 +91,9 @@ export function judgeSettlement(intent: IntentStanding, minedAt: number, now: nu
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");
 }
 
-/** Whether an address (lower case) may pay an intent (PAY-25): earlier editions of the contract take the payment of any. */
-export const mayPay = (intent: { readonly payer: string | null }, { payer }: { readonly payer: string }): boolean =>
-  intent.payer === null || intent.payer === payer;
+/**
+ * Whether an address (lower case) may pay an intent: the payer that it names alone, of which an earlier edition of the contract knows nothing
+ * (PAY-25), else anybody but the provider (FAC-22). `own`: whether the address was a wallet of the provider then.
+ */
+export const mayPay = ({ payer }: { readonly payer: string | null }, by: string, own: boolean): boolean =>
+  payer === null ? !own : payer === by;

@@ -4,7 +4,7 @@
 import { findOwnAgent } from "../agents/find-store.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
-import { noteWalletAsks } from "../agents/store.ts";
+import { noteWalletAsks, noteWallets } from "../agents/store.ts";
 import { toMarketView } from "../agents/views.ts";
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
@@ -64,7 +64,10 @@ export async function authorizeMarkets(
   const trials = countTrials(call, agent.platformId, { ...facts, wanted, known });
   const asks = walletAsks(agent, otherWallets(wanted, markets, facts.escrows).length, deps.clock.now());
   if (wanted.length > 0)
-    await call.commit([...(await requested(call, agent, facts, wanted)), ...noted(db, agent, asks), ...trials], null);
+    await call.commit(
+      [...(await requested(call, agent, facts, wanted)), ...noted(db, agent, wanted, asks), ...trials],
+      null,
+    );
 
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
@@ -72,8 +75,19 @@ export async function authorizeMarkets(
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
 }
 
-const noted = (db: Deps["db"], agent: AgentRow, asks: readonly number[] | null): Statement[] =>
-  asks === null ? [] : [noteWalletAsks(db, agent, asks)];
+function noted(
+  db: Deps["db"],
+  { did, wallets: known }: AgentRow,
+  wanted: readonly MarketRow[],
+  asks: readonly number[] | null,
+): Statement[] {
+  const wallets = wanted.map(({ operationalWallet }) => operationalWallet);
+  const isNew = wallets.some((wallet) => !known.some(([one]) => one === wallet));
+  return [
+    ...(asks === null ? [] : [noteWalletAsks(db, did, asks)]),
+    ...(isNew ? [noteWallets(db, did, wallets, systemClock.now())] : []),
+  ];
+}
 
 /** Open markets of which a change of wallet is asked for that waits already: the old wallet may have confirmed it since (MKT-21). */
 const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>

@@ -23,4 +23,4 @@ export const mayAsk = (agent: Asks, now: number): boolean =>
   inLastDay(agent.walletAsks, now).length < WALLET_CHANGES_A_DAY;
 
 export const noteAsk = (db: Database, agent: Asks & Pick<AgentRow, "did">, now: number): Statement =>
-  noteWalletAsks(db, agent, [...inLastDay(agent.walletAsks, now), now]);
+  noteWalletAsks(db, agent.did, [...inLastDay(agent.walletAsks, now), now]);

@@ -1,6 +1,7 @@
-// Lists the networks for operators (CHN-32): one trip, and then one request to each node, all at once.
+// Lists the networks for operators (CHN-32): one trip, one more where calls wait, and then one request to each node, all at once.
 import { askedPage, type OperatorCall } from "../call.ts";
-import { cancellationOf, expiryOf, isGuardians, readySinceAt, wordsOfCall } from "../chain/acts.ts";
+import { cancellationOf, expiryOf, isGuardians, type NameProvider, readySinceAt, wordsOfCall } from "../chain/acts.ts";
+import type { Hash } from "../chain/hashes.ts";
 import { liveFaultsOf, WEI_DECIMALS } from "../chain/live-faults.ts";
 import {
   type EditionFacts,
@@ -18,9 +19,11 @@ import { toIso } from "../core/clock.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import { listingOf, toPage } from "../core/page.ts";
-import type { Database, Read } from "../db/batch.ts";
+import { type Database, type Read, readBatch } from "../db/batch.ts";
 import type { KeyActRow } from "../db/tables/chain.ts";
 import { countScheduled, findScheduled } from "../follower/act-store.ts";
+import { nameBy } from "../follower/acts.ts";
+import { findProvidersByHash } from "../follower/lines-store.ts";
 import { signerOn } from "../objects/signers.ts";
 import type { NetworkPage, NetworkQuery, NetworkState } from "./schema.ts";
 
@@ -43,13 +46,14 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
     followed: findFollowed(db, names),
     ...scheduledReads(db, names, readySinceAt(now)),
   });
+  const nameOf = await namesIn(db, networks, waiting);
   const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
   const data = facts.map(({ network, ...seen }) => ({
     network: network.network,
     caip2: caip2Of(network),
     configured: configuredOf(network),
     ...chainView(network, seen),
-    scheduled: scheduledView(network, waiting),
+    scheduled: scheduledView(network, waiting, nameOf),
     follower: followerView(network, followed, now),
     faults: liveFaultsOf(network, seen, now),
   }));
@@ -88,6 +92,7 @@ const configuredOf = (network: Network): NetworkState["configured"] => ({
   decimals: network.decimals,
   required_confirmations: network.required_confirmations,
   first_block: network.first_block,
+  ask_twice_from: network.ask_twice_from,
   block_seconds: network.block_seconds,
   expected_operations: network.expected_operations,
   explorer: network.explorer ?? null,
@@ -153,23 +158,40 @@ const scheduledReads = (db: Database, names: readonly string[], readySince: numb
     ]),
   );
 
-/** What waits in the authorities, as the follower has read it. */
-function scheduledView(network: Network, waiting: Waiting): NetworkState["scheduled"] {
-  const [calls, count] = [waiting[LISTED + network.network], waiting[COUNTED + network.network]];
-  return { count: count as number, calls: (calls as readonly KeyActRow[]).map((call) => callView(network, call)) };
+const callsOn = ({ network }: Network, waiting: Waiting) => waiting[LISTED + network] as readonly KeyActRow[];
+
+/** The providers that waiting calls name. */
+async function namesIn(db: Database, networks: readonly Network[], waiting: Waiting): Promise<NameProvider> {
+  const hashes = new Set<Hash>();
+  const note: NameProvider = (hash) => {
+    hashes.add(hash);
+    return hash;
+  };
+  for (const network of networks) for (const call of callsOn(network, waiting)) effectOf(network, call, note);
+  if (hashes.size === 0) return nameBy([]);
+  return nameBy((await readBatch(db, { providers: findProvidersByHash(db, [...hashes]) })).providers);
 }
 
-function callView(
-  network: Network,
-  { operationId, authority, caller, target, data, asked, txHash, minedAt, readyAt }: KeyActRow,
-): NetworkState["scheduled"]["calls"][number] {
+/** What waits in the authorities, as the follower has read it. */
+function scheduledView(network: Network, waiting: Waiting, nameOf: NameProvider): NetworkState["scheduled"] {
+  const calls = callsOn(network, waiting).map((call) => callView(network, call, nameOf));
+  return { count: waiting[COUNTED + network.network] as number, calls };
+}
+
+function effectOf(network: Network, { caller, target, data }: KeyActRow, nameOf: NameProvider): string | null {
+  if (caller === null || target === null || data === null) return null;
+  return `It ${wordsOfCall(network, { caller, target, data }, nameOf)}.`;
+}
+
+function callView(network: Network, row: KeyActRow, nameOf: NameProvider): NetworkState["scheduled"]["calls"][number] {
+  const { operationId, authority, caller, target, data, asked, txHash, minedAt, readyAt } = row;
   if (operationId === null || caller === null || target === null || readyAt === null)
     throw new Error("unreachable: a scheduled call has all of these");
   const call = data === null ? null : { caller, target, data };
   return {
     operation_id: operationId,
     ...{ authority, caller, target, data },
-    effect: call && `It ${wordsOfCall(network, call, (hash) => `the provider ${hash}`)}.`,
+    effect: effectOf(network, row, nameOf),
     asked_for: asked,
     tx_hash: txHash,
     scheduled_at: toIso(minedAt),

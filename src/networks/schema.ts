@@ -25,6 +25,7 @@ const configured = z
     decimals: count,
     required_confirmations: count,
     first_block: count,
+    ask_twice_from: z.string(),
     block_seconds: z.number(),
     expected_operations: z.array(z.string()),
     explorer: url.nullable(),

@@ -2,10 +2,11 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
+import type { IntentRow } from "../db/tables/money.ts";
 import { asPolicyViolation } from "./eligibility.ts";
 import { openIntent } from "./open.ts";
 import type { Order } from "./order.ts";
-import type { AddressQuery, AddressView } from "./schema.ts";
+import { type AddressQuery, type AddressView, payerFaults } from "./schema.ts";
 import { toAddressView, toIntentAddressView } from "./views.ts";
 
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
@@ -18,7 +19,13 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
     return toAddressView(network);
   }
   const order = await orderOf(call, query);
-  return openIntent(call, order, (intent) => toIntentAddressView(call.deps.config, intent));
+  const faults = payerFaults(query);
+  if (faults.length > 0) {
+    await call.read({});
+    throw validationError(faults);
+  }
+  const show = (intent: IntentRow) => toIntentAddressView(call.deps.config, intent);
+  return openIntent(call, order, show, query.payer?.toLowerCase() ?? null);
 }
 
 const ORDER = ["consumer_did", "provider_did", "amount"] as const;

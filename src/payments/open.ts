@@ -53,7 +53,7 @@ export async function openIntent<V>(
   const follower = followerFor(call, proposal.standing);
   const { network, market, operationalWallet } = dealOf(call, proposal, follower);
   const { units } = request;
-  refuseProvidersWallet(payer, operationalWallet);
+  refuseProvidersWallet(payer, parties.provider.agent);
   refuseUncountable(found.spenders, units);
 
   const { consumer, delegators, provider, providerNow, providerDelegators } = parties;
@@ -114,10 +114,10 @@ function newIntentId(payer: string | null, now: number): string {
   }
 }
 
-/** What a provider's wallet pays settles nothing (FAC-22). */
-function refuseProvidersWallet(payer: string | null, operationalWallet: string): void {
-  if (payer === null || payer !== operationalWallet.toLowerCase()) return;
-  throw validationError([fieldError("payer", "invalid_value", "The provider's own wallet pays none of its intents.")]);
+/** What the named payer pays counts, whatever wallets the provider asks for later (FAC-22). */
+function refuseProvidersWallet(payer: string | null, { wallets }: Pick<AgentRow, "wallets">): void {
+  if (!wallets.some(([wallet]) => wallet === payer)) return;
+  throw validationError([fieldError("payer", "invalid_value", "A wallet of the provider pays none of its intents.")]);
 }
 
 /** The columns of what has not happened to an intent yet. */

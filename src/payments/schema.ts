@@ -141,6 +141,7 @@ export const addressQuery = z.strictObject({
   consumer_did: orderedDid.optional(),
   provider_did: orderedDid.optional(),
   amount: order.optional(),
+  payer: address.optional(),
 });
 
 export type AddressQuery = z.infer<typeof addressQuery>;

@@ -19,7 +19,10 @@ export type RatedAgent = Pick<
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
 /** The rating columns of an agent, for anyone, with the clock on which its signals are dated (TSK-18). */
-export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<Timed<RatedAgent> | null> =>
+export const findRatedAgent = (
+  db: Database,
+  did: string | SQL<string>,
+): Read<Timed<RatedAgent & Pick<AgentRow, "wallets">> | null> =>
   readOne(
     db
       .select({
@@ -31,6 +34,7 @@ export const findRatedAgent = (db: Database, did: string | SQL<string>): Read<Ti
         ratingCounterparties: agents.ratingCounterparties,
         agentRating: agents.agentRating,
         ratingHeaviest: agents.ratingHeaviest,
+        wallets: agents.wallets,
         clockOffsetMs: clockOffsetOf(agents),
       })
       .from(agents)

@@ -31,7 +31,13 @@ const intent = {
 } as IntentRow;
 const OWN = `0x${"0a".repeat(20)}`;
 const TX = "0xaa";
-const at = { txHash: TX, minedAt: 500, now: 600, bound: [] as IntentRow[], wallets: new Set([OWN]) };
+const at = {
+  txHash: TX,
+  minedAt: 500,
+  now: 600,
+  bound: [] as IntentRow[],
+  provider: { wallets: [[OWN, 500]] } as const,
+};
 
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,

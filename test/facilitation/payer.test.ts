@@ -8,7 +8,7 @@ import { follow } from "../follower/support.ts";
 import { buyer, dailyLimit, openIntent, orderOf, spendState } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account, mintAbi, payOnChain, rpc, send } from "../support/chain.ts";
-import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
 
 const UNIT = 1_000_000;
@@ -21,7 +21,7 @@ const FORMS = { asProvider, asConsumer, asClient };
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld();
+  world = await createWorld({ SANDBOX_MAINNET_A_DAY: "100", SANDBOX_MAINNET_IN_ALL: "100" });
 });
 
 const limitedPair = async (): Promise<Pair> => ({
@@ -94,8 +94,10 @@ describe("an intent that names its payer", () => {
     ["no address", "0x12", "invalid_format"],
     ["a mistyped checksum", "0x0180680277302fa8f5f35FcaCd53E7Be5D63519F", "invalid_value"],
     ["the provider's wallet", OWN, "invalid_value"],
+    ["a wallet that the provider has asked for on another network", OTHER, "invalid_value"],
   ])("is 422 with %s", async (_, payer, code) => {
     const { consumer, provider } = await pairOf(world);
+    await ask(provider, OTHER);
     const answer = await world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { payer }));
     expect([answer.status, answer.body.field_errors]).toEqual([
       422,
@@ -104,55 +106,134 @@ describe("an intent that names its payer", () => {
   });
 });
 
-describe("what a wallet of the provider pays", () => {
-  const set = (did: string, table: "escrows" | "agent_markets", values: string, ...bound: string[]) =>
-    rows(`update ${table} set ${values} where did = ?`, ...bound, did);
-  const WALLETS: Readonly<Record<string, (did: string) => Promise<unknown>>> = {
-    "its present one": async () => undefined,
-    "one that is scheduled": (did) =>
-      Promise.all([
-        set(did, "agent_markets", "pending_wallet = operational_wallet, operational_wallet = ?", OTHER.toLowerCase()),
-        set(did, "escrows", "operational_wallet = ?", OTHER.toLowerCase()),
-      ]),
-    "an earlier one": (did) =>
-      Promise.all([
-        set(did, "agent_markets", "operational_wallet = ?", OTHER.toLowerCase()),
-        set(
-          did,
-          "escrows",
-          "operational_wallet = ?, former_wallets = ?",
-          OTHER.toLowerCase(),
-          JSON.stringify([{ wallet: OWN.toLowerCase(), until: Date.now() + 3_600_000 }]),
-        ),
-      ]),
+/** A wallet counts from its own instant on, and blocks have whole seconds: what was asked for in this second was asked for a minute ago. */
+const age = (did: string) =>
+  rows(
+    `update agents set wallets = (select json_group_array(json_array(value ->> 0, (value ->> 1) - 60000)) from json_each(wallets)) where did = ?`,
+    did,
+  );
+const marketsOf = ({ did }: Agent) => `/v1/agents/${did}/scope/authorized_markets`;
+/** Asks for a wallet by the API, as of a minute ago. `base` is another chain than the payments'. */
+async function ask(provider: Agent, wallet: string, network = "base", market = "GLOBAL-USDC"): Promise<void> {
+  const body = { markets: [{ market, network, operational_wallet: wallet }] };
+  expectStatus(await world.call("POST", marketsOf(provider), { body }), 200);
+}
+async function askBefore(provider: Agent, wallet: string, network?: string): Promise<void> {
+  await ask(provider, wallet, network);
+  await age(provider.did);
+}
+
+describe("an intent of a client that asks where to pay", () => {
+  const asked = ({ consumer, provider }: Pair, payer: string) => {
+    const order = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", payer };
+    const query = new URLSearchParams({ market: "DE-USDC", network: "base-sepolia", ...order });
+    return world.as(consumer, "GET", `/v1/payment-address?${query}`);
   };
 
-  it.each(Object.entries(WALLETS))("settles no intent, from %s, and says so in every form", async (_, arrange) => {
+  it("is paid by the payer alone that it names", async () => {
     const pair = await limitedPair();
-    await arrange(pair.provider.did);
-    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
-    const agents = [pair.provider.did, pair.consumer.did];
-    for (const named of [intent, null]) {
-      const purchase: Paid = { ...pair, intent, tx: await pay(pair, OWN, named) };
-      for (const [form, facilitate] of Object.entries(FORMS)) {
-        const body = await refused(
-          world,
-          agents,
-          () => facilitate(world, purchase),
-          409,
-          "settlement_verification_failed",
-        );
-        expect([form, body.type, body.detail]).toEqual([
-          form,
-          "paid_by_provider",
-          { failed_check: "paid_by_provider" },
-        ]);
+    const { intent_id } = expectStatus(await asked(pair, PAYER), 200);
+    const [tx, own] = [await pay(pair, OTHER, null), await pay(pair, PAYER, null)];
+    const intent = expectStatus(await world.as(pair.consumer, "GET", `/v1/payment-intents/${intent_id}`), 200);
+    expect(intent.payer).toBe(PAYER.toLowerCase());
+    expect(failedBy(await asClient(world, { ...pair, intent, tx }))).toEqual(unverified("no_matching_intent"));
+    expect(expectStatus(await asClient(world, { ...pair, intent, tx: own }), 200).intent_id).toBe(intent_id);
+  });
+
+  it.each([
+    ["no address", "0x12"],
+    ["a mistyped checksum", "0x0180680277302fa8f5f35FcaCd53E7Be5D63519F"],
+    ["a wallet of the provider", OWN],
+  ])("is refused as every order of such a client with %s", async (_, payer) => {
+    const { status, body } = await asked(await pairOf(world), payer);
+    expect([status, body.code, body.detail.failed_check]).toEqual([403, "spend_policy_violation", "validation_failed"]);
+  });
+});
+
+describe("what a wallet of the provider pays", () => {
+  const WALLETS: Readonly<Record<string, readonly [payer: string, (provider: Agent) => Promise<unknown>]>> = {
+    "its present one": [OWN, ({ did }) => age(did)],
+    "one that it has asked for on another network": [OTHER, (provider) => askBefore(provider, OTHER)],
+    "one before its present one": [OWN, (provider) => askBefore(provider, OTHER, "base-sepolia")],
+    "one whose market it has taken away": [
+      OTHER,
+      async (provider) => {
+        await askBefore(provider, OTHER);
+        expectStatus(await world.call("DELETE", `${marketsOf(provider)}/GLOBAL-USDC?network=base`), 204);
+      },
+    ],
+  };
+
+  it.each(Object.entries(WALLETS))(
+    "settles no intent, from %s, and says so in every form",
+    async (_, [by, arrange]) => {
+      const pair = await limitedPair();
+      await arrange(pair.provider);
+      const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+      const agents = [pair.provider.did, pair.consumer.did];
+      for (const named of [intent, null]) {
+        const purchase: Paid = { ...pair, intent, tx: await pay(pair, by, named) };
+        for (const [form, facilitate] of Object.entries(FORMS)) {
+          const body = await refused(
+            world,
+            agents,
+            () => facilitate(world, purchase),
+            409,
+            "settlement_verification_failed",
+          );
+          expect([form, body.type, body.detail]).toEqual([
+            form,
+            "paid_by_provider",
+            { failed_check: "paid_by_provider" },
+          ]);
+        }
       }
-    }
+    },
+  );
+
+  it.each(Object.keys(FORMS) as (keyof typeof FORMS)[])(
+    "is a buyer's where the provider asks for its wallet after the block, facilitated %s",
+    async (form) => {
+      const pair = await limitedPair();
+      await age(pair.provider.did);
+      const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+      const tx = await pay(pair, OTHER, intent);
+      await ask(pair.provider, OTHER);
+      await follow(world);
+      expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
+      expectStatus(await FORMS[form](world, { ...pair, intent, tx }), 200);
+    },
+  );
+
+  it.each(Object.keys(FORMS) as (keyof typeof FORMS)[])(
+    "counts where the intent names its payer, whatever the provider has asked for since, facilitated %s",
+    async (form) => {
+      const pair = await limitedPair();
+      const intent = await world.intent(pair.consumer, pair.provider, "10.00", { payer: OTHER });
+      await askBefore(pair.provider, OTHER);
+      const tx = await pay(pair, OTHER, intent);
+      await follow(world);
+      expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
+      expectStatus(await FORMS[form](world, { ...pair, intent, tx }), 200);
+    },
+  );
+
+  it("settles a spoilt intent never, also once its market is gone", async () => {
+    const pair = await limitedPair();
+    await askBefore(pair.provider, OTHER);
+    const intent = await world.intent(pair.consumer, pair.provider, "10.00");
+    const tx = await pay(pair, OTHER, intent);
+    await follow(world);
+    expect(await shown(pair, intent)).toMatchObject({ status: "ABANDONED", hold_released: true });
+    expectStatus(await world.call("DELETE", `${marketsOf(pair.provider)}/GLOBAL-USDC?network=base`), 204);
+    expect(failedBy(await asProvider(world, { ...pair, intent, tx }))).toEqual(
+      unverified("paid_by_provider", "paid_by_provider"),
+    );
   });
 
   it("gives a spoilt intent's hold back at once, with one event and rating nobody", async () => {
     const pair = await limitedPair();
+    await age(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     await pay(pair, OWN, intent);
     expect((await openIntent(world, pair.consumer, pair.provider, "1.00")).status).toBe(403);
@@ -185,6 +266,7 @@ describe("what a wallet of the provider pays", () => {
 
   it("binds no intent where it names none, and the buyer's own payment does", async () => {
     const pair = await limitedPair();
+    await age(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     await pay(pair, OWN, null);
     await follow(world);
@@ -206,9 +288,10 @@ describe("what a wallet of the provider pays", () => {
       );
       return [payer, refund_to];
     };
-    const paidBy = { address: PAYER.toLowerCase(), of_provider: false };
+    const paidBy = { address: PAYER.toLowerCase(), of_provider: false, of_provider_since: null };
     expect(await walletsOf()).toEqual([paidBy, paidBy]);
     await rows("update transactions set refund_to = ? where transaction_id = ?", OWN.toLowerCase(), fac.transaction_id);
-    expect(await walletsOf()).toEqual([paidBy, { address: OWN.toLowerCase(), of_provider: true }]);
+    const own = { address: OWN.toLowerCase(), of_provider: true, of_provider_since: expect.any(String) };
+    expect(await walletsOf()).toEqual([paidBy, own]);
   });
 });

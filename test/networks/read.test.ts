@@ -56,6 +56,7 @@ describe("a network", () => {
         first_block,
         earlier_editions: [],
         expected_operations: [],
+        ask_twice_from: "100.00",
         explorer: null,
         max_fee_gwei: 100,
         max_tip_gwei: 5,

@@ -39,7 +39,8 @@ describe("an endpoint", () => {
       const [mail] = world.mails;
       expect(mail?.subject).toBe("A webhook endpoint was created");
       expect(mail?.text).toContain(`The ${environment} endpoint ${webhook_id} at hooks.example.com was created`);
-      for (const kept of [secret, "s3cr3t", "0800 STRANGER"]) expect(JSON.stringify([notice, mail])).not.toContain(kept);
+      for (const kept of [secret, "s3cr3t", "0800 STRANGER"])
+        expect(JSON.stringify([notice, mail])).not.toContain(kept);
     },
   );
 

@@ -15,6 +15,9 @@ import type {
 /** The public key of an agent. */
 export type AgentJwk = { kty: "EC"; crv: "P-256"; x: string; y: string };
 
+/** A wallet of a provider, in lower case, and since when it is one: epoch milliseconds, real time or a block's. */
+export type WalletSince = readonly [wallet: string, since: number];
+
 /** Stored as `x.y`, which says all of it. Earlier ones are stored as JSON. */
 const pointOfKey = customType<{ data: AgentJwk; driverData: string }>({
   dataType: () => "text",
@@ -95,6 +98,8 @@ export const agents = sqliteTable(
     disputesResolvedAgainst: integer().notNull().default(0),
     /** When it asked for other operational wallets in the last day; null where it never did (MKT-24). */
     walletAsks: text({ mode: "json" }).$type<readonly number[]>(),
+    /** The last 50 wallets that were asked for or that one of them named on-chain, on any network, and since when in real time (FAC-22). */
+    wallets: text({ mode: "json" }).$type<readonly WalletSince[]>().notNull().default([]),
     /** When it came from the sandbox to production, in real time (AGT-34). */
     promotedAt: integer(),
     /** The end of its principal's attestation, as its slice has written it: what ended by its date alone is a range of the index (PRN-14). */

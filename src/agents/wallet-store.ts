@@ -1,0 +1,17 @@
+// Expressions for an agent's wallets (FAC-22).
+import { type SQL, sql } from "drizzle-orm";
+import { agents, type WalletSince } from "../db/tables/agents.ts";
+
+const KEPT = 50;
+
+/** Its wallets with those of these (lower case) that it does not have, and whether there are any. `since`: epoch milliseconds. */
+export function addedWallets(wallets: readonly string[], since: number): { readonly all: SQL; readonly isAny: SQL } {
+  const added = JSON.stringify([...new Set(wallets)].map((wallet): WalletSince => [wallet, since]));
+  const isNew = sql`not exists (select 1 from json_each(${agents.wallets}) k where k.value ->> 0 = n.value ->> 0)`;
+  return {
+    all: sql`(select json_group_array(json(value)) from (
+      select value from json_each(${agents.wallets}) where key >= json_array_length(${agents.wallets}) - ${KEPT}
+      union all select value from json_each(${added}) n where ${isNew}))`,
+    isAny: sql`exists (select 1 from json_each(${added}) n where ${isNew})`,
+  };
+}
