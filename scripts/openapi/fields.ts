@@ -666,7 +666,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "RepeatedPayout.amount": "What is left of the award, at most.",
   requested_by: "The operator who asked for it first.",
   confirmed_by: "The operator who confirmed it; null where none had to, or none has.",
-  expected_operations: "The ids of scheduled calls that people of the configuration make.",
+  expected_operations:
+    "The ids of scheduled calls that people of the configuration make, once each, or with `:2` a second time.",
   "NetworkState.scheduled": "The calls that wait in its authorities, as far as they are read.",
   "ScheduledCalls.count": "How many wait in all.",
   calls: "Unrequested calls first, then by `executable_from`.",

@@ -20,6 +20,9 @@ type Bare<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
 /** An event without its place. */
 export type AuthorityEvent = Bare<Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>>;
 
+/** The last instant whose expiry has a date of four digits: an authority schedules calls for any number of seconds. */
+const LATEST_MS = Date.UTC(9999, 11, 31) - EXPIRY_SECONDS * SECOND_MS;
+
 /** Undefined for a log that changes nothing: labels alone. */
 export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): AuthorityEvent | undefined {
   if (signature === undefined) return undefined;
@@ -29,7 +32,8 @@ export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): A
     case "OperationScheduled": {
       const { operationId, nonce, schedule, caller, target, data: call } = event.args;
       const parties = { caller: caller.toLowerCase(), target: target.toLowerCase() };
-      return { kind: "scheduled", operationId, nonce, readyAt: schedule * SECOND_MS, ...parties, data: call };
+      const readyAt = Math.min(schedule * SECOND_MS, LATEST_MS);
+      return { kind: "scheduled", operationId, nonce, readyAt, ...parties, data: call };
     }
     case "OperationExecuted":
       return { kind: "executed", ...event.args };
@@ -79,6 +83,12 @@ function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Ha
 export const expiryOf = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
 /** Calls that were ready before it have expired by then. */
 export const readySinceAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
+
+/** A scheduled call, which the authority numbers as often as it is scheduled. */
+type Numbered = { readonly operationId: string; readonly nonce: number };
+/** `0x…` for the first time, `0x…:2` for the second one, as the configuration names those that it expects. */
+export const nameOperation = ({ operationId, nonce }: Numbered): string =>
+  nonce === 1 ? operationId.toLowerCase() : `${operationId.toLowerCase()}:${nonce}`;
 
 /** The call at the authority that cancels it. */
 export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
@@ -176,8 +186,6 @@ export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameP
       const { providerDidHash, token, amount, refundTo } = event;
       return `${unitsOf(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
     }
-    case "refund_to":
-      return `refunds and payouts of the settlement ${event.settlementKey} go to ${event.refundTo} now`;
     case "paused":
       return "payments and deposits are stopped";
     case "unpaused":

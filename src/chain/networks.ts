@@ -35,7 +35,7 @@ const networkSchema = z.strictObject({
   block_seconds: z.number().min(0).default(2),
   explorer: z.url().optional(),
   /** The ids of scheduled calls that people of the configuration make: whatever else is scheduled by others than the service is told (CHN-33). */
-  expected_operations: z.array(z.string().regex(/^0x[0-9a-fA-F]{64}$/)).default([]),
+  expected_operations: z.array(z.string().regex(/^0x[0-9a-fA-F]{64}(:[1-9][0-9]{0,8})?$/)).default([]),
   /** The highest price of a unit of gas that the service's own transactions pay, tip included. */
   max_fee_gwei: z.number().positive().default(100),
   /** The highest tip of a new transaction. A replacement has to raise it, up to the price: else nothing behind it would be mined. */

@@ -5,6 +5,7 @@ import {
   expiryOf,
   isGuardians,
   type NameProvider,
+  nameOperation,
   readySinceAt,
   wordsOfAct,
   wordsOfCall,
@@ -34,7 +35,7 @@ import { findProvidersByHash } from "./lines-store.ts";
 
 const KINDS = [
   ...["scheduled", "executed", "cancelled", "act", "registered", "wallet", "threshold", "reserve", "payout"],
-  ...["refund_to", "paused", "unpaused"],
+  ...["paused", "unpaused"],
 ] as const;
 
 export type ActsReading = Omit<ActsSeen, "network" | "places" | "readySince"> & {
@@ -58,7 +59,8 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   const { db } = deps;
   const { events, after, through, booked, readAt } = reading;
   const name = network.network;
-  const read = { network: name, after, through, booked, readySince: readySinceAt(readAt) };
+  // A block may be dated as its node likes.
+  const read = { network: name, after, through, booked, readySince: readySinceAt(Math.min(readAt, Date.now())) };
   const prune = pruneActs(db, { ...read, places: events });
   if (events.length === 0) return [prune];
   const judged = judge(network, events, await sentBy(deps, name, events));
@@ -108,16 +110,13 @@ function judge({ expected_operations }: Network, events: readonly EventAt[], our
   return events.flatMap((event, at) => {
     if (event.kind === "executed" || event.kind === "cancelled") return [];
     const before = events[at - 1];
-    const cause = before?.kind === "executed" && before.txHash === event.txHash ? before.operationId : null;
-    if (cause === null && isHolders(event)) return [];
-    const wanted = event.kind === "scheduled" ? event.operationId : cause;
+    const cause = before?.kind === "executed" && before.txHash === event.txHash ? nameOperation(before) : null;
+    // A wallet that the provider itself moved (CHN-29).
+    if (event.kind === "wallet" && event.confirmedBy !== null) return [];
+    const wanted = event.kind === "scheduled" ? nameOperation(event) : cause;
     return [{ event, asked: ours.has(event.txHash) || (wanted !== null && expected.has(wanted)) }];
   });
 }
-
-/** What the holder of an address does by itself: a provider moves its wallet (CHN-29), a payer its refunds. */
-const isHolders = (event: EventAt): boolean =>
-  event.kind === "refund_to" || (event.kind === "wallet" && event.confirmedBy !== null);
 
 /** Reads the providers that unrequested acts name, and the calls that were cancelled. */
 async function readAbout(
@@ -180,11 +179,11 @@ const UNASKED = "Neither the service nor its configuration asked for this.";
 
 function alertOf(network: Network, event: EventAt, nameOf: NameProvider): Tagged[] {
   if (event.kind === "scheduled") {
-    const { caller, contract: authority, operationId, readyAt, txHash } = event;
+    const { caller, contract: authority, readyAt, txHash } = event;
     const message =
       `${UNASKED} ${caller} has scheduled a call at the authority ${authority} (${txHash}). It ${wordsOfCall(network, event, nameOf)}. It can be executed ` +
       `from ${toIso(readyAt)} to ${toIso(expiryOf(readyAt))}. ${cancelledBy(network, event)}`;
-    return [tagged(event, network, `operation ${operationId}`, message)];
+    return [tagged(event, network, `operation ${nameOperation(event)}`, message)];
   }
   const words = wordsOfAct(network, event as ContractEvent, nameOf);
   if (words === null) return [];
@@ -209,5 +208,5 @@ function cancellationAlert(network: Network, event: Cancelled, call: KeyActRow, 
   const { caller, target, data } = call;
   const what = caller && target && data ? `, which ${wordsOfCall(network, { caller, target, data }, nameOf)}` : "";
   const message = `${UNASKED} The guardian or the caller's own key has cancelled the call of ${caller}${what} (${event.txHash}).`;
-  return tagged(event, network, `cancelled operation ${event.operationId}`, message);
+  return tagged(event, network, `cancelled operation ${nameOperation(event)}`, message);
 }

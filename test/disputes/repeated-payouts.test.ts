@@ -172,10 +172,12 @@ describe("a payout that is not to be repeated", () => {
   });
 });
 
+const alertsOf = (subject: string) => rows("select kind, message from alerts where subject = ?", subject);
+
 describe("a payout above what one operator may ask for", () => {
   it("waits for a second operator, who is told of it, and nothing is owed meanwhile", async () => {
+    // The alert of the cancellation is open still: another one is mailed.
     const one = await cancelled(101);
-    await rows("delete from alerts");
     const first = expectStatus(await again(one, both), 200);
     expect(first).toMatchObject({
       ...{ payout: "waits_for_second_operator", amount: "101.00", confirmed_by: null, refund_status: "outstanding" },
@@ -183,7 +185,7 @@ describe("a payout above what one operator may ask for", () => {
     const asked = [
       { kind: "award", message: expect.stringContaining(`${first.requested_by} asks to pay 101.00 USDC`) },
     ];
-    expect(await rows("select kind, message from alerts where subject = ?", `${one.id} on ${LAB}`)).toEqual(asked);
+    expect(await alertsOf(`${one.id} on ${LAB}, a second operator`)).toEqual(asked);
     expect([await payOut(world, one.id, LAB), (await escrowOf(one.provider.did)).owed]).toEqual([true, 0]);
     expect(await activityOf(one)).toEqual([]);
     // The same operator is no second one.

@@ -1,58 +1,30 @@
 // The acts of keys that nobody asked for (CHN-33): told at the head, once, with what cancels them, and listed while they wait. The network `lab-keys`,
-// whose roles have the delays of production, belongs to this file alone; what it books has three confirmations.
-import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+// whose roles have the delays of production, belongs to this file and scheduled-acts.test.ts; what it books has three confirmations.
+import { describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import type { NetworkInput } from "../../src/chain/networks.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { SCHEDULED_SHOWN_MAX } from "../../src/core/limits.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { later, market, openMarkets } from "../markets/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account, networksWith, send } from "../support/chain.ts";
-import { REGISTRAR, restoreLab } from "../support/lab.ts";
-import { withVars } from "../support/variants.ts";
-import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { account, send } from "../support/chain.ts";
+import { REGISTRAR } from "../support/lab.ts";
+import { expectStatus, type Json, type World } from "../support/world.ts";
 import * as acts from "./key-acts.ts";
-import { escrowOf, follow, moveWallet } from "./support.ts";
+import { escrowOf, moveWallet } from "./support.ts";
 
-const { ADMIN, ARBITER, CALLS, GUARDIAN, LAB, THIEF, UNKNOWN, WALLET } = acts;
+const { ADMIN, ARBITER, CALLS, GUARDIAN, LAB, OWNER, THIEF, UNKNOWN, WALLET } = acts;
+const { booked, followed, provider, scheduled, told, useKeys } = acts;
 const { atOnce, authority, contract, execute, idOf, isWaiting, lab, managers, mine, own, pass, schedule, token } = acts;
 
 type Hex = `0x${string}`;
 const WEEK = 7 * 86_400;
 
 let world: World;
-beforeAll(async () => {
-  world = await createWorld({ NETWORKS: networksWith(LAB) });
+useKeys((opened) => {
+  world = opened;
 });
-// The follower has begun and booked all, and nothing is told.
-beforeEach(async () => {
-  await mine(3);
-  await follow(world, LAB);
-  await rows("delete from alerts");
-});
-afterEach(() => restoreLab(LAB));
-
-const followed = () => follow(world, LAB);
-/** What was done has its confirmations. */
-async function booked(): Promise<void> {
-  await mine(3);
-  await followed();
-}
-
-// ---- What is told ---------------------------------------------------------------------------------------------------------
-
-const told = (): Promise<Json[]> =>
-  rows("select subject, message, seen from alerts where kind = 'foreign_act' order by alert_id");
-const scheduled = async (on: World = world): Promise<Json> => {
-  const reply = await on.call("GET", "/v1/operator/networks", {
-    key: null,
-    headers: { Authorization: `Bearer ${inject("operatorKey")}` },
-  });
-  return expectStatus(reply, 200).data.find(({ network }: Json) => network === LAB).scheduled;
-};
-const provider = () => world.provider({}, "GLOBAL-USDC", LAB);
 
 describe("a call that a stolen key schedules", () => {
   it.each(CALLS)(
@@ -108,6 +80,7 @@ describe("a call that a stolen key schedules", () => {
     await schedule(REGISTRAR, contract(), data);
     await followed();
     expect((await told())[0].message).toContain(`the income of ${did} in`);
+    expect((await scheduled()).calls[0].effect).toContain(`the income of ${did} in`);
     await send(LAB, GUARDIAN, authority(), managers("cancel", [REGISTRAR, contract(), data]));
     await booked();
   });
@@ -229,6 +202,22 @@ describe("an act that a stolen key does at once", () => {
     expect(alert.message).toMatch(/has cancelled the call of 0x\w{40}, which sends the income of/);
   });
 
+  it("is told of a wallet that a role without a delay sets", async () => {
+    const { did } = await provider();
+    const grant = managers("grantRole", [3n, THIEF, 0]);
+    await schedule(OWNER, authority(), grant);
+    await pass(DELAYS.owner + 60);
+    await execute(OWNER, authority(), grant);
+    await booked();
+    await rows("delete from alerts");
+    await lab("anvil_impersonateAccount", THIEF);
+    await atOnce(THIEF, own("setOperationalWallet", [didHash(did), token(), WALLET, THIEF]));
+    await followed();
+    expect((await told()).map(({ message }) => message)).toEqual([
+      expect.stringContaining(`the income of ${did} in ${token().toLowerCase()} goes to ${THIEF} now`),
+    ]);
+  });
+
   it("is no provider's own change of its wallet", async () => {
     const { did } = await provider();
     await moveWallet(did, WALLET, account(7), LAB);
@@ -271,36 +260,6 @@ describe("a threshold that somebody else set", () => {
       expect([(await escrowOf(did)).chain_threshold, (await told()).length]).toEqual([15_000_000, 1]);
     },
   );
-});
-
-describe("what is no strange act", () => {
-  it("is a call that the configuration expects, and what comes of it: one thing", async () => {
-    const data = own("setFeeBps", [13n]);
-    const networks = (JSON.parse(networksWith(LAB)) as NetworkInput[]).map((each) =>
-      each.network === LAB ? { ...each, expected_operations: [idOf(ADMIN, contract(), data)] } : each,
-    );
-    const expecting = withVars(world, { NETWORKS: JSON.stringify(networks) });
-    await schedule(ADMIN, contract(), data);
-    await follow(expecting, LAB);
-    expect([await told(), (await scheduled(expecting)).calls[0].asked_for]).toEqual([[], true]);
-    await pass(DELAYS.admin + 60);
-    await execute(ADMIN, contract(), data);
-    await mine(3);
-    await follow(expecting, LAB);
-    expect([await told(), await scheduled(expecting)]).toEqual([[], { count: 0, calls: [] }]);
-  });
-
-  it("is what is older than the follower", async () => {
-    const data = own("setFeeBps", [17n]);
-    await schedule(ADMIN, contract(), data);
-    await rows("delete from followers where network = ?", LAB);
-    await followed();
-    await booked();
-    expect([await told(), (await scheduled()).count]).toEqual([[], 0]);
-    await send(LAB, GUARDIAN, authority(), managers("cancel", [ADMIN, contract(), data]));
-    await booked();
-    expect(await told()).toEqual([]);
-  });
 });
 
 describe("the list of what waits", () => {

@@ -1,17 +1,21 @@
-// What keys do on `lab-keys` (acts.test.ts): calls that are scheduled, and those of roles without a delay.
+// What keys do on `lab-keys` (acts.test.ts, scheduled-acts.test.ts): calls that are scheduled, and those of roles without a delay.
 import { encodeFunctionData } from "viem/utils";
+import { afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { operationIdOf } from "../../src/chain/delayed.ts";
 import { didHash } from "../../src/chain/hashes.ts";
-import { account, asRole, chainOf, send } from "../support/chain.ts";
-import { labOf, REGISTRAR } from "../support/lab.ts";
+import { rows } from "../promotion/support.ts";
+import { account, asRole, chainOf, networksWith, send } from "../support/chain.ts";
+import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
+import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
+import { follow } from "./support.ts";
 
 type Hex = `0x${string}`;
 export const LAB = "lab-keys";
 export const { lab, mine } = labOf(LAB);
 export const [ADMIN, ARBITER, GUARDIAN] = [account(0), account(2), account(4)] as [Hex, Hex, Hex];
-const OWNER = account(5) as Hex;
+export const OWNER = account(5) as Hex;
 export const [THIEF, WALLET] = [account(6).toLowerCase(), account(8).toLowerCase()] as [Hex, Hex];
 
 export async function pass(seconds: number): Promise<void> {
@@ -125,6 +129,16 @@ export const CALLS: Call[] = [
     true,
   ],
   [
+    "another address of refunds",
+    ARBITER,
+    () => [contract(), own("setRefundTo", [facts(), WALLET])],
+    DELAYS.payOut,
+    new RegExp(
+      `It turns refunds and payouts of the settlement ${UNKNOWN} with ${OF_NOBODY} from 0x\\w{40} to 0x\\w{40}\\.`,
+    ),
+    true,
+  ],
+  [
     "a payout",
     ARBITER,
     () => [contract(), own("payOut", [facts(), 5_000_000n])],
@@ -133,3 +147,39 @@ export const CALLS: Call[] = [
     true,
   ],
 ];
+
+// ---- The world that follows them -------------------------------------------------------------------------------------------
+
+let world: World;
+
+/** For the tests of a file: before each the follower has begun and booked all, and nothing is told. */
+export function useKeys(set: (world: World) => void): void {
+  beforeAll(async () => {
+    world = await createWorld({ NETWORKS: networksWith(LAB) });
+    set(world);
+  });
+  beforeEach(async () => {
+    await mine(3);
+    await follow(world, LAB);
+    await rows("delete from alerts");
+  });
+  afterEach(() => restoreLab(LAB));
+}
+
+export const followed = () => follow(world, LAB);
+/** What was done has its confirmations. */
+export async function booked(): Promise<void> {
+  await mine(3);
+  await followed();
+}
+
+export const told = (): Promise<Json[]> =>
+  rows("select subject, message, seen from alerts where kind = 'foreign_act' order by alert_id");
+export const scheduled = async (on: World = world): Promise<Json> => {
+  const reply = await on.call("GET", "/v1/operator/networks", {
+    key: null,
+    headers: { Authorization: `Bearer ${inject("operatorKey")}` },
+  });
+  return expectStatus(reply, 200).data.find(({ network }: Json) => network === LAB).scheduled;
+};
+export const provider = () => world.provider({}, "GLOBAL-USDC", LAB);
