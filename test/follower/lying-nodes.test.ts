@@ -115,6 +115,20 @@ describe("a forged receipt", () => {
     expect([told.status, told.body.code]).toEqual([409, "amount_mismatch"]);
   });
 
+  it("is asked of both nodes where it is behind a small one of the same transaction, in the client form", async () => {
+    const purchase = await paid("900.00", 70_000, doubled);
+    const small = await lab(RECEIPT, purchase.tx);
+    const large = await forge(purchase.tx, claimed);
+    const behind = large.logs.map((log: Json) => ({
+      ...log,
+      logIndex: `0x${(Number(log.logIndex) + small.logs.length).toString(16)}`,
+    }));
+    const result = { ...small, logs: [...small.logs, ...behind] };
+    await lie({ method: RECEIPT, first: purchase.tx, result });
+    const refused = await asClient(doubled, purchase as never, { network: LAB });
+    expect([refused.status, refused.body.code]).toEqual([503, "chain_unavailable"]);
+  });
+
   it("of a block that no chain has is reversed by the next reading, also while the lie goes on, and holds no other one up", async () => {
     const purchase = await paid("90.00", 70_000);
     const next = await paid("10.00", 10 * UNIT);
@@ -234,6 +248,18 @@ describe("a settlement whose escrow its vault does not hold any more", () => {
     expect(await transactionOf(fac.transaction_id)).toMatchObject({ uncounted: 0, reversed_at: null });
     expect(await escrowOf(did)).toMatchObject({ balance: 10_999_500, contributed: 999_500 });
     expect(await alertsOf()).toEqual(["reconciliation"]);
+  });
+
+  it("counts as far as both nodes say that it holds, where both are asked", async () => {
+    const pair = await pairOf(doubled);
+    const { did } = pair.provider;
+    await deposit(did, 10 * UNIT, LAB);
+    await followed(doubled);
+    await robVault((await escrowOf(did)).vault, 4 * UNIT, LAB);
+    const purchase = await paid("100.00", 100 * UNIT, doubled, pair);
+    await lie({ method: "eth_call", times: 1, result: `0x${(40 * UNIT).toString(16).padStart(64, "0")}` });
+    const fac = expectStatus(await asProvider(doubled, purchase), 200);
+    expect(await transactionOf(fac.transaction_id)).toMatchObject({ escrow: 9 * UNIT, uncounted: 4 * UNIT });
   });
 
   it("becomes ACTIVE with the rest, and tells it", async () => {
