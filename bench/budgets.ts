@@ -144,14 +144,14 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "PATCH /v1/agents/{did}/status (its principal has stopped it)": mutation(15, 16, 6 * KIB, { objects: 1 }),
   // One more pair of trips before and after the chain's part, so that a crash between them is resumed; and the lock that lets one call at a
   // time change what stands there. The account is looked up, for a notice of another wallet.
-  "POST /v1/agents/{did}/scope/authorized_markets": mutation(26, 20, 4 * KIB, {
+  "POST /v1/agents/{did}/scope/authorized_markets": mutation(28, 21, 4 * KIB, {
     trips: 5,
     objects: 3,
     queues: 2,
     fetches: 4,
   }),
   // One row more, which counts them.
-  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": mutation(29, 21, 4 * KIB, {
+  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": mutation(31, 22, 4 * KIB, {
     trips: 5,
     objects: 3,
     queues: 2,

@@ -18,5 +18,5 @@ export const DISPUTE_BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/operator/disputes/{dispute_id}": read(36, 8 * KIB),
   "POST /v1/operator/disputes/{dispute_id}/resolve": mutation(65, 45, 4 * KIB, { queues: 3 }),
   "POST /v1/operator/disputes/{dispute_id}/resolve (rejected)": mutation(65, 43, 4 * KIB, { queues: 2 }),
-  "POST /v1/operator/disputes/{dispute_id}/payout": mutation(125, 20, KIB, { queues: 3 }),
+  "POST /v1/operator/disputes/{dispute_id}/payout": mutation(20, 20, KIB, { queues: 3 }),
 };
