@@ -59,6 +59,12 @@ export async function heldBy(did: string, network = "base-sepolia"): Promise<num
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
 
+/** Base units that an address holds. */
+export async function balanceOf(address: string, network = "base-sepolia"): Promise<number> {
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: "balanceOf", args: [address as Hex] });
+  return Number(await rpc<string>(network, "eth_call", [{ to: chainOf(network).token, data }, "latest"]));
+}
+
 /** The instant of a network's newest block, in epoch milliseconds. */
 export const headTime = async (network = "base-sepolia"): Promise<number> =>
   1_000 * Number((await rpc<Json>(network, "eth_getBlockByNumber", ["latest", false])).timestamp);
