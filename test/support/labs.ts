@@ -55,6 +55,7 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-repaid": { of: "disputes/repeated-payouts", chainId: 31370, confirmations: 1, delays: DELAYS },
   "lab-repeated": { of: "disputes/repeated-cuts", chainId: 31373, confirmations: 1, delays: DELAYS },
   "lab-turned": { of: "disputes/turned-awards", chainId: 31374, confirmations: 3 },
+  "lab-ended": { of: "follower/ended-offers", chainId: 31375, confirmations: 1 },
   "lab-keys": { of: "follower/acts", chainId: 31369, confirmations: 3, delays: DELAYS },
   "lab-stalled": { of: "disputes/stalled-awards", chainId: 31367, confirmations: 1, delays: DELAYS },
 };
