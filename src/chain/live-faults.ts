@@ -23,6 +23,7 @@ const WHY: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
   timeout: `did not answer within ${ATTEMPT_TIMEOUT_MS / SECOND_MS} s`,
   unreachable: "cannot be reached, or refuses to answer",
   bad_answer: "does not answer each call of a JSON-RPC batch as a node does",
+  contradiction: "contradicts itself",
   wrong_chain: "is on another chain",
   unknown_network: "is not configured",
 };
