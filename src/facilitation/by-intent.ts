@@ -43,14 +43,18 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
     chain.readSettlement(network.network, txHash, didHash(intent.providerDid)),
     asksTwice(network, intent.amount) ? chain.readSettlementAgain(network.network, txHash) : undefined,
   ]);
-  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, () => {
-    const mined = minedOf(network, reading);
-    const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const wallets = walletsOf(provider?.escrows ?? [], provider?.markets ?? []);
-    const at = { txHash, minedAt, now: call.now, bound, wallets };
-    const here = used.filter((one) => one.network === intent.network);
-    return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
-  });
+  const { mined, minedAt, settlement } = await judgeByTwo(
+    call,
+    { network, txHash, reading, second, bound: [intent] },
+    () => {
+      const mined = minedOf(network, reading);
+      const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+      const wallets = walletsOf(provider?.escrows ?? [], provider?.markets ?? []);
+      const at = { txHash, minedAt, now: call.now, bound, wallets };
+      const here = used.filter((one) => one.network === intent.network);
+      return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
+    },
+  );
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
   await requireWallet(call, { ...intent, settlement, mined }, escrow);
