@@ -17,6 +17,9 @@ const LAB = "lab-ended";
 const UNIT = 1_000_000;
 /** Behind the five minutes of an intent, and the 30 seconds. */
 const LATER_MS = 332_000;
+/** Behind the end of an offer, and within the 30 seconds. */
+const SOON_MS = 3_000;
+const LIFE_MS = 300_000;
 const { lab, mine } = labOf(LAB);
 
 const NETWORKS = networksWith(LAB);
@@ -71,18 +74,19 @@ async function ofDelegator(): Promise<Ending> {
   return { pair, other: "provider", end: () => revoke(own, delegator) };
 }
 
-const ENDINGS: readonly (readonly [name: string, set: () => Promise<Ending>])[] = [
-  ["the provider's account closes", () => ofAccounts("provider", (own) => close(own))],
-  ["the consumer's account closes", () => ofAccounts("consumer", (own) => close(own))],
-  ["the provider's account is suspended", () => ofAccounts("provider", (own) => suspend(own))],
-  ["the consumer's account is suspended", () => ofAccounts("consumer", (own) => suspend(own))],
-  ["the provider's principal is closed", () => ofAccounts("provider", closePrincipal)],
-  ["the consumer's principal is closed", () => ofAccounts("consumer", closePrincipal)],
-  ["the provider's principal is suspended", () => ofAccounts("provider", principal("suspend"))],
-  ["the provider's agent is suspended", () => ofAccounts("provider", suspendAgent)],
-  ["the consumer's agent is suspended", () => ofAccounts("consumer", suspendAgent)],
-  ["the provider's agent is revoked", () => ofAccounts("provider", revoke)],
-  ["the consumer's delegator is revoked", ofDelegator],
+/** `life`: how long an offer goes on that somebody ends so. */
+const ENDINGS: readonly (readonly [name: string, life: number, set: () => Promise<Ending>])[] = [
+  ["the provider's account closes", LIFE_MS, () => ofAccounts("provider", (own) => close(own))],
+  ["the consumer's account closes", LIFE_MS, () => ofAccounts("consumer", (own) => close(own))],
+  ["the provider's account is suspended", LIFE_MS, () => ofAccounts("provider", (own) => suspend(own))],
+  ["the consumer's account is suspended", LIFE_MS, () => ofAccounts("consumer", (own) => suspend(own))],
+  ["the provider's principal is closed", LIFE_MS, () => ofAccounts("provider", closePrincipal)],
+  ["the consumer's principal is closed", LIFE_MS, () => ofAccounts("consumer", closePrincipal)],
+  ["the provider's principal is suspended", LIFE_MS, () => ofAccounts("provider", principal("suspend"))],
+  ["the provider's agent is suspended", LIFE_MS, () => ofAccounts("provider", suspendAgent)],
+  ["the consumer's agent is suspended", LIFE_MS, () => ofAccounts("consumer", suspendAgent)],
+  ["the provider's agent is revoked", 0, () => ofAccounts("provider", revoke)],
+  ["the consumer's delegator is revoked", LIFE_MS, ofDelegator],
 ];
 
 /** An intent whose payment waits in the node's pool, while a side of it ends. */
@@ -111,11 +115,12 @@ const spentBy = async ({ did }: Agent) => {
 const facilitate = ({ pair, other }: Ending, intent: Json, tx: string): Promise<Reply> =>
   world.as(pair[other], "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
 
-describe.each(ENDINGS)("a payment that waits while %s", (_name, set) => {
-  it("counts where it is mined then: it is facilitated by the other side, and opens a task", async () => {
+describe.each(ENDINGS)("a payment that waits while %s", (_name, life, set) => {
+  it("counts where it is mined soon after the offer's end: it is facilitated by the other side, and opens a task", async () => {
     const ending = await set();
     const { consumer } = ending.pair;
     const { intent, tx } = await endedWhilePending(ending);
+    world.offset = life + SOON_MS;
     await mine(1);
     expect(await spentBy(consumer)).toEqual({ held: [10 * UNIT], settled: 0 });
     await follow(world, LAB);

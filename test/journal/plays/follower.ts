@@ -110,10 +110,10 @@ async function robbed(world: World): Promise<string> {
   await follow(world);
   await store(world, (db) => [
     db.update(ledgerLines).set({ held: 3 }).where(eq(ledgerLines.did, did)),
-    // Its turn to be compared.
+    // Its turn to be compared, once its blocks were read anew.
     db
       .update(followers)
-      .set({ checkedDid: did.slice(0, -1) })
+      .set({ checkedDid: did.slice(0, -1), rereadFor: `line 1 of ${did}` })
       .where(eq(followers.network, NETWORK)),
   ]);
   return did;
