@@ -1,14 +1,15 @@
 // Tokens of 8 and of 18 decimals play the whole path through the service and the contract: market and registration, intent, payment, facilitation, an
 // escrow that becomes ACTIVE, promotion, dispute, payout, release, and the closing of the account (HTTP-5, HTTP-6, MKT-16). Of 18 decimals 0.009 is
 // counted, and the network names a base of 0.008. The network `lab-long` belongs to this file alone.
+import { encodeFunctionData } from "viem/utils";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { arbitrated, escrowOf, file, keepReserve, paidOutOf, payOut, read, resolve } from "../disputes/support.ts";
-import { balanceOf, bookedOf, follow, heldBy } from "../follower/support.ts";
+import { balanceOf, bookedOf, follow, heldBy, setRefundTo } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
-import { deposit, livePrincipal, openLive, outcome, promoted, under } from "../promotion/support.ts";
+import { deposit, livePrincipal, openLive, outcome, promoted, rows, under } from "../promotion/support.ts";
 import { close, closeLater, givePassword } from "../standing/account-support.ts";
-import { account, networksWith, payOnChain } from "../support/chain.ts";
+import { account, chainOf, networksWith, payOnChain, send } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { chainThreshold, drive } from "../vaults/support.ts";
 import { asProvider, confirm, type Pair } from "./support.ts";
@@ -118,5 +119,57 @@ describe.each(PLAYS)("a token of $decimals decimals", ({ network, currency, deci
     expect([await heldBy(did, network), await chainThreshold(did, network)]).toEqual([0, 0]);
     expect((await bookedOf(did)).at(-1)?.[2]).toBe(0);
     expectStatus(await closeLater(selling), 200);
+  });
+});
+
+const LONG = "lab-long";
+const [PAYER, ELSEWHERE] = [account(9), `0x${"e15e".padStart(40, "0")}`];
+const blacklistAbi = [
+  {
+    type: "function",
+    name: "setBlacklisted",
+    stateMutability: "nonpayable",
+    inputs: [
+      { name: "account", type: "address" },
+      { name: "to", type: "bool" },
+    ],
+    outputs: [],
+  },
+] as const;
+const blacklist = (isListed: boolean) => {
+  const args = [PAYER as `0x${string}`, isListed] as const;
+  const data = encodeFunctionData({ abi: blacklistAbi, functionName: "setBlacklisted", args });
+  return send(LONG, account(8), chainOf(LONG).token, data);
+};
+
+describe("an award to an address that the token refuses", () => {
+  it("stays owed, and is paid once to the one that the arbiter turns it to", async () => {
+    const [provider, consumer] = [await selling.provider({}, "GLOBAL-WETH", LONG), await buying.consumer()];
+    await deposit(provider.did, 8e15, LONG);
+    await follow(selling, LONG);
+    const intent = await buying.intent(consumer, provider, "0.005", { currency: "WETH" });
+    const tx = await payOnChain(consumer.did, provider.did, 5e15, { network: LONG, intentId: intent.intent_id });
+    const fac = expectStatus(await asProvider(selling, { consumer, provider, intent, tx }), 200);
+    const bought = { consumer, provider, intent, tx, fac, task: fac.task_id };
+    await follow(selling, LONG);
+    const { dispute_id: id } = expectStatus(await file(buying, bought, { disputed_amount: "0.005" }), 201);
+    await arbitrated(selling, { ...bought, id });
+    expectStatus(await resolve(selling, id, { resolution: "upheld" }), 200);
+    await blacklist(true);
+    try {
+      expect(await payOut(selling, id, LONG)).toBe(true);
+      expect(await read(buying, consumer, id)).toMatchObject({ refund_status: "owed", paid_from_vault: "0.00" });
+      expect((await rows("select kind from alerts where subject = ?", `${id} on ${LONG}`))[0]).toEqual({
+        kind: "award",
+      });
+      await setRefundTo(fac.transaction_id, ELSEWHERE, LONG);
+      await follow(selling, LONG);
+      for (const _ of [1, 2]) expect(await payOut(selling, id, LONG)).toBe(true);
+    } finally {
+      await blacklist(false);
+    }
+    await follow(selling, LONG);
+    expect(await read(buying, consumer, id)).toMatchObject({ refund_status: "paid", paid_from_vault: "0.005" });
+    expect([await paidOutOf(provider.did, LONG), await balanceOf(ELSEWHERE, LONG)]).toEqual([[5e15], 5e15]);
   });
 });

@@ -13,7 +13,7 @@ import { awaitRefund } from "../../src/follower/refunds.ts";
 import { reverseSettlement } from "../../src/follower/reverse.ts";
 import type { Pair } from "../facilitation/support.ts";
 import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
-import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
+import { account, asRole, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import type { Agent, Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
@@ -95,6 +95,13 @@ export async function moveRefundTo(transactionId: string, refundTo: string, netw
   const args = [settlement, refundTo as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args });
   return send(network, settlement.refundTo, chainOf(network).settlement_contract, data);
+}
+
+/** The arbiter has them go to another address, where the token refuses the present one. */
+export async function setRefundTo(transactionId: string, refundTo: string, network: string): Promise<string> {
+  const args = [await factsOf(transactionId, network), refundTo as Hex] as const;
+  const { to, data } = asRole(network, encodeFunctionData({ abi: settlementAbi, functionName: "setRefundTo", args }));
+  return send(network, account(2), to, data);
 }
 
 /** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */
