@@ -11,6 +11,7 @@ import { type Delays, type Keys, NO_DELAYS } from "./chain/roles.ts";
 import { newSealKey, newSigningJwk, randomText } from "./secrets.ts";
 
 export type EphemeralChain = { readonly anvil: Anvil; readonly entry: NetworkInput };
+type Money = Pick<NetworkInput, "currency" | "decimals" | "escrow_base">;
 type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly chainId: number;
   readonly confirmations?: number;
@@ -20,12 +21,12 @@ type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly genesis?: number;
   readonly states?: number;
   /** Its currency, where that is not the test token's, and what creates the token on the new chain. */
-  readonly money?: Pick<NetworkInput, "currency" | "decimals"> & {
+  readonly money?: Money & {
     readonly create: (rpcUrl: string, deployer: Hex) => Promise<Hex>;
   };
 };
 
-const TEST_MONEY = { currency: "USDC", decimals: 6 } as const;
+const TEST_MONEY: Money = { currency: "USDC", decimals: 6 };
 
 /** The accounts of the contracts' roles. */
 export function roleAccounts(): Record<keyof Keys | "feeRecipient", AnvilAccount> {
@@ -46,13 +47,13 @@ export const addressesOf = (accounts: Record<keyof Keys, AnvilAccount>): Keys =>
 /** Starts a chain on a free port with the contracts deployed on it, and returns its entry of NETWORKS. */
 export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralChain> {
   const { network, chainId, kind, confirmations = 1, delays = NO_DELAYS, money, ...options } = plan;
-  const { currency, decimals } = money ?? TEST_MONEY;
+  const { currency, decimals, escrow_base } = money ?? TEST_MONEY;
   const { feeRecipient, ...holders } = roleAccounts();
   const anvil = await startAnvil({ chainId, port: 0, ...options });
   const created = money && { token: await money.create(anvil.rpcUrl, holders.admin.address) };
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
     ...created,
-    base: BigInt(baseThreshold({ decimals })),
+    base: BigInt(baseThreshold({ decimals, escrow_base })),
     deployerKey: holders.admin.privateKey,
     keys: addressesOf(holders),
     feeRecipient: feeRecipient.address,
@@ -68,6 +69,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
     token,
     currency,
     decimals,
+    ...(escrow_base !== undefined && { escrow_base }),
     required_confirmations: confirmations,
     block_seconds: 0,
   };

@@ -21,7 +21,7 @@ import type { Network } from "./networks.ts";
 import { readNonces } from "./nonces.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 import { codeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
-import { balanceCall, balanceIn, readVaults } from "./vaults.ts";
+import { balanceCall, balanceIn, readReceived, readVaults } from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
 
@@ -68,6 +68,7 @@ export function createChainGateway(
       return (await again(name, (network) => readVaults(rpc, network, at, vaults))) ?? first;
     },
     readVaultsAgain: (name, at, vaults) => again(name, (network) => readVaults(rpc, network, at, vaults)),
+    readReceived: (name, asked) => on(name, (network) => readReceived(rpc, network, asked)),
     readBlocks: (name, numbers) => on(name, (network) => readBlocks(rpc, network, numbers)),
     findVaults: (name, addresses) => on(name, (network) => findVaults(rpc, network, addresses)),
     readNonces: async (name, at, accounts) => {

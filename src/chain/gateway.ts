@@ -9,7 +9,7 @@ export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainU
 export type ChainUnavailable = {
   kind: "chain_unavailable";
   network: string;
-  reason: "timeout" | "unreachable" | "bad_answer" | "wrong_chain" | "unknown_network";
+  reason: "timeout" | "unreachable" | "bad_answer" | "contradiction" | "wrong_chain" | "unknown_network";
 };
 
 /** Where an event of an edition of the network's settlement contract stands. */
@@ -218,6 +218,13 @@ export type VaultsReading =
   | { readonly state: "forked" }
   | { readonly state: "read"; readonly time: number; readonly balances: readonly bigint[] };
 
+export type ReceivedBy = {
+  readonly address: string;
+  readonly after: number;
+  readonly to: number;
+  readonly enough: bigint;
+};
+
 export interface ChainGateway {
   /**
    * Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). `providerDidHash`: what this provider's vault holds is asked for
@@ -243,6 +250,12 @@ export interface ChainGateway {
 
   /** What the second node says of them; null where the network has none. */
   readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
+
+  /**
+   * What the token's own events say that an address has received up to a block, base units: of the newest blocks first, until it comes to `enough`, the
+   * block `after` is reached, or many were searched.
+   */
+  readReceived(network: string, asked: ReceivedBy): Promise<ChainResult<bigint>>;
 
   /** How many transactions accounts have sent up to a block; the lower number where two nodes say different ones. */
   readNonces(network: string, at: BlockAt, accounts: readonly string[]): Promise<ChainResult<readonly number[]>>;

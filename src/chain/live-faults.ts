@@ -1,6 +1,6 @@
 // What is wrong with a network on its chain (CHN-31): each fault is one line, of the configuration's own words and of addresses, and no node.
 // Pure. What a network is by its configuration alone is judged by network-faults.ts.
-import { ESCROW_BASE_THRESHOLD, FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
+import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { formatAmount, parseAmount } from "../core/money.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
 import { amountOn, leastGasOf, type Network } from "./networks.ts";
@@ -23,6 +23,7 @@ const WHY: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
   timeout: `did not answer within ${ATTEMPT_TIMEOUT_MS / SECOND_MS} s`,
   unreachable: "cannot be reached, or refuses to answer",
   bad_answer: "does not answer each call of a JSON-RPC batch as a node does",
+  contradiction: "contradicts itself",
   wrong_chain: "is on another chain",
   unknown_network: "is not configured",
 };
@@ -71,7 +72,7 @@ const isSettlementContract = ({ feeBps, feeRecipient, paused, base, namedAuthori
   [feeBps, feeRecipient, paused, base, namedAuthority].every((fact) => fact !== null);
 
 function settingFaults(network: Network, { paused, base }: EditionFacts): string[] {
-  const counted = parseAmount(ESCROW_BASE_THRESHOLD, network.decimals);
+  const counted = parseAmount(network.escrow_base, network.decimals);
   const wanted = counted.ok ? BigInt(counted.units) : 0n;
   const amounts = `${amountOn(network, base ?? 0n)} in the contract, the service counts with ${amountOn(network, wanted)}`;
   return [

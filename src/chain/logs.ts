@@ -177,7 +177,11 @@ async function readTransactions(
   const events: EventAt[] = [];
   for (const [at, [hash, own]] of [...byHash].entries()) {
     const receipt = receiptSchema.safeParse(receipts.value[at]);
-    if (!receipt.success || !isOf(receipt.data, hash, own)) return unavailable(network.network, "bad_answer");
+    if (!receipt.success) return unavailable(network.network, "bad_answer");
+    if (!isOf(receipt.data, hash, own)) {
+      const isMoved = own.some((log) => log.blockHash.toLowerCase() !== receipt.data.blockHash.toLowerCase());
+      return unavailable(network.network, isMoved ? "bad_answer" : "contradiction");
+    }
     const { blockNumber, blockHash } = receipt.data;
     const minedAt = times.value.get(blockHash.toLowerCase());
     if (minedAt === undefined) return unavailable(network.network, "bad_answer");

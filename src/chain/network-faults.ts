@@ -1,4 +1,5 @@
 // What is wrong with NETWORKS by itself (CHN-26): each fault is a line that names the network and the member, and no node.
+import { type MoneyFault, parseAmount } from "../core/money.ts";
 import { isAddress } from "./hashes.ts";
 
 type Edition = { readonly settlement_contract: string; readonly authority: string };
@@ -6,6 +7,8 @@ type Network = Edition & {
   readonly network: string;
   readonly chain_id: number;
   readonly token: string;
+  readonly decimals: number;
+  readonly escrow_base: string;
   readonly earlier_editions: readonly Edition[];
 };
 
@@ -55,5 +58,19 @@ function faultsOfNetwork(network: Network): string[] {
       return same ? [`${member}: the address is ${same.member} too`] : [];
     }),
   ];
-  return faults.map((fault) => `${network.network}: ${fault}`);
+  const all = [...faults, ...baseFaults(network)];
+  return all.map((fault) => `${network.network}: ${fault}`);
 }
+
+/** The threshold of an escrow is counted in base units (HTTP-5). */
+function baseFaults({ escrow_base, decimals }: Network): string[] {
+  const counted = parseAmount(escrow_base, decimals);
+  const fault = counted.ok ? (counted.units === 0 ? "too_small" : null) : counted.fault;
+  return fault === null ? [] : [`escrow_base: of a token of ${decimals} decimals it is ${WHY[fault]}`];
+}
+
+const WHY: Readonly<Record<MoneyFault, string>> = {
+  invalid_format: "finer than a base unit",
+  too_big: "more than 2^53-1 base units, which are not counted",
+  too_small: "nothing",
+};

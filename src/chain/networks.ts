@@ -1,7 +1,7 @@
 // The configured chains, from the variable NETWORKS (CHN-13, CHN-26), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
 // would lose money.
 import * as z from "zod";
-import { TOKEN_DECIMALS_MAX } from "../core/limits.ts";
+import { ESCROW_BASE_THRESHOLD, TOKEN_DECIMALS_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
 import { faultsOfNetworks } from "./network-faults.ts";
 
@@ -21,8 +21,12 @@ const networkSchema = z.strictObject({
   earlier_editions: z.array(editionSchema).default([]),
   token: address,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
-  /** No more than lets the threshold of an escrow be counted in base units (HTTP-5). */
   decimals: z.number().int().min(0).max(TOKEN_DECIMALS_MAX),
+  /** The threshold of an unrated provider, in whole units: the contract's base of the token. */
+  escrow_base: z
+    .string()
+    .regex(/^[0-9]{1,15}(\.[0-9]{1,18})?$/)
+    .default(ESCROW_BASE_THRESHOLD),
   required_confirmations: z.number().int().min(1),
   /** The block before which none of its contracts took a payment. */
   first_block: z.number().int().min(0).default(0),

@@ -1,9 +1,12 @@
 // Reads what vaults held at the end of a block, for their comparison with the ledger (MKT-23).
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import * as z from "zod";
+import { hashOfText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
-import type { BlockAt, ChainResult, VaultOf, VaultsReading } from "./gateway.ts";
+import { logSchema, quantity } from "./events.ts";
+import type { BlockAt, ChainResult, ReceivedBy, VaultOf, VaultsReading } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
-import { blockCall, blockSchema, hexOf, refOf } from "./logs.ts";
+import { blockCall, blockSchema, hexOf, RANGE_MAX, refOf } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, type RpcReply, unavailable } from "./rpc.ts";
 
@@ -48,4 +51,35 @@ export async function readVaults(
   const balances = replies.map(balanceIn).filter((balance) => balance !== undefined);
   if (balances.length < replies.length) return unavailable(network.network, "bad_answer");
   return { ok: true, value: { state: "read", time, balances } };
+}
+
+const TRANSFER = hashOfText("Transfer(address,address,uint256)");
+/** Ranges that are searched. */
+const RANGES = 10;
+const transfersSchema = z.array(logSchema.extend({ blockNumber: quantity }));
+
+export async function readReceived(
+  rpc: Rpc,
+  network: Network,
+  { address, after, to, enough }: ReceivedBy,
+): Promise<ChainResult<bigint>> {
+  const receiver = `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+  let sum = 0n;
+  for (let end = to, range = 0; end > after && range < RANGES && sum < enough; range++) {
+    const begin = Math.max(after + 1, end - RANGE_MAX + 1);
+    const topics = [TRANSFER, null, receiver];
+    const filter = { address: network.token, topics, fromBlock: hexOf(begin), toBlock: hexOf(end) };
+    const answer = await rpc(network, "read", [{ method: "eth_getLogs", params: [filter] }]);
+    if (!answer.ok) return answer;
+    const [reply] = answer.value;
+    const logs = transfersSchema.safeParse(reply?.ok ? reply.result : null);
+    const isAsked = ({ address: token, topics: [event, , by], blockNumber }: z.infer<typeof transfersSchema>[number]) =>
+      [token.toLowerCase(), event, by?.toLowerCase()].join() === [network.token, TRANSFER, receiver].join() &&
+      Number(blockNumber) >= begin &&
+      Number(blockNumber) <= end;
+    if (!logs.success || !logs.data.every(isAsked)) return unavailable(network.network, "bad_answer");
+    sum += logs.data.reduce((all, { data }) => all + BigInt(data), 0n);
+    end = begin - 1;
+  }
+  return { ok: true, value: sum };
 }

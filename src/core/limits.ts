@@ -171,12 +171,12 @@ export const DAY_MS = 24 * HOUR_MS;
 /** A key of the CA is published so long before it signs: readers may keep the published keys for a day. */
 export const AUTHORITY_NOTICE_MS = 24 * HOUR_MS;
 
-/** The threshold of an unrated provider, in whole units of the market's currency (MKT-16). */
+/** The threshold of an unrated provider, in whole units of the market's currency, where its network names no other (MKT-16). */
 export const ESCROW_BASE_THRESHOLD = "15.00";
-/** Open disputes of together less than this constrain no escrow, in whole units of the market's currency (MKT-17). */
+/** Open disputes of together less than this constrain no escrow of that threshold, in whole units (MKT-17). */
 export const CONSTRAINING_DISPUTES = "5.00";
-/** Base units are counted to 2^53-1, which is 90 whole units of such a token. */
-export const TOKEN_DECIMALS_MAX = 14;
+/** Base units are counted to 2^53-1, which is 0.009 of such a token. */
+export const TOKEN_DECIMALS_MAX = 18;
 
 /** Places in a status list, how full the newest may be before another begins, and how long a reader may keep one (IDN-13, IDN-14). */
 export const STATUS_LIST_SIZE = 1 << 16;

@@ -9,37 +9,43 @@ import { SECOND_MS } from "../core/limits.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
 
-type Refund = Extract<EventAt, { kind: "refund" }>;
+type Paid = Extract<EventAt, { kind: "refund" | "payout" }>;
 
 /** A follower that is further behind closes its network anyway. */
 const RANGES = 5;
 
+/** Base units: what wallets gave back for a settlement, and what its vault paid out. */
+type Ahead = { readonly refunded: number; readonly paidOut: number };
+
 /**
- * What wallets gave back up to the network's head, in base units: a part is not paid of what its provider has just given back itself. `place`: of the
- * follower; null before its first run.
+ * What was given back and paid out between the booked block and the network's head: a part is not paid of what its provider has just given back itself.
+ * `place`: of the follower; null before its first run.
  */
-export async function refundedAhead(
+export async function readAhead(
   { chain }: Deps,
   { network, settlementKey, contract, blockNumber }: TransactionRow,
   place: FollowerRow | null,
-): Promise<number | "unavailable"> {
-  let [number, hash, sum]: [number, string | null, number] = place
-    ? [place.bookedBlock, place.bookedHash, 0]
-    : [blockNumber, null, 0];
+): Promise<Ahead | "unavailable"> {
+  let [number, hash]: [number, string | null] = place ? [place.bookedBlock, place.bookedHash] : [blockNumber, null];
+  const found: Paid[] = [];
   for (let range = 0; range < RANGES; range++) {
     const read = await chain.readEvents(network, { number, hash });
     // Before a reorganisation is followed: later.
     if (!read.ok || read.value.state !== "read") return "unavailable";
     const { events, end, head } = read.value;
-    sum += events
-      .filter((event): event is Refund => event.kind === "refund")
-      .filter((event) => event.settlementKey === settlementKey && event.contract === contract)
-      .reduce((all, { amount }) => all + Number(amount), 0);
-    if (end.number === head.number) return sum;
+    found.push(
+      ...events
+        .filter((event): event is Paid => event.kind === "refund" || event.kind === "payout")
+        .filter((event) => event.settlementKey === settlementKey && event.contract === contract),
+    );
+    if (end.number === head.number) return { refunded: sumOf(found, "refund"), paidOut: sumOf(found, "payout") };
     [number, hash] = [end.number, end.hash];
   }
   return "unavailable";
 }
+
+const sumOf = (found: readonly Paid[], kind: Paid["kind"]): number =>
+  found.filter((one) => one.kind === kind).reduce((all, { amount }) => all + Number(amount), 0);
 
 type SettlementOf = {
   readonly transaction: TransactionRow;

@@ -11,7 +11,7 @@ import { instantOfId } from "../core/ids.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
-import type { OperationRow } from "../db/tables/chain.ts";
+import type { FollowerRow, OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
 import { claimed } from "../escrow/changes.ts";
@@ -19,6 +19,7 @@ import { moveClaim } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { told } from "./deadlines.ts";
 import { wantReserve } from "./effects.ts";
+import { readAhead } from "./payout-chain.ts";
 import { nudgeReserve } from "./reserve.ts";
 import { noteRefund } from "./store.ts";
 import { awardPayable, refundPayable } from "./terms.ts";
@@ -49,6 +50,8 @@ type Driven = {
   readonly part: Part;
   readonly act: Extract<VaultAct, { kind: "payout" }>;
   readonly signer: Signer;
+  /** How far its network is booked. */
+  readonly place: FollowerRow | null;
 };
 
 export const partOf = ({ wanted }: OperationRow): Part | null => {
@@ -163,16 +166,12 @@ export function reopened(deps: Deps, at: At): { readonly row: DisputeRow; readon
   };
 }
 
-export async function noted(
-  deps: Deps,
-  at: At,
-  { part, act, signer }: Driven,
-  driven: DrivenTo<ActOnChain>,
-): Promise<boolean> {
+export async function noted(deps: Deps, at: At, sent: Driven, driven: DrivenTo<ActOnChain>): Promise<boolean> {
+  const { part } = sent;
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  if (driven.state === "failed") return failed(deps, at, { part, act, signer }, driven.reason);
+  if (driven.state === "failed") return failed(deps, at, sent, driven.reason);
   const scheduled = driven.state === "done" ? driven.onChain.scheduled : null;
   if (driven.state === "done" && scheduled === null) return hasPaid(deps, at, part, driven.txHash);
   const known = scheduled ?? knownOf(operation);
@@ -184,7 +183,7 @@ export async function noted(
   const reason = driven.state === "waiting" ? driven.reason : "scheduled";
   const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheck(now);
   const owed = refundOwed(at, part.before);
-  const sent: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
+  const status: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
   await commitAll(deps, [
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
@@ -193,7 +192,7 @@ export async function noted(
     ...progress(deps, at, {
       ...unpaid(at, part),
       owed: Math.max(owed, part.amount),
-      refundStatus: refundStatus(owed, sent),
+      refundStatus: refundStatus(owed, status),
     }),
   ]);
   return driven.state !== "waiting";
@@ -238,9 +237,9 @@ const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
 });
 
 /** What the database has forgotten, the contract's events tell (CHN-24): then the next part is another one. */
-async function failed(deps: Deps, at: At, { part, act, signer }: Driven, reason: string): Promise<boolean> {
+async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, reason: string): Promise<boolean> {
   const { db } = deps;
-  const { operation, dispute, booked, on } = at;
+  const { operation, dispute, transaction, booked, on } = at;
   const now = Date.now();
   const forgotten = reason === "UnknownSettlement" && booked !== part.before;
   if (forgotten || reason === "ExceedsVault") {
@@ -258,10 +257,20 @@ async function failed(deps: Deps, at: At, { part, act, signer }: Driven, reason:
     const asked = { by: () => signer.address(), known: knownOf(operation) };
     if (await isCancelled(on, act, asked)) return givenUp(deps, at, reason);
   }
+  // Of one that was paid, its buyer may have turned the settlement to an address that is not booked yet; or the payment is gone.
+  const isDone = reason === "UnknownSettlement" && operation.status === "done";
+  const ahead = isDone ? await readAhead(deps, transaction, place) : null;
+  if (ahead === "unavailable") return false;
+  if (ahead !== null && booked + ahead.paidOut >= part.before + part.amount) {
+    const checks = operation.checks + 1;
+    await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
+    return true;
+  }
   await commitAll(deps, [
     whileOperation(db, operation),
     checkAt(db, operation, now + HOUR_MS, now),
     raiseAlert(db, refused(dispute, reason)),
+    ...(isDone ? progress(deps, at, unpaid(at, part)) : []),
   ]);
   return true;
 }

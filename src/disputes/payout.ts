@@ -10,11 +10,12 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
+import type { FollowerRow } from "../db/tables/chain.ts";
 import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { signerOn } from "../objects/signers.ts";
-import { refundedAhead, settlementFacts } from "./payout-chain.ts";
+import { readAhead, settlementFacts } from "./payout-chain.ts";
 import {
   type At,
   awardLeft,
@@ -62,7 +63,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   const at = await readAt(deps, name, disputeId);
   if (at === null) return true;
   if (at === "unavailable") return false;
-  const { operation, on } = at;
+  const { operation, on, place } = at;
   const begun = partOf(operation);
   const over = operation.status !== "done" && isOver(at);
   const part = begun ?? (over ? null : await nextPart(at));
@@ -94,13 +95,17 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
     return drive(deps, name, disputeId, until);
   }
   const driven = await driveAct(tools, on, act, knownOf(operation), until);
-  return noted(deps, at, { part, act, signer: tools.signer }, driven);
+  return noted(deps, at, { part, act, signer: tools.signer, place }, driven);
 }
 
 /** Null where nothing is to do. */
-async function readAt(deps: Deps, name: string, disputeId: string): Promise<At | null | "unavailable"> {
-  const read = await readBatch(deps.db, reads(deps, name, disputeId));
-  const { operation, found, transaction, escrow, booked, place, movedTo } = read;
+async function readAt(
+  deps: Deps,
+  name: string,
+  disputeId: string,
+): Promise<(At & { readonly place: FollowerRow | null }) | null | "unavailable"> {
+  const stored = await readBatch(deps.db, reads(deps, name, disputeId));
+  const { operation, found, transaction, escrow, booked, place, movedTo } = stored;
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
   const network = networkNamed(deps.config.networks, name);
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
@@ -109,10 +114,11 @@ async function readAt(deps: Deps, name: string, disputeId: string): Promise<At |
   if (!on || dispute.refundFrom !== "vault") return null;
   const now = deps.clock.now() + found.clockOffsetMs;
   // Of one that is done nothing is paid any more.
-  const ahead = operation.status === "done" ? 0 : await refundedAhead(deps, transaction, place);
-  if (ahead === "unavailable") return "unavailable";
+  const read = operation.status === "done" ? null : await readAhead(deps, transaction, place);
+  if (read === "unavailable") return "unavailable";
   const refunded = Math.max(0, found.refunded - dispute.refundedBefore);
-  return { operation, dispute, transaction, movedTo, escrow, on, refunded, ahead, booked, now };
+  const ahead = read?.refunded ?? 0;
+  return { operation, dispute, transaction, movedTo, escrow, on, refunded, ahead, booked, now, place };
 }
 
 /** Whether nothing of a part is on its way any more: what is scheduled of it is not executed, and the authority forgets it. */

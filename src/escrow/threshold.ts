@@ -4,12 +4,13 @@ import { parseAmount } from "../core/money.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
-/** The threshold of an unrated provider, in base units of the network's token. */
-export function baseThreshold({ decimals }: { readonly decimals: number }): number {
-  const parsed = parseAmount(ESCROW_BASE_THRESHOLD, decimals);
-  if (!parsed.ok) throw new Error("unreachable: the base threshold fits every token");
+/** The threshold of an unrated provider, in base units of the network's token; the usual one where the network names none. */
+export function baseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }: Based): number {
+  const parsed = parseAmount(escrow_base, decimals);
+  if (!parsed.ok) throw new Error("unreachable: a configured base can be counted");
   return parsed.units;
 }
+type Based = { readonly decimals: number; readonly escrow_base?: string | undefined };
 
 /**
  * base × (1 − 0.5·max(0, rating − 0.5)/0.5), base units: the best rating halves it. Ratings have two decimals, so this is exact in
@@ -17,7 +18,7 @@ export function baseThreshold({ decimals }: { readonly decimals: number }): numb
  */
 export function escrowThreshold(baseUnits: number, rating: number | null): number {
   const hundredths = rating === null ? 0 : Math.max(0, Math.round(rating * 100) - 50);
-  return Math.ceil((baseUnits * (100 - hundredths)) / 100);
+  return Number((BigInt(baseUnits) * BigInt(100 - hundredths) + 99n) / 100n);
 }
 
 /** The threshold with which an environment opens its escrow. An agent is rated in its own environment alone. */

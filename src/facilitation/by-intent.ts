@@ -44,13 +44,17 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
       ? chain.readSettlementAgain(network.network, txHash, didHash(intent.providerDid))
       : undefined,
   ]);
-  const { mined, minedAt, settlement } = await judgeByTwo(call, { network, txHash, reading, second }, (reading) => {
-    const mined = minedOf(network, reading);
-    const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
-    const at = { txHash, minedAt, now: call.now, bound, provider: provider?.agent };
-    const here = used.filter((one) => one.network === intent.network);
-    return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
-  });
+  const { mined, minedAt, settlement } = await judgeByTwo(
+    call,
+    { network, txHash, reading, second, bound: [intent] },
+    (reading) => {
+      const mined = minedOf(network, reading);
+      const minedAt = minedAtOf(intent, txHash, mined, call.ahead);
+      const at = { txHash, minedAt, now: call.now, bound, provider: provider?.agent };
+      const here = used.filter((one) => one.network === intent.network);
+      return { mined, minedAt, settlement: judgePayment(network, mined, intent, here, at) };
+    },
+  );
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
   await requireWallet(call, { ...intent, settlement, mined }, escrow);

@@ -56,7 +56,8 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   // An identical retry: the same transaction for the same pair.
   if (known) return toFacilitationView(call.deps.config, known);
 
-  const judged = await judgeByTwo(call, { network, txHash, reading, second }, (reading) => {
+  const own = bound.filter((one) => one.providerDid === pair.providerDid && one.consumerDid === pair.consumerDid);
+  const judged = await judgeByTwo(call, { network, txHash, reading, second, bound: own }, (reading) => {
     const mined = minedOf(network, reading);
     if (!settled) throw unverified(mined.settlements.length === 0 ? "no_settlement" : "other_parties");
     if (!intent || !provider || !consumer) throw unverified("no_matching_intent");

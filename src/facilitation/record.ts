@@ -15,6 +15,7 @@ import { moveBalance, movedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
 import type { PaidIntent } from "../intents/find-store.ts";
 import { settleIntent } from "../intents/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { spendStatements } from "../payments/hold-store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
@@ -76,6 +77,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       ...touchDocument(db, provider.agent, moved ? { updatedAt: providerNow, ...movedStates([change.after]) } : {}),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
       ...(change ? recordEscrowChange(db, deps, source, moved, moved, providerNow) : []),
+      ...(uncounted > 0 ? [raiseAlert(db, uncovered(evidence, uncounted))] : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),
     ],
@@ -90,6 +92,14 @@ function countedOf({ settlement, mined }: Evidence, escrow: EscrowRow | null): n
   if (escrow === null || mined.held === null) return whole;
   return Math.min(whole, Math.max(0, Number(mined.held) - escrow.balance));
 }
+
+const uncovered = ({ network, intent, mined, txHash }: Evidence, uncounted: number): Alert => ({
+  kind: "reconciliation",
+  subject: `${intent.providerDid} on ${network.network}`,
+  message:
+    `At the facilitation of ${txHash} the vault held ${mined.held} base units: ${uncounted} of its escrow were not covered, and count once its line is ` +
+    "booked. What left the vault since explains it, or the node told a wrong receipt or balance.",
+});
 
 function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
   const { intent, settlement, provider, mined } = evidence;

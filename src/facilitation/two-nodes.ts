@@ -1,10 +1,13 @@
 // A refusal by what the chain says is final for whoever hears it, and a large settlement is much to lose: where the network has a second node, it says
-// the same first (FAC-20).
+// the same first (FAC-20). Where two readings of a transaction that is mined contradict each other, an operator is told.
 import type { AgentCall } from "../call.ts";
 import type { ChainResult, SettlementReading } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
-import { notAnswered } from "./evidence.ts";
+import { commit } from "../db/batch.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { type FailedCheck, notAnswered } from "./evidence.ts";
 
 /** Refusals after which nobody asks again; `payment_not_found` asks to be repeated. */
 const FINAL: readonly ErrorCode[] = ["settlement_verification_failed", "amount_mismatch", "intent_expired"];
@@ -16,31 +19,48 @@ type Asked = {
   readonly txHash: string;
   readonly reading: ChainResult<SettlementReading>;
   readonly second?: Second | undefined;
+  /** The intents of the parties that the follower has bound to payments of the transaction. */
+  readonly bound: readonly IntentRow[];
 };
+
+/** What the follower has found otherwise where it bound the payment to its intent. */
+const REFUTED: ReadonlySet<unknown> = new Set<FailedCheck>([
+  ...(["reverted", "no_settlement", "other_parties", "other_intent", "other_payer"] as const),
+]);
 
 /**
  * `judge` throws what it refuses by the reading. Where the second node says otherwise, or nothing, the chain cannot be asked. No more counts than the
  * vault holds by either.
  */
 export async function judgeByTwo<T>(
-  { deps }: AgentCall,
+  { db, deps }: AgentCall,
   asked: Asked,
   judge: (reading: ChainResult<SettlementReading>) => T,
 ): Promise<T> {
   const { network, txHash, reading } = asked;
-  const requireBoth = (second: Second): void => {
-    const isSame = second === null || (second.ok && reading.ok && factsOf(second.value) === factsOf(reading.value));
-    if (!isSame) throw notAnswered("nodes_disagree");
+  const tell = (alert: Alert) => commit(db, [raiseAlert(db, alert)]);
+  const requireBoth = async (second: Second): Promise<void> => {
+    if (second === null) return;
+    if (second.ok && reading.ok) {
+      if (factsOf(second.value) === factsOf(reading.value)) return;
+      // One that is behind does not know it yet.
+      if (isMined(second.value) && isMined(reading.value))
+        await tell(disagreeing(network, txHash, "The two nodes say"));
+    }
+    throw notAnswered("nodes_disagree");
   };
   let judged: T;
   try {
     judged = judge(withLower(reading, asked.second));
   } catch (refusal) {
     if (!(refusal instanceof ServiceError) || !FINAL.includes(refusal.code) || !reading.ok) throw refusal;
-    requireBoth(asked.second ?? (await deps.chain.readSettlementAgain(network.network, txHash)));
-    throw refusal;
+    await requireBoth(asked.second ?? (await deps.chain.readSettlementAgain(network.network, txHash)));
+    const isRefuted = refusal.code === "amount_mismatch" || REFUTED.has(refusal.extra.detail?.["failed_check"]);
+    if (!isRefuted || !asked.bound.some(({ paymentTx }) => paymentTx === txHash)) throw refusal;
+    await tell(disagreeing(network, txHash, "The node and what the follower has read of it say"));
+    throw notAnswered("follower_disagrees");
   }
-  requireBoth(asked.second ?? null);
+  await requireBoth(asked.second ?? null);
   return judged;
 }
 
@@ -52,6 +72,13 @@ function withLower(
   const [held, other] = [reading.value.held ?? 0n, second.value.held ?? 0n];
   return { ok: true, value: { ...reading.value, held: held < other ? held : other } };
 }
+const isMined = ({ state }: SettlementReading): boolean => state === "mined" || state === "reverted";
+
+const disagreeing = ({ network }: Network, txHash: string, who: string): Alert => ({
+  kind: "network",
+  subject: `${txHash} on ${network}`,
+  message: `${who} different things of a transaction that is mined: its facilitation waits until they agree.`,
+});
 
 /** Nodes may be some blocks apart. */
 function factsOf(reading: SettlementReading): string {

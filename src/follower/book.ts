@@ -11,7 +11,7 @@ import type { Deps } from "../context.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
+import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { gained, hasTurned } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
 import { insertRefundAddresses } from "../escrow/refund-store.ts";
@@ -166,6 +166,7 @@ export async function bookedStatements(
   return [
     ...insertLines(db, lines),
     ...differenceStatements(deps, differences),
+    ...unseenStatements(deps, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
   ];
 }
@@ -200,11 +201,25 @@ export const differenceStatements = ({ db }: Deps, differences: readonly Differe
   ...differences.map((difference) => raiseAlert(db, missing(difference))),
 ];
 
+/** What came to a vault without an event of the contract: a plain transfer, or what a node has left out. One alert for each network. */
+function unseenStatements({ db }: Deps, lines: readonly LedgerLine[]): Statement[] {
+  const last = lines.findLast(({ kind, logIndex }) => kind === "deposit" && logIndex < 0);
+  return last ? [raiseAlert(db, unseen(last))] : [];
+}
+
 const contradicted = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `events of ${network}`,
   message:
     "Two readings of the same blocks have found different events of the contract: nothing of them is booked until two agree.",
+});
+
+const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
+  kind: "reconciliation",
+  subject: `deposits on ${network}`,
+  message:
+    `Up to block ${blockNumber} the vault of ${did} got ${amount} base units without an event of the contract, which are booked as a deposit: a plain ` +
+    "transfer, or a movement that the node has left out.",
 });
 
 const missing = ({ did, network, held, expected }: Difference): Alert => ({

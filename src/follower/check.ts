@@ -10,12 +10,14 @@ import { countedUnits } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
-import type { EscrowRow } from "../db/tables/money.ts";
+import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { type Booked, emptyVault, lineOfSight } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { bookedStatements } from "./book.ts";
 import { followNetwork } from "./follow.ts";
 import { findNewestLines } from "./lines-store.ts";
+import { rewindBehind } from "./rewind.ts";
 import { findEscrowsBehind, findEscrowsOfAll, findFollower, moveFollower, noteVaults } from "./store.ts";
 
 /** Escrows of one comparison; a provider has one for each environment and network. */
@@ -91,15 +93,32 @@ async function checkOnce(
     return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
   });
   if (!booked.every(isLevel) && !(await agrees(chain, name, at, vaults, balances))) return "unread";
-  const touched = booked
+  const strange = new Set<Booked>();
+  if (network.fallback_rpc_url === undefined) {
+    const reread = await readAnew(deps, network, follower, { booked, lines });
+    if (reread !== "noted") return reread;
+    for (const [place, one] of booked.entries()) {
+      const explained = await isExplained(chain, network, {
+        booked: one,
+        vault: vaults[place]?.vault ?? "",
+        lines,
+        at,
+      });
+      if (explained === "unread") return "unread";
+      if (!explained) strange.add(one);
+    }
+  }
+  const believed = booked.filter((one) => !strange.has(one));
+  const touched = believed
     .filter((one) => one.lines.length > 0)
     .map(({ vault: { did, contract } }) => ({ did, contract }));
-  if (checkedDid === follower.checkedDid && booked.every(isLevel)) return "checked";
+  if (checkedDid === follower.checkedDid && believed.every(isLevel) && strange.size === 0) return "checked";
   try {
     await commitAll(deps, [
       ...moveFollower(db, follower, { ...follower, checkedDid }),
       ...(touched.length > 0 ? noteVaults(db, follower, touched) : []),
-      ...(await bookedStatements(deps, network, booked, escrows)),
+      ...(await bookedStatements(deps, network, believed, escrows)),
+      ...[...strange].map(({ vault }) => raiseAlert(db, unexplained(vault))),
     ]);
     return "checked";
   } catch (thrown) {
@@ -119,6 +138,57 @@ async function agrees(
   const read = (await chain.readVaultsAgain(network, at, vaults)) ?? (await chain.readVaults(network, at, vaults));
   return read.ok && read.value.state === "read" && read.value.balances.join() === balances.join();
 }
+
+/**
+ * Where a vault holds less than its lines say: before that is noted, the blocks from its newest line on are read anew, once, because the one node may have
+ * told of a movement that never was.
+ */
+async function readAnew(
+  deps: Deps,
+  network: Network,
+  follower: FollowerRow,
+  { booked, lines }: { readonly booked: readonly Booked[]; readonly lines: readonly LedgerLine[] },
+): Promise<"noted" | "again" | "unread"> {
+  const short = booked.find(({ differences }) => differences.length > 0);
+  const newest = lines.find((line) => line.did === short?.vault.did && line.contract === short.vault.contract);
+  if (!newest) return "noted";
+  const rereadFor = `line ${newest.number} of ${newest.did}`;
+  if (follower.rereadFor === rereadFor) return "noted";
+  const rewound = await rewindBehind(deps, network, follower, { number: newest.blockNumber - 1, rereadFor });
+  return rewound === "beyond" ? "noted" : rewound === "rewound" ? "again" : "unread";
+}
+
+type Sighted = {
+  readonly booked: Booked;
+  /** Its address. */
+  readonly vault: string;
+  readonly lines: readonly LedgerLine[];
+  readonly at: BlockAt;
+};
+
+/** Whether the token's own events say that a vault got what one node tells to stand in it beyond its lines. */
+async function isExplained(
+  chain: Deps["chain"],
+  { network, first_block }: Network,
+  { booked, vault, lines, at }: Sighted,
+): Promise<boolean | "unread"> {
+  const enough = BigInt(booked.lines.reduce((sum, { amount }) => sum + amount, 0));
+  if (enough === 0n) return true;
+  const { did, contract } = booked.vault;
+  const newest = lines.find((line) => line.did === did && line.contract === contract);
+  const after = newest?.blockNumber ?? first_block - 1;
+  const received = await chain.readReceived(network, { address: vault, after, to: at.number, enough });
+  return received.ok ? received.value >= enough : "unread";
+}
+
+const unexplained = ({ did, network }: VaultOfLines): Alert => ({
+  kind: "network",
+  subject: `the vault of ${did} on ${network}`,
+  message:
+    "The node tells of more in the vault than the contract's events and the token's transfers explain: nothing of it is booked. A transfer that is old " +
+    "is booked with the next event of the vault.",
+});
+type VaultOfLines = Booked["vault"];
 
 const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
 

@@ -14,6 +14,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { actsIn } from "./acts.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
@@ -87,6 +88,7 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   if (!known) await nameProviders(deps);
   try {
     const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
+    if (!read.ok && read.error.reason === "contradiction") await commit(db, [raiseAlert(db, contradicting(name))]);
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
@@ -114,6 +116,12 @@ async function areChecked(
   const checked = known ? await checkSettlements(deps, network, known, due, place.head) : "stuck";
   return checked === "stuck" || (checked === "checked" && due.length < CHECKED_AT_ONCE);
 }
+const contradicting = (network: string): Alert => ({
+  kind: "network",
+  subject: `answers of ${network}`,
+  message:
+    "A node tells other events of a transaction than stand in its block: nothing is booked until its answers agree.",
+});
 
 /** Before the first reading: agents that are older than the follower are found by their hashes from now on. */
 async function nameProviders({ db }: Deps): Promise<void> {

@@ -38,7 +38,7 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
 type Reread = {
   /** The last block that stays as it is. */
   readonly number: number;
-  /** The transaction for which the blocks behind it are read anew. */
+  /** The transaction, or the vault with its newest line, for which the blocks behind it are read anew. */
   readonly rereadFor: string;
 };
 
@@ -93,7 +93,9 @@ async function takeBack(
     ...reverseLines(db, lines),
     ...payoutsOf(db, name, lines),
     ...(await gainStatements(deps, network, gains, escrows)),
-    ...(lines.length > 0 ? [raiseAlert(db, reorganised(name, lines.length))] : []),
+    ...(lines.length > 0 || (gone.length > 0 && rereadFor === known.rereadFor)
+      ? [raiseAlert(db, reorganised(name, lines.length))]
+      : []),
     ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, unread(name, rereadFor))]),
   ]);
 }
@@ -161,14 +163,13 @@ const distinct = (vaults: readonly VaultRef[]): VaultRef[] => [
 const reorganised = (network: string, lines: number): Alert => ({
   kind: "chain_reorganised",
   subject: `ledger on ${network}`,
-  message: `A reorganisation took ${lines} booked movements of vaults away; what came back is booked anew.`,
+  message: `Blocks that were booked are gone, and with them ${lines} movements of vaults; what came back is booked anew.`,
 });
 
-const unread = (network: string, transactionId: string): Alert => ({
+const unread = (network: string, rereadFor: string): Alert => ({
   kind: "network",
-  subject: `blocks of ${transactionId} on ${network}`,
-  message:
-    "The ledger has no line of a settlement that a node has: its blocks are read anew, and all that was booked since.",
+  subject: `blocks of ${rereadFor} on ${network}`,
+  message: "The ledger has not what a node tells of it now: its blocks are read anew, and all that was booked since.",
 });
 
 const beyondNotes = (network: string): Alert => ({

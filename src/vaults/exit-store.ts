@@ -8,15 +8,16 @@ import { keepsBack } from "../escrow/kept-back-store.ts";
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
 /**
- * `sells`: it has a market, in either environment, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of
+ * `sells`: it has a market, in either environment, where it can be paid or will be, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of
  * the last dispute window.
  */
 export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 
-/** By the expressions that name the vault. A market that failed sells nothing. */
+/** By the expressions that name the vault. A market that failed sells nothing, and neither does one of the sandbox whose agent was promoted. */
 const sellsOn = (did: SQL, network: SQL): SQL =>
-  sql`(exists (select 1 from agent_markets m where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED')
-    and not exists (select 1 from agents a where a.did = ${did} and a.status in ('REVOKED', 'TERMINATED')))`;
+  sql`exists (select 1 from agent_markets m join agents a on a.did = m.did
+    where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED' and a.status not in ('REVOKED', 'TERMINATED')
+      and (m.environment = 'production' or a.environment = 'sandbox'))`;
 
 /** A dispute counts whatever network it is on, by what its vault keeps back: while it is open, and until what it came to is paid. */
 const openOn = (did: SQL, network: SQL, now: number): SQL =>

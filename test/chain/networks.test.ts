@@ -51,7 +51,13 @@ describe("the configuration of networks", () => {
   });
 
   it("has bounds of fees where it states none", () => {
-    const usual = { max_fee_gwei: 100, max_tip_gwei: 5, low_gas_eth: 0.01, ask_twice_from: "100.00" };
+    const usual = {
+      max_fee_gwei: 100,
+      max_tip_gwei: 5,
+      low_gas_eth: 0.01,
+      ask_twice_from: "100.00",
+      escrow_base: "15.00",
+    };
     const none = { earlier_editions: [], expected_operations: [] };
     expect(parse(NETWORK)[0]).toEqual({ ...NETWORK, ...usual, ...FOLLOWED, ...none });
     const bounds = { max_fee_gwei: 7, max_tip_gwei: 0.5, low_gas_eth: 1 };
@@ -74,8 +80,9 @@ describe("the configuration of networks", () => {
     ["expected_operations", [CONTRACT]],
     ["token", "USDC"],
     ["currency", "usdc"],
-    ["decimals", 15],
-    ["decimals", 18],
+    ["decimals", 19],
+    ["escrow_base", "-1"],
+    ["escrow_base", 15],
     ["required_confirmations", 0],
     ["max_fee_gwei", 0],
     ["max_tip_gwei", -1],
@@ -117,6 +124,13 @@ describe("the configuration of networks", () => {
       { earlier_editions: edition(CONTRACT) },
       "optimism: earlier_editions.0.settlement_contract: the address is settlement_contract too",
     ],
+    ["too many decimals for its base", { decimals: 15 }, "optimism: escrow_base: of a token of 15 decimals it is more"],
+    [
+      "a base that is finer than its token",
+      { escrow_base: "0.0000001" },
+      "optimism: escrow_base: of a token of 6 decimals it is finer",
+    ],
+    ["no base", { escrow_base: "0.00" }, "optimism: escrow_base: of a token of 6 decimals it is nothing"],
     ["the name of another", [{}, { chain_id: 11 }], "optimism: the name is another network's too"],
     ["the chain id of another", [{}, { network: "op" }], "op: the chain id 10 is that of optimism too"],
     ["a CAIP-2 id as a name", { network: "eip155:8453" }, "0.network: "],
@@ -128,6 +142,12 @@ describe("the configuration of networks", () => {
     expect(message).toContain(line);
     expect(message).not.toContain("node.example");
     expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
+  });
+
+  it("takes a token of 18 decimals with a base that can be counted", () => {
+    const long = { currency: "WETH", decimals: 18, escrow_base: "0.009" };
+    expect(parse({ ...NETWORK, ...long })).toMatchObject([long]);
+    expect(messageOf(() => parse({ ...NETWORK, ...long, escrow_base: "0.01" }))).toContain("escrow_base");
   });
 
   it("takes addresses in one case or with their checksum, and one authority for two editions", () => {

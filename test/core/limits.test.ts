@@ -33,7 +33,7 @@ it.each([
   ["releases of a vault in 24 hours", limits.RELEASES_A_DAY, 10],
   ["wait for the chain, milliseconds", limits.MARKET_PROVISION_WAIT_MS, 20_000],
   ["base of the escrow threshold", limits.ESCROW_BASE_THRESHOLD, "15.00"],
-  ["decimals of a token", limits.TOKEN_DECIMALS_MAX, 14],
+  ["decimals of a token", limits.TOKEN_DECIMALS_MAX, 18],
   // Disputes
   ["the parties' own days", limits.DISPUTE_ANSWER_DAYS, 7],
   ["the arbiter's days", limits.DISPUTE_ARBITRATION_DAYS, 14],

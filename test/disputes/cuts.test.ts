@@ -1,8 +1,6 @@
 // The isolate dies at each step of an award (DSP-12, DSP-15): of the decision, of the parts that the vault pays, and of what it keeps back. The
 // minute's jobs end it: the consumer has it once, the books agree with the chain, and each event is written once.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { payAwards } from "../../src/disputes/payout.ts";
-import { keepReserves } from "../../src/disputes/reserve.ts";
 import type { Pair } from "../facilitation/support.ts";
 import { follow, heldBy } from "../follower/support.ts";
 import { buyer } from "../payments/support.ts";
@@ -10,7 +8,17 @@ import { deposit, rows } from "../promotion/support.ts";
 import { type Cut, cutsOf, killAtEveryStep, momentsOfMany, namesOf } from "../support/cuts.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { reserveOf } from "../vaults/support.ts";
-import { arbitrated, disputed, escrowOf, keepReserve, paidOutOf, payOut, read, resolve } from "./support.ts";
+import {
+  arbitrated,
+  disputed,
+  escrowOf,
+  keepReserve,
+  paidOutOf,
+  payOut,
+  read,
+  resolve,
+  workMinute,
+} from "./support.ts";
 
 /** Each step has a purchase of its own. */
 
@@ -50,24 +58,6 @@ async function settle(by: World, { id }: Stage): Promise<void> {
   expect(await keepReserve(by, pair.provider.did)).toBe(true);
 }
 
-/** The minute's jobs find what a dead isolate has left: its messages died with it. */
-async function minute(stage: Stage): Promise<void> {
-  const { did } = pair.provider;
-  await rows(
-    `update chain_operations set next_check_at = 1
-      where status = 'waiting' and (kind, subject) in (values ('payout', ?), ('reserve', ?))`,
-    ...[stage.id, did],
-  );
-  world.sent.splice(0);
-  await world.run(payAwards);
-  await world.run(keepReserves);
-  const found = world.sent.splice(0).map(({ body }) => body);
-  for (const body of found) {
-    if (body.kind === "pay_award" && body.disputeId === stage.id) expect(await payOut(world, stage.id)).toBe(true);
-    if (body.kind === "set_reserve" && body.did === did) expect(await keepReserve(world, did)).toBe(true);
-  }
-}
-
 /** What each dispute was told to be, by its events. */
 const toldOf = async (id: string): Promise<string[]> =>
   (
@@ -84,8 +74,7 @@ const [FILED, MOVED, RESOLVED] = ["dispute.filed none 0.00", "dispute.updated no
 
 /** Ends the award, and expects the parts and what was told of them. */
 async function expectPaid(stage: Stage, cut: Cut, parts: readonly number[], told: readonly string[]): Promise<void> {
-  await minute(stage);
-  await minute(stage);
+  for (const _ of [1, 2]) await workMinute(world, stage.id, pair.provider.did);
   await follow(world);
   const { id, held, deposited } = stage;
   const { did } = pair.provider;

@@ -1,23 +1,26 @@
 // An award of a settlement whose `refundTo` was turned to another address (CHN-25, DSP-12): it is paid there, once the follower has booked it, and where
 // a reorganisation takes that away it is paid to the address of the payment.
-import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/contracts/abi.ts";
-import { follow, moveRefundTo } from "../follower/support.ts";
+import { balanceOf, follow, followOnce, moveRefundTo } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account, chainOf, rpc } from "../support/chain.ts";
+import { account } from "../support/chain.ts";
+import { cutsOf, killAtEveryStep, momentsOfMany, namesOf } from "../support/cuts.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
-import { arbitrated, disputed, payOut, read, resolve, richProvider } from "./support.ts";
+import {
+  arbitrated,
+  disputed,
+  keepReserve,
+  paidOutOf,
+  payOut,
+  read,
+  resolve,
+  richProvider,
+  workMinute,
+} from "./support.ts";
 
 /** Refund and bounty. */
 const AWARD = 5_000_000;
 const ELSEWHERE = `0x${"e15e".padStart(40, "0")}`;
-
-async function balanceOf(address: string): Promise<number> {
-  const args = [address as `0x${string}`] as const;
-  const data = encodeFunctionData({ abi: tokenAbi, functionName: "balanceOf", args });
-  return Number(await rpc<string>("base-sepolia", "eth_call", [{ to: chainOf("base-sepolia").token, data }, "latest"]));
-}
 
 let world: World;
 let provider: Agent;
@@ -64,4 +67,49 @@ it("goes to the address of the payment where another one is booked that the cont
   await follow(world);
   expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
   expect((await balanceOf(account(9))) - before).toBe(AWARD);
+});
+
+it("goes there once where the isolate dies, at each step of the booking and of the payout", async () => {
+  const cuts = await killAtEveryStep(
+    async () => {
+      const one = await decided();
+      await moveRefundTo(one.fac.transaction_id, ELSEWHERE);
+      const [elsewhere, payer] = [await balanceOf(ELSEWHERE), await balanceOf(account(9))];
+      return { ...one, world, elsewhere, payer, paid: (await paidOutOf(provider.did)).length };
+    },
+    async (dying, { id }) => {
+      // Before the address is booked, and behind it.
+      expect(await payOut(dying, id)).toBe(true);
+      expect(await followOnce(dying)).toBe(true);
+      expect(await payOut(dying, id)).toBe(true);
+      expect(await keepReserve(dying, provider.did)).toBe(true);
+    },
+    async ({ id, consumer, ...before }, cut) => {
+      await follow(world);
+      for (const _ of [1, 2]) await workMinute(world, id, provider.did);
+      await follow(world);
+      const left = {
+        dispute: await read(world, consumer, id),
+        paid: (await paidOutOf(provider.did)).slice(before.paid),
+        got: [(await balanceOf(ELSEWHERE)) - before.elsewhere, (await balanceOf(account(9))) - before.payer],
+      };
+      expect([cut, left]).toMatchObject([
+        cut,
+        { dispute: { refund_status: "paid", paid_from_vault: "5.00" }, paid: [AWARD], got: [AWARD, 0] },
+      ]);
+    },
+    momentsOfMany(),
+  );
+  expect(namesOf(cuts)).toEqual(
+    cutsOf(
+      [
+        // The part that waits for the address, the booking, and the part again.
+        ...Array.from({ length: 20 }, () => "DB.batch"),
+        ...["CHAIN_SIGNER.address", "CHAIN_SIGNER.submit", "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send"],
+        // The contract keeps nothing back.
+        ...["DB.batch", "CHAIN_SIGNER.withdraw", "DB.batch"],
+      ],
+      momentsOfMany(),
+    ),
+  );
 });

@@ -1,79 +1,29 @@
 // Awards whose payout the guardian has cancelled, and that an operator has paid again (DSP-19). The network `lab-repaid`, whose payouts wait a day,
 // belongs to this file alone.
-import { beforeAll, describe, expect, inject, it } from "vitest";
-import { DELAYS } from "../../scripts/chain/roles.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
-import { deposit, rows } from "../promotion/support.ts";
-import { networksWith, payOnChain, rpc } from "../support/chain.ts";
+import { rows } from "../promotion/support.ts";
 import { withVars } from "../support/variants.ts";
-import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
-import { cancelLast } from "./guardian.ts";
-import {
-  arbitrated,
-  byOperator,
-  escrowOf,
-  eventsAbout,
-  file,
-  keepReserve,
-  OPERATOR_PATH,
-  payOut,
-  read,
-  resolve,
-} from "./support.ts";
+import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { type CancelledAwards, type Case, openCancelledAwards, REASON } from "./cancelled-awards.ts";
+import { escrowOf, eventsAbout, payOut, read } from "./support.ts";
 
 const LAB = "lab-repaid";
-const OTHER_KEY = "the-key-of-a-second-operator";
-const REASON = "The arbiter's key was rotated; the award stands.";
-type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: string; readonly transaction: string };
 
 let world: World;
 /** With a second operator's key. */
 let both: World;
+let awarded: CancelledAwards["awarded"];
+let cancel: CancelledAwards["cancel"];
+let cancelled: CancelledAwards["cancelled"];
+let again: CancelledAwards["again"];
+let againByOther: CancelledAwards["againByOther"];
+let pass: CancelledAwards["pass"];
 beforeAll(async () => {
-  world = await createWorld({ NETWORKS: networksWith(LAB) });
-  const hashes = await Promise.all([inject("operatorKey"), OTHER_KEY].map(sha256Hex));
-  both = withVars(world, { OPERATOR_KEY_HASHES: hashes.join(",") });
+  ({ world, both, awarded, cancel, cancelled, again, againByOther, pass } = await openCancelledAwards(LAB));
 });
 
-/** Decided for the consumer, its payout scheduled; `units` are all that was paid and disputed. */
-async function awarded(units = 10): Promise<Case> {
-  const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
-  const amount = `${units}.00`;
-  const intent = await world.intent(consumer, provider, amount, { network: LAB });
-  const paid = { network: LAB, intentId: intent.intent_id };
-  const tx = await payOnChain(consumer.did, provider.did, units * 1_000_000, paid);
-  const fac = expectStatus(await asProvider(world, { provider, consumer, intent, tx }), 200);
-  await deposit(provider.did, 2 * units * 1_000_000, LAB);
-  await follow(world, LAB);
-  const bought = { provider, consumer, intent, tx, fac, task: fac.task_id };
-  const { dispute_id: id } = expectStatus(await file(world, bought, { disputed_amount: amount }), 201);
-  await arbitrated(world, { ...bought, id });
-  expectStatus(await resolve(world, id, { resolution: "upheld" }), 200);
-  expect(await payOut(world, id, LAB)).toBe(true);
-  await keepReserve(world, provider.did, LAB);
-  return { provider, consumer, id, transaction: fac.transaction_id };
-}
-async function cancel({ id }: Case): Promise<void> {
-  await cancelLast(LAB);
-  expect(await payOut(world, id, LAB)).toBe(true);
-}
-async function cancelled(units?: number): Promise<Case> {
-  const one = await awarded(units);
-  await cancel(one);
-  return one;
-}
-
-const again = (one: Pick<Case, "id">, on = world, body: Json = { reason: REASON }): Promise<Reply> =>
-  byOperator(on, "POST", `${OPERATOR_PATH}/${one.id}/payout`, body);
-const againByOther = (one: Case, reason = REASON): Promise<Reply> =>
-  both.call("POST", `${OPERATOR_PATH}/${one.id}/payout`, {
-    key: null,
-    headers: { Authorization: `Bearer ${OTHER_KEY}` },
-    body: { reason },
-  });
 const shown = ({ consumer, id }: Case): Promise<Json> => read(world, consumer, id);
 const refusal = async (reply: Promise<Reply>) => {
   const { status, body } = await reply;
@@ -87,12 +37,6 @@ const activityOf = async ({ id }: Case): Promise<Json[]> =>
   (
     await rows("select changes from activity_entries where subject_id = ? and action = 'dispute.payout_repeated'", id)
   ).map(({ changes }: Json) => JSON.parse(changes));
-/** The day is over. */
-async function pass(): Promise<void> {
-  await rpc(LAB, "evm_increaseTime", [DELAYS.payOut + 60]);
-  await rpc(LAB, "anvil_mine", ["0x1"]);
-}
-
 describe("an award whose payout was cancelled", () => {
   it("is paid again, once for the cancellation, when an operator says why", async () => {
     const one = await cancelled();

@@ -1,13 +1,13 @@
 // What the tests of disputes share.
 
 import { encodeEventTopics } from "viem/utils";
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
 import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
-import { payAward } from "../../src/disputes/payout.ts";
-import { setReserve } from "../../src/disputes/reserve.ts";
+import { payAward, payAwards } from "../../src/disputes/payout.ts";
+import { keepReserves, setReserve } from "../../src/disputes/reserve.ts";
 import { facilitated, type Pair } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -108,6 +108,23 @@ export const keepReserve = (world: World, did: string, network = "base-sepolia")
   untilDone((until) => world.serve(() => setReserve(world.deps, { network, did }, until)));
 export const payOut = (world: World, id: string, network = "base-sepolia"): Promise<boolean> =>
   untilDone((until) => world.serve(() => payAward(world.deps, { network, disputeId: id }, until)));
+
+/** The minute's jobs find what a dead isolate has left of an award: its messages died with it. */
+export async function workMinute(world: World, id: string, did: string, network?: string): Promise<void> {
+  await rows(
+    `update chain_operations set next_check_at = 1
+      where status = 'waiting' and (kind, subject) in (values ('payout', ?), ('reserve', ?))`,
+    ...[id, did],
+  );
+  world.sent.splice(0);
+  await world.run(payAwards);
+  await world.run(keepReserves);
+  const found = world.sent.splice(0).map(({ body }) => body);
+  for (const body of found) {
+    if (body.kind === "pay_award" && body.disputeId === id) expect(await payOut(world, id, network)).toBe(true);
+    if (body.kind === "set_reserve" && body.did === did) expect(await keepReserve(world, did, network)).toBe(true);
+  }
+}
 
 /** What a provider's vault has paid out, as the contract's own events tell: base units of each. */
 export async function paidOutOf(did: string, network = "base-sepolia"): Promise<number[]> {

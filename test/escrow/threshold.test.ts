@@ -1,6 +1,5 @@
 // The threshold and the state of an escrow (MKT-16, MKT-17).
 import { describe, expect, it } from "vitest";
-import { TOKEN_DECIMALS_MAX } from "../../src/core/limits.ts";
 import { escrowStateAt } from "../../src/escrow/states.ts";
 import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
 
@@ -14,6 +13,17 @@ describe("the threshold", () => {
     [1, 7_500_000],
   ])("with a rating of %s is %d", (rating, units) => {
     expect(escrowThreshold(15_000_000, rating)).toBe(units);
+  });
+
+  it("is exact up to the last base unit that is counted, and rounded up", () => {
+    const base = Number.MAX_SAFE_INTEGER;
+    expect([0.5, 0.51, 1].map((rating) => escrowThreshold(base, rating))).toEqual([
+      ...[base, 8_917_127_262_193_582, 4_503_599_627_370_496],
+    ]);
+  });
+
+  it("of a network that names its base is of that", () => {
+    expect(baseThreshold({ decimals: 18, escrow_base: "0.008" })).toBe(8e15);
   });
 });
 
@@ -32,7 +42,7 @@ describe("the state", () => {
     ]);
   });
 
-  it.each([0, 1, 6, TOKEN_DECIMALS_MAX])(
+  it.each([0, 1, 6, 14])(
     "is not CONSTRAINED by less than 5.00 in a token of %i decimals, whatever its own threshold",
     (decimals) => {
       const base = baseThreshold({ decimals });

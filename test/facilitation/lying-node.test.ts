@@ -3,6 +3,8 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
+import { follow } from "../follower/support.ts";
+import { rows } from "../promotion/support.ts";
 import { chainOf, lyingNode, payOnChain, rpc } from "../support/chain.ts";
 import type { Spoil } from "../support/spoiling-node.ts";
 import { withDeps } from "../support/variants.ts";
@@ -41,6 +43,8 @@ const FORMS = [
 ] as const;
 type Facilitate = (typeof FORMS)[number][1];
 
+const toldOf = ({ tx }: Paid): Promise<Json[]> =>
+  rows("select kind, seen from alerts where subject = ?", `${tx} on ${NETWORK}`);
 const receiptOf = (tx: string) => rpc<Json>(NETWORK, RECEIPT, [tx]);
 /**
  * The same world, whose time limit passes at once for each of the next `calls` to the lying node, and for no other call. `asked` holds the calls
@@ -136,6 +140,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
       await lie(always(RECEIPT, told));
       await no(backed, purchase, () => facilitate(backed, purchase), 503, "chain_unavailable");
     }
+    expect(await toldOf(purchase)).toEqual([{ kind: "network", seen: 3 }]);
     await lie();
     const wrong = await payOnChain(purchase.consumer.did, purchase.provider.did, 9_000_000, {
       intentId: purchase.intent.intent_id,
@@ -143,6 +148,18 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     const less = () => facilitate(backed, { ...purchase, tx: wrong });
     await no(backed, purchase, less, 409, "amount_mismatch");
     await settles(backed, purchase, facilitate);
+  });
+
+  it("that the follower has read is not refused by what the node says later: 503, and an operator is told", async () => {
+    const purchase = await paid(world, await pairOf(world));
+    await follow(world);
+    const receipt = await receiptOf(purchase.tx);
+    for (const told of [{ ...receipt, status: "0x0", logs: [] }, { ...receipt, logs: [] }, otherAmount(receipt)]) {
+      await lie(always(RECEIPT, told));
+      await no(world, purchase, () => facilitate(world, purchase), 503, "chain_unavailable");
+    }
+    expect(await toldOf(purchase)).toEqual([{ kind: "network", seen: 3 }]);
+    await settles(world, purchase, facilitate);
   });
 
   it("of which the node shows the receipt of another transaction is 503", async () => {

@@ -121,6 +121,10 @@ describe("what came to a vault without an event", () => {
       ["deposit", 2 * UNIT, 5 * UNIT],
     ]);
     expect((await escrowOf(did)).balance).toBe(5 * UNIT);
+    const alerts = await rows("select kind, message from alerts where subject = 'deposits on base-sepolia'");
+    expect(alerts).toEqual([
+      { kind: "reconciliation", message: expect.stringContaining(`the vault of ${did} got 3000000`) },
+    ]);
   });
 
   it("is found without one, when the vault's turn comes", async () => {

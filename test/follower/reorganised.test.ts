@@ -80,6 +80,19 @@ describe("a reorganisation behind a booked block", () => {
     expect(told).toHaveLength(2);
   });
 
+  it("is told also where no vault was moved in it", async () => {
+    await settle();
+    await followed();
+    await rows("delete from alerts");
+    await mine(3);
+    await followed();
+    await lab("anvil_rollback", 4);
+    await mine(5);
+    await followed();
+    const message = expect.stringContaining("with them 0 movements");
+    expect(await alertsOf("chain_reorganised")).toEqual([{ subject: `ledger on ${LAB}`, message }]);
+  });
+
   it("books what came back in another block, once, and goes on from there", async () => {
     const did = await provider();
     await settle();

@@ -13,7 +13,7 @@ import { awaitRefund } from "../../src/follower/refunds.ts";
 import { reverseSettlement } from "../../src/follower/reverse.ts";
 import type { Pair } from "../facilitation/support.ts";
 import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
-import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
+import { account, asRole, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import type { Agent, Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
@@ -59,6 +59,12 @@ export async function heldBy(did: string, network = "base-sepolia"): Promise<num
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
 
+/** Base units that an address holds. */
+export async function balanceOf(address: string, network = "base-sepolia"): Promise<number> {
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: "balanceOf", args: [address as Hex] });
+  return Number(await rpc<string>(network, "eth_call", [{ to: chainOf(network).token, data }, "latest"]));
+}
+
 /** The instant of a network's newest block, in epoch milliseconds. */
 export const headTime = async (network = "base-sepolia"): Promise<number> =>
   1_000 * Number((await rpc<Json>(network, "eth_getBlockByNumber", ["latest", false])).timestamp);
@@ -89,6 +95,13 @@ export async function moveRefundTo(transactionId: string, refundTo: string, netw
   const args = [settlement, refundTo as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args });
   return send(network, settlement.refundTo, chainOf(network).settlement_contract, data);
+}
+
+/** The arbiter has them go to another address, where the token refuses the present one. */
+export async function setRefundTo(transactionId: string, refundTo: string, network: string): Promise<string> {
+  const args = [await factsOf(transactionId, network), refundTo as Hex] as const;
+  const { to, data } = asRole(network, encodeFunctionData({ abi: settlementAbi, functionName: "setRefundTo", args }));
+  return send(network, account(2), to, data);
 }
 
 /** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */

@@ -34,8 +34,13 @@ export async function livePrincipal(world: World, overrides: Record<string, unkn
 }
 
 /** Opens a market in production for an agent that may still be in the sandbox. */
-export async function openLive(world: World, did: string, network = "base-sepolia"): Promise<void> {
-  const body = { markets: [market({ market: "GLOBAL-USDC", network })] };
+export async function openLive(
+  world: World,
+  did: string,
+  network = "base-sepolia",
+  name = "GLOBAL-USDC",
+): Promise<void> {
+  const body = { markets: [market({ market: name, network })] };
   const { markets } = expectStatus(await world.call("POST", marketsPath(did), { key: world.liveKey, body }), 200);
   const [opened] = markets.filter((one: Json) => one.network === network);
   if (opened?.status !== "ACTIVE") throw new Error(`the market is ${JSON.stringify(opened)}`);

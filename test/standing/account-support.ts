@@ -43,6 +43,13 @@ export const close = (world: World, body: Record<string, unknown> = {}): Promise
     body: { confirmation: nameOf(world), current_password: PASSWORD, ...body },
   });
 
+/** The same after a time in which the world's session has ended. */
+export async function closeLater(world: World): Promise<Reply> {
+  const headers = { Authorization: `Bearer ${await world.session()}` };
+  const body = { confirmation: nameOf(world), current_password: PASSWORD };
+  return world.person("POST", "/v1/platform/close", { headers, body });
+}
+
 /** The isolate dies before its n-th trip from now: a call has two, and a slice after it two more. */
 export const dieBefore = (world: World, trip: number): void =>
   world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));

@@ -19,11 +19,10 @@ type Plan = {
   readonly delays?: Delays;
   readonly states?: number;
   /** USDC by default. */
-  readonly currency?: "USDC" | "EURC";
+  readonly currency?: "USDC" | "EURC" | "WETH";
 };
 
 const DAY_SECONDS = 86_400;
-const EURO_DECIMALS = 8;
 /** The contracts once more, at other addresses. */
 export const OTHER_SALT: Hex = `0x${"07".repeat(32)}`;
 
@@ -38,6 +37,7 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-waiting": { of: "markets/waiting-consequences", chainId: 31343, confirmations: 1 },
   "lab-delayed": { of: "markets/delayed-wallets", chainId: 31344, confirmations: 1, delays: DELAYS },
   "lab-follower": { of: "follower/reorganised", chainId: 31345, confirmations: 3 },
+  "lab-long": { of: "facilitation/long-token", chainId: 31376, confirmations: 1, currency: "WETH" },
   "lab-euro": { of: "payments/currencies", chainId: 31346, confirmations: 1, currency: "EURC" },
   "lab-reversed": { of: "follower/reversed", chainId: 31347, confirmations: 3 },
   "lab-anew": { of: "follower/facilitated-anew", chainId: 31348, confirmations: 3 },
@@ -53,6 +53,9 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-award": { of: "disputes/delayed-awards", chainId: 31366, confirmations: 1, delays: DELAYS },
   "lab-editions": { of: "markets/move-editions", chainId: 31368, confirmations: 3 },
   "lab-repaid": { of: "disputes/repeated-payouts", chainId: 31370, confirmations: 1, delays: DELAYS },
+  "lab-repeated": { of: "disputes/repeated-cuts", chainId: 31373, confirmations: 1, delays: DELAYS },
+  "lab-turned": { of: "disputes/turned-awards", chainId: 31374, confirmations: 3 },
+  "lab-ended": { of: "follower/ended-offers", chainId: 31375, confirmations: 1 },
   "lab-keys": { of: "follower/acts", chainId: 31369, confirmations: 3, delays: DELAYS },
   "lab-stalled": { of: "disputes/stalled-awards", chainId: 31367, confirmations: 1, delays: DELAYS },
 };
@@ -87,7 +90,7 @@ async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
     ...plan,
     kind: "testnet",
     ...(beganSecondsAgo !== undefined && { genesis: Math.floor(Date.now() / 1_000) - beganSecondsAgo }),
-    ...(currency === "EURC" && { money: { currency, decimals: EURO_DECIMALS, create: createEuro } }),
+    ...(currency !== "USDC" && { money: { ...plannedMoney[currency], create: TOKENS[currency] } }),
   });
   const planned = plannedEntry(plan, currency);
   for (const name of ["settlement_contract", "authority", "token"] as const) {
@@ -100,22 +103,28 @@ async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
 
 // ---- Addresses -----------------------------------------------------------------------------------------------------------
 
-const createEuro = (rpcUrl: string, deployer: Hex) => createFrom(clientFor(rpcUrl), deployer, "EurcLike");
+type Create = (rpcUrl: string, deployer: Hex) => Promise<Hex>;
+const TOKENS: Readonly<Record<"EURC" | "WETH", Create>> = {
+  EURC: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "EurcLike"),
+  WETH: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "LongToken"),
+};
+/** The deployer's first transaction creates it. */
+const created = () => getContractAddress({ from: roleAccounts().admin.address, nonce: 0n });
 
 type Named = Pick<Plan, "network" | "chainId" | "confirmations">;
-type Money = { readonly currency: string; readonly decimals: number; readonly token: Hex };
+type Money = Pick<NetworkInput, "currency" | "decimals" | "escrow_base"> & { readonly token: Hex };
 type Contracts = { readonly settlement_contract: Hex; readonly authority: Hex };
 
 const plannedMoney: Readonly<Record<NonNullable<Plan["currency"]>, Money>> = {
   USDC: { currency: "USDC", decimals: 6, token: creationOf("TestUSDC", [], SALT).address },
-  // The deployer's first transaction creates it.
-  EURC: {
-    currency: "EURC",
-    decimals: EURO_DECIMALS,
-    token: getContractAddress({ from: roleAccounts().admin.address, nonce: 0n }),
-  },
+  EURC: { currency: "EURC", decimals: 8, token: created() },
+  WETH: { currency: "WETH", decimals: 18, escrow_base: "0.008", token: created() },
 };
-const plannedContracts = { USDC: contractsFor(plannedMoney.USDC, SALT), EURC: contractsFor(plannedMoney.EURC, SALT) };
+const plannedContracts = {
+  USDC: contractsFor(plannedMoney.USDC, SALT),
+  EURC: contractsFor(plannedMoney.EURC, SALT),
+  WETH: contractsFor(plannedMoney.WETH, SALT),
+};
 
 const plannedEntry = ({ network, chainId, confirmations }: Named, currency: Plan["currency"] = "USDC") => ({
   network,
@@ -128,10 +137,10 @@ const plannedEntry = ({ network, chainId, confirmations }: Named, currency: Plan
   block_seconds: 0,
 });
 
-function contractsFor({ token, decimals }: Money, salt: Hex): Contracts {
+function contractsFor({ token, ...money }: Money, salt: Hex): Contracts {
   const { admin, feeRecipient } = roleAccounts();
   const authority = creationOf("AccessManager", [admin.address], salt).address;
-  const args = [authority, feeRecipient.address, token, BigInt(baseThreshold({ decimals }))];
+  const args = [authority, feeRecipient.address, token, BigInt(baseThreshold(money))];
   return { settlement_contract: creationOf("SettlementContract", args, salt).address, authority };
 }
 

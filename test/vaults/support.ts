@@ -22,8 +22,8 @@ export async function funded(world: World, units: number): Promise<string> {
 }
 
 /** What the minute's job does with a vault. */
-export const drive = (did: string, of: World): Promise<boolean> =>
-  of.serve(() => driveVault(of.deps, { did, network: NETWORK }, later()));
+export const drive = (did: string, of: World, network = NETWORK): Promise<boolean> =>
+  of.serve(() => driveVault(of.deps, { did, network }, later()));
 
 export const operationOf = async (did: string): Promise<Json> =>
   (await rows("select * from chain_operations where subject = ? and kind = 'release'", did))[0];
@@ -31,17 +31,17 @@ export const operationOf = async (did: string): Promise<Json> =>
 export const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
 
 /** What the contract keeps back of a vault: base units. */
-export async function reserveOf(did: string): Promise<number> {
-  const { settlement_contract: to, token } = chainOf(NETWORK);
+export async function reserveOf(did: string, network = NETWORK): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(network);
   const args = [didHash(did), token as `0x${string}`] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "reserveOf", args });
-  return Number(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"]));
+  return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
 
 /** The threshold that the contract has. */
-export async function chainThreshold(did: string): Promise<number> {
-  const { settlement_contract: to, token } = chainOf(NETWORK);
+export async function chainThreshold(did: string, network = NETWORK): Promise<number> {
+  const { settlement_contract: to, token } = chainOf(network);
   const args = [didHash(did), token as `0x${string}`] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args });
-  return Number(`0x${(await rpc<string>(NETWORK, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
+  return Number(`0x${(await rpc<string>(network, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
 }

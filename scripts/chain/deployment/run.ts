@@ -95,7 +95,7 @@ const lacksSimulation = (error: unknown): boolean =>
   error.walk((cause) => cause instanceof MethodNotFoundRpcError || cause instanceof MethodNotSupportedRpcError) !==
     null;
 
-const entryOf = ({ target, token }: Settings, { contract, authority, symbol, decimals }: Plan) => ({
+const entryOf = ({ target, token, base }: Settings, { contract, authority, symbol, decimals }: Plan) => ({
   network: target.network,
   chain_id: target.chain_id,
   kind: target.kind,
@@ -105,6 +105,7 @@ const entryOf = ({ target, token }: Settings, { contract, authority, symbol, dec
   token,
   currency: symbol,
   decimals,
+  escrow_base: base,
   required_confirmations: target.required_confirmations,
   explorer: target.explorer,
 });

@@ -207,6 +207,14 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["foreign_act"],
     },
     {
+      when: "a vault got something without an event of the contract",
+      states: ["alert none → open"],
+      tables: TABLES,
+      activity: BY_ITSELF,
+      ...UNSEEN,
+      alerts: ["reconciliation"],
+    },
+    {
       when: "a vault holds less than its lines say",
       states: ["alert none → open"],
       tables: ["ledger_differences"],

@@ -14,9 +14,16 @@ import { noteBound } from "../../../src/follower/store.ts";
 import { releaseKey } from "../../../src/vaults/exit.ts";
 import { act, file } from "../../disputes/support.ts";
 import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
-import { expectRefund, moveWallet, refundOf, releaseSurplus, settlementOf } from "../../follower/support.ts";
+import {
+  expectRefund,
+  moveWallet,
+  refundOf,
+  releaseSurplus,
+  settlementOf,
+  transferTo,
+} from "../../follower/support.ts";
 import { deposit, rows } from "../../promotion/support.ts";
-import { account, asRole, chainOf, payOnChain, rpc, send } from "../../support/chain.ts";
+import { account, asRole, chainOf, payOnChain, rpc, send, vaultOf } from "../../support/chain.ts";
 import { REGISTRAR } from "../../support/lab.ts";
 import type { World } from "../../support/world.ts";
 import { openAs, pairOf, partiesOf } from "./purchases.ts";
@@ -90,15 +97,23 @@ const actedBy = (key: string, functionName: "setReserve" | "setThreshold") => as
 };
 
 /** A line that the chain never told of, as if something had been taken out of the vault beside the contract. */
+/** Which the next event shows. */
+async function transferred(world: World): Promise<string> {
+  const did = await provider(world);
+  await transferTo(await vaultOf(did, NETWORK), 2, NETWORK);
+  await deposit(did, 1, NETWORK);
+  return did;
+}
+
 async function robbed(world: World): Promise<string> {
   const did = await paidIn(provider, 2)(world);
   await follow(world);
   await store(world, (db) => [
     db.update(ledgerLines).set({ held: 3 }).where(eq(ledgerLines.did, did)),
-    // Its turn to be compared.
+    // Its turn to be compared, once its blocks were read anew.
     db
       .update(followers)
-      .set({ checkedDid: did.slice(0, -1) })
+      .set({ checkedDid: did.slice(0, -1), rereadFor: `line 1 of ${did}` })
       .where(eq(followers.network, NETWORK)),
   ]);
   return did;
@@ -256,6 +271,7 @@ export const FOLLOWER_PLAYS: Plays = {
     "the contract got another wallet, which a market asks for": ofAgent(walletMoved(true), follow),
     "the contract got a wallet that no market asks for": ofAgent(walletMoved(false), follow),
     "a release of which nobody has noted the transaction": ofAgent(releasedUnnoted, follow),
+    "a vault got something without an event of the contract": ofAgent(transferred, follow),
     "a vault holds less than its lines say": ofAgent(robbed, compare),
     "a key did what neither the service nor its configuration requested": ofAgent(
       actedBy(account(2), "setReserve"),
