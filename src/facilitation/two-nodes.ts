@@ -72,6 +72,7 @@ function withLower(
   const [held, other] = [reading.value.held ?? 0n, second.value.held ?? 0n];
   return { ok: true, value: { ...reading.value, held: held < other ? held : other } };
 }
+
 const isMined = ({ state }: SettlementReading): boolean => state === "mined" || state === "reverted";
 
 const disagreeing = ({ network }: Network, txHash: string, who: string): Alert => ({

@@ -116,6 +116,7 @@ async function areChecked(
   const checked = known ? await checkSettlements(deps, network, known, due, place.head) : "stuck";
   return checked === "stuck" || (checked === "checked" && due.length < CHECKED_AT_ONCE);
 }
+
 const contradicting = (network: string): Alert => ({
   kind: "network",
   subject: `answers of ${network}`,

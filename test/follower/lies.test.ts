@@ -270,17 +270,9 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
 }
 
 /** One node that stays with what it has made up, as long as two readings: they come first. */
-const STEADY: [Play][] = (
-  [
-    [["balance more", 99]],
-    [["balance less", 99]],
-    [["no logs", 99]],
-    [
-      ["gross", 99],
-      ["forged logs", 99],
-    ],
-  ] as const
-).map((lies) => [{ nodes: "alone", lies, when: "both", readFirst: false, isLess: lies.length === 2 }]);
+const STEADY: [Play][] = ([[["balance more", 99]], [["balance less", 99]], [["no logs", 99]]] as const).map((lies) => [
+  { nodes: "alone", lies, when: "both", readFirst: false, isLess: false },
+]);
 
 it("one or two lies at a time credit nothing without money, refuse nothing for good, and are told within two minutes", async () => {
   const property = fc.asyncProperty(play, run);

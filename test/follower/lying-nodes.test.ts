@@ -144,7 +144,7 @@ describe("a forged receipt", () => {
     await follow(world, LAB);
     expect(await transactionOf(fac.transaction_id)).toMatchObject({ reversed_at: expect.any(Number) });
     expect(await intentOf(purchase)).toMatchObject({ status: "OPEN", payment_tx: null });
-    expect(await alertsOf()).toEqual(["settlement_reversed"]);
+    expect(await alertsOf()).toEqual(["reconciliation", "settlement_reversed"]);
     const other = await paid("10.00", 70_000);
     const once = await forge(other.tx, { gross: 10 * UNIT, escrow: UNIT, held: UNIT });
     await lie({ method: RECEIPT, first: other.tx, result: once, times: 1 });
