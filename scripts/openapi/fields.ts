@@ -506,7 +506,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "query.market": "A label: the buyer's country decides.",
   network: "The network's name.",
   "query.network": "The network's name or CAIP-2.",
-  "payment-address.payer": "The one address that may pay the intent.",
+  "query.payer": "The one address that may pay the intent.",
   "PaymentIntentInput.payer":
     "The one address that may pay it. A buyer names it, so that nobody else can use the intent up; absent, any address may.",
   "PaymentIntent.payer": "The one address that may pay it, in lower case; null where any may.",
