@@ -9,6 +9,9 @@ export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
 /** By how many milliseconds a clock is ahead of real time, by which blocks are dated. */
 export const aheadOf = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
 
+/** The service's own time, as a clock that is ahead has it. */
+export const realTimeOf = (clock: Clock): number => clock.now() - aheadOf(clock);
+
 export const toIso = (ms: number): string => new Date(ms).toISOString();
 export const toIsoOrNull = (ms: number | null): string | null => (ms === null ? null : toIso(ms));
 

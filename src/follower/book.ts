@@ -8,6 +8,7 @@ import { endLag } from "../chain/standing-store.ts";
 import { noteReleased } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
+import { BLOCK_CLOCK_SKEW_SECONDS } from "../core/limits.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
@@ -42,6 +43,8 @@ type Reading = {
   readonly through: number;
   /** Two readings of the same blocks have found different events. */
   readonly contradicted: boolean;
+  /** The node dates its newest block later than any clock of a chain explains. */
+  readonly future: boolean;
 };
 
 /**
@@ -77,6 +80,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...releasedStatements(db, network, movements, found),
     ...paid.statements,
     ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
+    ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
     ...acts,
   ]);
   return paid.complete;
@@ -220,6 +224,12 @@ const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
   message:
     `Up to block ${blockNumber} the vault of ${did} got ${amount} base units without an event of the contract, which are booked as a deposit: a plain ` +
     "transfer, or a movement that the node has left out.",
+});
+
+const inFuture = ({ network }: Network): Alert => ({
+  kind: "network",
+  subject: `time of ${network}`,
+  message: `The node dates its newest block more than ${BLOCK_CLOCK_SKEW_SECONDS} seconds later than now: it is believed up to now.`,
 });
 
 const missing = ({ did, network, held, expected }: Difference): Alert => ({

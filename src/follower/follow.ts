@@ -10,11 +10,13 @@ import { eventsUpTo } from "../chain/logs.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
 import type { Deps } from "../context.ts";
+import { realTimeOf } from "../core/clock.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
+import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { actsIn } from "./acts.ts";
 import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
@@ -168,7 +170,8 @@ async function record(
     whole || !last ? (confirmed ?? from) : { number: last.blockNumber, hash: last.blockHash, time: last.minedAt };
   const through = whole ? end.number : to.number;
   const level = whole && end.number === head.number;
-  const readThrough = Math.max(known?.readThrough ?? 0, sawThrough(network, head.time, beganAt));
+  const saw = sawThrough(network, head.time, beganAt, realTimeOf(deps.clock));
+  const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD, beganBlock: head.number };
   const complete = await book(deps, network, {
@@ -195,6 +198,7 @@ async function record(
     payments: own.filter((event) => event.kind === "settled" && event.blockNumber <= through) as PaymentAt[],
     through,
     contradicted,
+    future: saw.future,
   });
   const place = {
     booked: to.number,
@@ -204,7 +208,7 @@ async function record(
   };
   if (contradicted) return { followed: "stuck", ...place };
   if (!level || !complete) return { followed: "far", ...place };
-  return { followed: isLate({ readThrough }, Date.now()) ? "old" : "level", ...place };
+  return { followed: isLate({ readThrough: saw.through }, Date.now()) ? "old" : "level", ...place };
 }
 
 const isBehind =
@@ -240,9 +244,15 @@ function describeSeen({ events }: Read, booked: BlockAt, to: BlockRef | null): S
   return { number: to.number, hash: to.hash, time: to.time, digest: digestOfEvents(behind, to.hash) };
 }
 
-/** Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. */
-const sawThrough = ({ block_seconds }: Network, headTime: number, beganAt: number): number =>
-  block_seconds === 0 ? beganAt : headTime;
+/**
+ * Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. `future`: no clock of a
+ * chain explains the head's time, which is believed up to real time then.
+ */
+function sawThrough({ block_seconds }: Network, headTime: number, beganAt: number, now: number) {
+  if (block_seconds === 0) return { through: beganAt, future: false };
+  const future = headTime > now + BLOCK_CLOCK_SKEW_MS;
+  return { through: future ? now : headTime, future };
+}
 
 /** As many as fit, cut between two blocks; a block that has more of them is taken whole. */
 function partOf(movements: readonly Own[]): readonly Own[] {

@@ -6,6 +6,7 @@ import { didHash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
+import { SECOND_MS } from "../core/limits.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
@@ -18,6 +19,7 @@ import {
   findIntentsOfTerms,
   findIntentsThatLost,
   findWaitingIntents,
+  type UnnamedPayment,
 } from "../intents/paid-store.ts";
 import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
 import {
@@ -36,19 +38,18 @@ import type { BoundChange } from "./store.ts";
 
 export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
 
-/** Unsettled intents of the same terms that are looked at. */
+/** Intents of its terms that are looked at for one payment. */
 const OF_TERMS = 20;
 
-export const paymentReads = ({ db }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
+export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
   named: findIntentsNamed(
     db,
     payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [storedHash(intentHash)])),
   ),
-  ofTerms: findIntentsOfTerms(
-    db,
-    [...new Set(payments.filter(({ intentHash }) => intentHash === null).map((one) => termsPaid(network, one)))],
-    OF_TERMS,
-  ),
+  ofTerms: findIntentsOfTerms(db, unnamedOf(network, payments, aheadOf(clock)), {
+    life: config.intentLifeSeconds * SECOND_MS,
+    most: OF_TERMS,
+  }),
   used: findUsedOf(db, network, payments),
   lost: findIntentsThatLost(db, network, payments),
   bound: findBoundIntents(db, network),
@@ -57,6 +58,16 @@ export const paymentReads = ({ db }: Deps, { network }: Network, payments: reado
 });
 export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
 type Found = FoundPayments;
+
+/** Each as one for an intent that names its payer, and for one that names none. Those of one block are looked for once. */
+function unnamedOf(network: string, payments: readonly PaymentAt[], ahead: number): UnnamedPayment[] {
+  const wanted = payments
+    .filter(({ intentHash }) => intentHash === null)
+    .flatMap((one) =>
+      [one.payer, null].map((payer) => ({ terms: termsPaid(network, one), payer, minedAt: one.minedAt + ahead })),
+    );
+  return [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
+}
 
 /** `through`: the last block that was read. `after`: what is booked by the same batch. */
 type Seen = {
@@ -100,7 +111,7 @@ export function paymentStatements(
   const { still, placed, bound, gone } = boundIn(network, seen, found);
   const left = new Map(gone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
   const moves = bound.flatMap((intent) => boundStatements(deps, intent, left.get(intent.intentId), placed));
-  const paid = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
+  const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
   const taken = paid.slice(0, PAYMENTS);
   const spoilt = spoiltIntents(network, payments, found, taken);
   const behind = new Map<string, number>([
@@ -112,7 +123,7 @@ export function paymentStatements(
   const moved = new Set([...taken.map(({ intent }) => intent.intentId), ...spoilt.map(({ intentId }) => intentId)]);
   const hopeless = found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !moved.has(intentId));
   return {
-    complete: paid.length <= PAYMENTS,
+    complete: paid.length <= PAYMENTS && !more,
     change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
     statements: [
       ...moves,
@@ -190,52 +201,58 @@ type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 /**
  * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
  * was in time once, and pays the same intent again. `left`: the intents that lose their payment in this batch, which are open to another one.
+ * `more`: a payment has found as many intents as are looked at, and others of this batch have taken all of them.
  */
 function newlyPaid(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
-  { named, ofTerms, used, lost, bound, own }: Found,
+  { named: allNamed, ofTerms, used, lost, bound, own }: Found,
   left: ReadonlyMap<string, Timed<IntentRow>>,
-): Paid[] {
+): { readonly paid: Paid[]; readonly more: boolean } {
   const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => left.get(intent.intentId) ?? intent;
   const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
   for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
-  const byHash = new Map(named.map((intent) => [intent.intentHash, asLeft(intent)]));
-  const newestFirst = ofTerms.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
+  const byHash = new Map(allNamed.map((intent) => [intent.intentHash, asLeft(intent)]));
+  const newestFirst = [...ofTerms, ...left.values()].toSorted((one, other) => other.createdAt - one.createdAt);
+  const byTerms = Map.groupBy(newestFirst, ({ terms }) => terms);
   const losers = lost.map(asLeft).toSorted((one, other) => other.createdAt - one.createdAt);
   const taken = new Set<string>();
-  return payments.flatMap((payment) => {
+  let more = false;
+  const paid = payments.flatMap((payment) => {
     if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
-    const fits = (one: Timed<IntentRow>): boolean =>
-      !taken.has(one.intentId) &&
-      isForIntent(network, one, payment, own.has(payment)) &&
-      isInTime(one, paidAtOf(deps, one, payment));
-    const known = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
-    const newest = intentHash === null ? newestFirst.find(fits) : known && fits(known) ? known : undefined;
+    const isOwn = own.has(payment);
+    const named = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
+    const ofIts = intentHash === null ? (byTerms.get(termsPaid(network, payment)) ?? []) : named ? [named] : [];
+    const fitting = ofIts
+      .filter((one) => isInTime(one, paidAtOf(deps, one, payment)))
+      .filter((one) => (one === named ? isForIntent(network, one, payment, isOwn) : takes(one, payment, isOwn)));
+    const newest = fitting.find(({ intentId }) => !taken.has(intentId));
     const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
     const before = losers.find(
-      (one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment, own.has(payment)),
+      (one) => !taken.has(one.intentId) && had(one) && isForIntent(network, one, payment, isOwn),
     );
     const intent = before ?? newest;
-    if (!intent) return [];
+    if (!intent) {
+      more ||= fitting.length >= OF_TERMS;
+      return [];
+    }
     taken.add(intent.intentId);
     return [{ intent, payment }];
   });
+  return { paid, more };
 }
 
 /**
  * Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. `own`: a wallet of the
  * provider pays it.
  */
-export function isForIntent(network: string, intent: IntentRow, payment: PaymentAt, own: boolean): boolean {
-  return (
-    mayPay(intent, payment.payer, own) &&
-    isOfTerms(network, intent, payment) &&
-    (intent.status === "OPEN" || intent.status === "ABANDONED")
-  );
-}
+export const isForIntent = (network: string, intent: IntentRow, payment: PaymentAt, own: boolean): boolean =>
+  takes(intent, payment, own) && isOfTerms(network, intent, payment);
+
+const takes = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =>
+  mayPay(intent, payer, own) && (intent.status === "OPEN" || intent.status === "ABANDONED");
 
 /** Whether it uses up the key of an intent that it names. */
 function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {

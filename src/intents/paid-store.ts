@@ -5,6 +5,7 @@ import { type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { type PaidIntent, paidIntent } from "./find-store.ts";
+import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 
 /** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
 export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<PaidIntent[]> =>
@@ -86,19 +87,41 @@ export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<
       .where(sql`intent_hash in (select value from json_each(${JSON.stringify(hashes)}))`),
   );
 
-/** Unsettled intents of the terms of payments that name none, the newest first; of each terms at most `most`. */
-export const findIntentsOfTerms = (db: Database, terms: readonly string[], most: number): Read<Timed<IntentRow>[]> =>
-  readAll(
+/** What finds an intent for a payment that names none. `payer`: the one that the intent has to name; null: it names none. */
+export type UnnamedPayment = { readonly terms: string; readonly payer: string | null; readonly minedAt: number };
+
+/**
+ * Of each payment the newest intents of its terms that it can pay, at most `most`: they wait for a payment, and take one at the instant of its block.
+ * `life`: how long an offer lives, which bounds how many of those that have ended are passed over.
+ */
+export const findIntentsOfTerms = (
+  db: Database,
+  payments: readonly UnnamedPayment[],
+  { life, most }: { readonly life: number; readonly most: number },
+): Read<Timed<IntentRow>[]> => {
+  const wanted = JSON.stringify(payments.map(({ terms, payer, minedAt }) => [terms, payer, minedAt]));
+  const ofTerms = (n: SQL): SQL => sql`${n}.terms = k.value ->> 0 and ${n}.transaction_id is null`;
+  const minedAt = sql`k.value ->> 2`;
+  // The clock of the newest is the latest: without it a sandbox that is far ahead would have its whole history passed over.
+  const newest = sql`(select ${offsetOf(sql`o`)} from payment_intents o where ${ofTerms(sql`o`)} order by o.created_at desc limit 1)`;
+  const payable = sql`select n.intent_id from payment_intents n where ${ofTerms(sql`n`)}
+    and n.created_at > ${minedAt} + ${newest} - ${life + BLOCK_CLOCK_SKEW_MS}
+    and n.created_at <= ${minedAt} + ${offsetOf(sql`n`)} + ${BLOCK_CLOCK_SKEW_MS}
+    and n.expires_at > ${minedAt} + ${offsetOf(sql`n`)} - ${BLOCK_CLOCK_SKEW_MS}
+    and n.status in ('OPEN', 'ABANDONED') and n.payer is (k.value ->> 1)
+    order by n.created_at desc limit ${most}`;
+  const found = sql`select j.value from json_each(${wanted}) k
+    cross join json_each((select json_group_array(intent_id) from (${payable}))) j`;
+  return readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
-      .from(sql`(select value as terms from json_each(${JSON.stringify(terms)})) as wanted`)
-      .crossJoin(paymentIntents)
-      .where(
-        sql`${paymentIntents.terms} = wanted.terms and transaction_id is null and ${paymentIntents.createdAt} >= coalesce(
-          (select n.created_at from payment_intents n where n.terms = wanted.terms and n.transaction_id is null
-            order by n.created_at desc limit 1 offset ${most - 1}), 0)`,
-      ),
+      .from(paymentIntents)
+      .where(sql`${paymentIntents.intentId} in (${found})`),
   );
+};
+
+const offsetOf = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbox' then
+  coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${of}.consumer_platform_id), 0) else 0 end`;
 
 /** Open intents of a network whose lost payments keep their holds, and of whose transactions it is known who sent them. */
 export const findWaitingIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>

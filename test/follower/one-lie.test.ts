@@ -1,0 +1,97 @@
+// A node tells one untruth, once or until it is set right: no hold ends by it, and no intent (PAY-11, PAY-23, FAC-22). The network `lab-once` belongs
+// to this file alone; blocks come by themselves there as the service has it.
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { honestNode, networksWith, spoil } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { follow, followOnce, headTime } from "./support.ts";
+
+const LAB = "lab-once";
+const YEAR_SECONDS = 365 * 86_400;
+const SKEW = 30_000;
+const { lab, mine } = labOf(LAB);
+
+/** `backed` has an honest second node. */
+const worlds: Partial<Record<"alone" | "backed", World>> = {};
+beforeAll(async () => {
+  const networks = (more: Json) =>
+    JSON.stringify(
+      (JSON.parse(networksWith(LAB)) as Json[]).map((one) =>
+        one.network === LAB ? { ...one, block_seconds: 2, ...more } : one,
+      ),
+    );
+  worlds.alone = await createWorld({ NETWORKS: networks({}) });
+  worlds.backed = await createWorld({ NETWORKS: networks({ fallback_rpc_url: honestNode(LAB) }) });
+});
+afterEach(() => spoil(LAB));
+
+type Pair = { readonly consumer: Agent; readonly provider: Agent };
+const pairOf = async (world: World): Promise<Pair> => ({
+  consumer: await buyer(world, dailyLimit("10.00")),
+  provider: await world.provider({}, "GLOBAL-USDC", LAB),
+});
+const open = (world: World, { consumer, provider }: Pair): Promise<Reply> =>
+  world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { network: LAB }));
+const cancel = (world: World, { consumer }: Pair, { intent_id: id }: Json): Promise<Reply> =>
+  world.as(consumer, "POST", `/v1/payment-intents/${id}/cancel`);
+const alertsOf = () => rows("select kind, subject, seen from alerts");
+const readThrough = async (): Promise<number> =>
+  (await rows("select read_through from followers where network = ?", LAB))[0].read_through;
+
+/** The newest block as the node dates it, so many seconds later than it is. */
+const dated = async (seconds: number, times: number): Promise<void> => {
+  const block = await lab("eth_getBlockByNumber", "latest", false);
+  const result = { ...block, timestamp: `0x${(Number(block.timestamp) + seconds).toString(16)}` };
+  await spoil(LAB, { method: "eth_getBlockByNumber", first: "latest", times, how: "answer", result });
+};
+
+describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest block wrongly", (nodes) => {
+  const settle = async (): Promise<World> => {
+    const world = worlds[nodes] as World;
+    await rows("update followers set read_through = 0 where network = ?", LAB);
+    await mine(3);
+    await follow(world, LAB);
+    await rows("delete from alerts");
+    return world;
+  };
+
+  it("a year ahead is believed up to now, with one alert, and ends no hold", async () => {
+    const world = await settle();
+    for (const _ of ["once", "twice"]) {
+      await dated(YEAR_SECONDS, 1);
+      await followOnce(world, LAB);
+    }
+    expect(await readThrough()).toBeLessThanOrEqual(Date.now());
+    expect(await alertsOf()).toEqual([{ kind: "network", subject: `time of ${LAB}`, seen: 2 }]);
+    await spoil(LAB);
+    const pair = await pairOf(world);
+    const intent = expectStatus(await open(world, pair), 201);
+    await mine(1);
+    expect(expectStatus(await cancel(world, pair, intent), 200).hold_released).toBe(false);
+    await follow(world, LAB);
+    expect((await open(world, pair)).body.code).toBe("spend_policy_violation");
+  });
+
+  it("by no more than clocks differ is believed, and told by no alert", async () => {
+    const world = await settle();
+    const head = await headTime(LAB);
+    await dated(Math.floor((Date.now() + SKEW - head) / 1_000) - 1, 1);
+    await followOnce(world, LAB);
+    expect(await readThrough()).toBeGreaterThan(Date.now() + SKEW / 2);
+    expect(await alertsOf()).toEqual([]);
+  });
+
+  it("ten minutes back stands still, also right behind a reading that was level", async () => {
+    const world = await settle();
+    const pair = await pairOf(world);
+    const intent = expectStatus(await open(world, pair), 201);
+    await mine(1);
+    await follow(world, LAB);
+    await dated(-600, 99);
+    expect((await cancel(world, pair, intent)).body.code).toBe("chain_unavailable");
+    await spoil(LAB);
+    expectStatus(await cancel(world, pair, intent), 200);
+  });
+});
