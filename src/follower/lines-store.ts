@@ -1,7 +1,7 @@
 // Store of the lines of vaults, and of the escrows and markets that they are found by (MKT-23).
-import { and, desc, eq, getTableColumns, lte, type SQL, sql } from "drizzle-orm";
+import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
-import { type Database, guard, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { agentMarkets, agents, type MarketRow, type WalletSince } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
@@ -118,42 +118,60 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The newest lines of a vault, the newest first; `empty`: of the settlements that put nothing into it those behind a block. */
-export const findLinesOf = (
-  db: Database,
-  network: string,
-  { did, contract }: VaultRef,
-  limit: number,
-  { empty }: { readonly empty?: number } = {},
-): Read<LedgerLine[]> =>
-  readAll(
-    db
-      .select()
-      .from(ledgerLines)
-      .where(
-        and(
-          eq(ledgerLines.did, did),
-          eq(ledgerLines.network, network),
-          eq(ledgerLines.contract, contract),
-          empty === undefined ? sql`number > 0` : lte(ledgerLines.number, emptyBehind(empty)),
-          // Literal text, so that SQLite uses the partial index.
-          sql`reversed = 0`,
-        ),
-      )
-      .orderBy(desc(ledgerLines.number))
-      .limit(limit),
-  );
+/** The lines of a vault that a reorganisation takes away. `amount`: of all but settlements. */
+export type GoneOf = VaultRef & { readonly lines: number; readonly amount: number };
 
-export const reverseLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
-  lines.length === 0
+/** Of each vault the numbers behind its newest line before a block, and those of the settlements behind it that put nothing into the vault. */
+const numbersBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
+  const all = sql`from json_each(${JSON.stringify(vaults.map(({ did, contract }) => [did, contract]))})`;
+  const kept = sql`select k.number from ledger_lines k where k.did = value ->> 0 and k.network = ${network}
+    and k.contract = value ->> 1 and k.number > 0 and k.block_number <= ${block} and k.reversed = 0
+    order by k.number desc limit 1`;
+  const [last, first] = [sql.raw(`${Number.MAX_SAFE_INTEGER}`), sql.raw(`${Number.MIN_SAFE_INTEGER}`)];
+  return sql`(select value ->> 0 as did, value ->> 1 as contract, coalesce((${kept}), 0) + 1 as low, ${last} as high ${all}
+    union all select value ->> 0, value ->> 1, ${first}, ${emptyBehind(block)} ${all}) as behind`;
+};
+const isBehind = (network: string): SQL =>
+  sql`l.did = behind.did and l.network = ${network} and l.contract = behind.contract
+    and l.number between behind.low and behind.high and l.reversed = 0`;
+
+export const findGone = (db: Database, network: string, vaults: readonly VaultRef[], block: number): Read<GoneOf[]> => {
+  const sums = sql`select json_array(count(*), coalesce(sum(case when l.kind = 'settlement' then 0 else l.amount end), 0))
+    from ledger_lines l where ${isBehind(network)}`;
+  return read(
+    db
+      .select({
+        did: sql<string>`behind.did`.as("did"),
+        contract: sql<string>`behind.contract`.as("contract"),
+        sums: sql<string>`(${sums})`.as("sums"),
+      })
+      .from(numbersBehind(network, vaults, block)),
+    (found) =>
+      found
+        .map(({ sums, ...vault }) => ({ vault, sums: JSON.parse(sums) as [number, number] }))
+        .map(({ vault, sums: [lines, amount] }) => ({ ...vault, lines, amount }))
+        .filter(({ lines }) => lines > 0),
+  );
+};
+
+/** The settlements that payouts among them were for, as rows of one column. */
+export const paidOutBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL =>
+  sql`select l.settlement_key from ${numbersBehind(network, vaults, block)} cross join ledger_lines l
+    where ${isBehind(network)} and l.kind = 'payout'`;
+
+/** All of them, however many there are. Refused where they are not as many as were found. */
+export const reverseBehind = (db: Database, network: string, gone: readonly GoneOf[], block: number): Statement[] =>
+  gone.length === 0
     ? []
     : [
         db
           .update(ledgerLines)
           .set({ reversed: true })
           .where(
-            sql`(network, tx_hash, log_index) in (select value ->> 0, value ->> 1, value ->> 2 from
-              json_each(${JSON.stringify(lines.map(({ network, txHash, logIndex }) => [network, txHash, logIndex]))})) and reversed = 0`,
+            sql`(network, tx_hash, log_index) in (select l.network, l.tx_hash, l.log_index
+              from ${numbersBehind(network, gone, block)} cross join ledger_lines l where ${isBehind(network)})`,
           ),
-        guard(db, sql`changes() = ${sql.raw(String(lines.length))}`),
+        guard(db, sql`changes() = ${sql.raw(String(countOf(gone)))}`),
       ];
+
+export const countOf = (gone: readonly GoneOf[]): number => gone.reduce((sum, { lines }) => sum + lines, 0);

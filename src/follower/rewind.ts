@@ -5,20 +5,15 @@ import type { Network } from "../chain/networks.ts";
 import { doubtPayouts } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { commit, type Database, present, readBatch, type Statement } from "../db/batch.ts";
+import { commit, readBatch } from "../db/batch.ts";
 import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
-import type { LedgerLine } from "../db/tables/money.ts";
-import { keysIn } from "../escrow/refund-store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { takeActsBack } from "./act-store.ts";
 import { gainStatements } from "./book.ts";
-import { findLinesOf, reverseLines } from "./lines-store.ts";
+import { countOf, findGone, paidOutBehind, reverseBehind } from "./lines-store.ts";
 import { takeRefundsBack } from "./refunds.ts";
 import { findEscrowsOfAll, findNotes, forgetBehind, recheckBehind, rewindFollower } from "./store.ts";
 import { takeWalletsBack } from "./wallets.ts";
-
-/** Lines of one vault that a reorganisation takes back at once. */
-const LINES = 500;
 
 /** False where no node can be believed. */
 export async function rewind(deps: Deps, network: Network, known: FollowerRow): Promise<boolean> {
@@ -74,15 +69,12 @@ async function takeBack(
   const gone = notes.filter(({ number }) => number > kept.number);
   const touched = gone.flatMap((note) => note.vaults);
   const vaults = distinct(touched);
-  const lines = (await linesOf(deps, name, vaults, kept.number)).filter(({ blockNumber }) => blockNumber > kept.number);
-  const { escrows } = await readBatch(db, {
-    escrows: findEscrowsOfAll(
-      db,
-      name,
-      vaults.map(({ did }) => did),
-    ),
+  const dids = [...new Set(vaults.map(({ did }) => did))];
+  const { lines, escrows } = await readBatch(db, {
+    lines: findGone(db, name, vaults, kept.number),
+    escrows: findEscrowsOfAll(db, name, dids),
   });
-  const gains = vaults.map((vault) => ({ vault, amount: -depositedBy(lines.filter(isOf(vault))) }));
+  const gains = lines.map(({ amount, ...vault }) => ({ vault, amount: -amount }));
   await commitAll(deps, [
     ...rewindFollower(db, known, { ...known, ...readTo(known, kept), seen: null, rereadFor }),
     forgetBehind(db, name, kept.number),
@@ -90,19 +82,14 @@ async function takeBack(
     ...takeWalletsBack(db, network, touched),
     ...takeActsBack(db, name, kept.number),
     recheckBehind(db, name, kept.number),
-    ...reverseLines(db, lines),
-    ...payoutsOf(db, name, lines),
+    ...(lines.length > 0 ? [doubtPayouts(db, name, paidOutBehind(name, lines, kept.number), Date.now())] : []),
+    ...reverseBehind(db, name, lines, kept.number),
     ...(await gainStatements(deps, network, gains, escrows)),
     ...(lines.length > 0 || (gone.length > 0 && rereadFor === known.rereadFor)
-      ? [raiseAlert(db, reorganised(name, lines.length))]
+      ? [raiseAlert(db, reorganised(name, countOf(lines)))]
       : []),
     ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, unread(name, rereadFor))]),
   ]);
-}
-
-function payoutsOf(db: Database, network: string, lines: readonly LedgerLine[]): Statement[] {
-  const keys = lines.flatMap(({ kind, settlementKey }) => (kind === "payout" && settlementKey ? [settlementKey] : []));
-  return keys.length === 0 ? [] : [doubtPayouts(db, network, keysIn(keys), Date.now())];
 }
 
 /** What was read behind the kept block was of another chain: nothing counts as seen later than it. */
@@ -133,28 +120,6 @@ async function newestKept(
   }
   return kept;
 }
-
-async function linesOf(
-  { db }: Deps,
-  network: string,
-  vaults: readonly VaultRef[],
-  empty: number,
-): Promise<LedgerLine[]> {
-  const reads = vaults.flatMap((vault, at) => [
-    [`${at}`, findLinesOf(db, network, vault, LINES)] as const,
-    [`empty ${at}`, findLinesOf(db, network, vault, LINES, { empty })] as const,
-  ]);
-  const found = await readBatch(db, present(Object.fromEntries(reads)));
-  return Object.values(found).flat() as LedgerLine[];
-}
-
-const isOf =
-  ({ did, contract }: VaultRef) =>
-  (line: LedgerLine): boolean =>
-    line.did === did && line.contract === contract;
-
-const depositedBy = (lines: readonly LedgerLine[]): number =>
-  lines.reduce((sum, { kind, amount }) => sum + (kind === "settlement" ? 0 : amount), 0);
 
 const distinct = (vaults: readonly VaultRef[]): VaultRef[] => [
   ...new Map(vaults.map((vault) => [`${vault.did} ${vault.contract}`, vault])).values(),
