@@ -38,7 +38,7 @@ export const forgetRefunds = (db: Database, network: string, behind: number): St
   db.delete(refundAddresses).where(and(eq(refundAddresses.network, network), gt(refundAddresses.blockNumber, behind))),
 ];
 
-/** So many addresses are tried: of two in one block nobody knows which is the later one. */
+/** So many addresses are tried: the newest counts, unless a reorganisation that is not read yet took it away. */
 const ADDRESSES = 10;
 /** The addresses that refunds of a transaction's settlement were turned to, the newest first. Which of them counts, the contract tells. */
 export const findRefundAddresses = (db: Database, transactionId: SQL<string>): Read<string[]> =>

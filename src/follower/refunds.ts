@@ -32,17 +32,20 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
       ...{ payer: from, amount: countedUnits(amount), minedAt },
     }));
 
-/** Addresses that refunds were turned to up to a block. */
-export const refundAddressesIn = (
+/** Addresses that refunds were turned to up to a block: of each settlement the last one of each block, for the events are in the chain's order. */
+export function refundAddressesIn(
   { network }: Network,
   events: readonly EventAt[],
   through: number,
-): RefundAddressRow[] =>
-  events
+): RefundAddressRow[] {
+  const turned = events
     .filter((event): event is RefundTo => event.kind === "refund_to" && event.blockNumber <= through)
     .map(({ blockNumber, txHash, logIndex, contract, settlementKey, refundTo }) => ({
       ...{ network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo },
     }));
+  const last = turned.map((row) => [`${row.contract} ${row.settlementKey} ${row.blockNumber}`, row] as const);
+  return [...new Map(last).values()];
+}
 
 /**
  * For the batch of who owes it: from now on the refund is awaited. Again for the same settlement, with another amount or instant, this one is. It is

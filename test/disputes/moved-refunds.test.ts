@@ -1,9 +1,9 @@
 // An award of a settlement whose `refundTo` was turned to another address (CHN-25, DSP-12): it is paid there, once the follower has booked it, and where
 // a reorganisation takes that away it is paid to the address of the payment.
 import { beforeAll, expect, it } from "vitest";
-import { balanceOf, follow, followOnce, moveRefundTo } from "../follower/support.ts";
+import { balanceOf, follow, followOnce, moveRefundTo, turnRefundTo } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
-import { account } from "../support/chain.ts";
+import { account, rpc } from "../support/chain.ts";
 import { cutsOf, killAtEveryStep, momentsOfMany, namesOf } from "../support/cuts.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 import {
@@ -29,6 +29,22 @@ beforeAll(async () => {
   provider = await richProvider(world);
 });
 
+/** Each of the addresses names the next one. */
+async function moveInOneBlock(transactionId: string, payer: string, to: readonly string[]): Promise<void> {
+  const network = "base-sepolia";
+  await rpc(network, "evm_setAutomine", [false]);
+  try {
+    for (const [n, next] of to.entries()) {
+      await rpc(network, "anvil_impersonateAccount", [next]);
+      await rpc(network, "anvil_setBalance", [next, "0xde0b6b3a7640000"]);
+      await turnRefundTo(transactionId, { from: to[n - 1] ?? payer, to: next });
+    }
+    await rpc(network, "anvil_mine", ["0x1"]);
+  } finally {
+    await rpc(network, "evm_setAutomine", [true]);
+  }
+}
+
 async function decided() {
   const one = await disputed(world, { pair: { provider, consumer: await world.consumer() } });
   await arbitrated(world, one);
@@ -52,6 +68,22 @@ it("goes to the new address once it is booked, and nowhere before", async () => 
   await follow(world);
   expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
   expect((await balanceOf(ELSEWHERE)) - before).toBe(AWARD);
+});
+
+it("goes to the last of eleven addresses that it was turned to in one block", async () => {
+  const one = await decided();
+  const [row] = await rows("select * from transactions where transaction_id = ?", one.fac.transaction_id);
+  const to = Array.from({ length: 11 }, (_, n) => `0x${(0xa77ae + n).toString(16).padStart(40, "0")}`);
+  const last = to.at(-1) as string;
+  const before = await balanceOf(last);
+  await moveInOneBlock(one.fac.transaction_id, row.refund_to || row.payer, to);
+  await follow(world);
+  const booked = await rows("select refund_to from refund_addresses where settlement_key = ?", row.settlement_key);
+  expect(booked).toEqual([{ refund_to: last }]);
+  expect(await payOut(world, one.id)).toBe(true);
+  await follow(world);
+  expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
+  expect((await balanceOf(last)) - before).toBe(AWARD);
 });
 
 it("goes to the address of the payment where another one is booked that the contract does not have", async () => {

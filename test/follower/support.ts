@@ -13,7 +13,7 @@ import { awaitRefund } from "../../src/follower/refunds.ts";
 import { reverseSettlement } from "../../src/follower/reverse.ts";
 import type { Pair } from "../facilitation/support.ts";
 import { deposit, livePrincipal, openLive, promoted, rows, under } from "../promotion/support.ts";
-import { account, asRole, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
+import { account, asRole, chainOf, mintAbi, rpc, send, submit } from "../support/chain.ts";
 import type { Agent, Json, World } from "../support/world.ts";
 
 type Hex = `0x${string}`;
@@ -91,10 +91,24 @@ async function factsOf(transactionId: string, network: string) {
 
 /** The payer has refunds and payouts of a facilitated settlement go to another address; its transaction. */
 export async function moveRefundTo(transactionId: string, refundTo: string, network = "base-sepolia"): Promise<string> {
+  const { call, settlement } = await callTo(transactionId, null, refundTo, network);
+  return send(network, settlement.refundTo, chainOf(network).settlement_contract, call);
+}
+
+/** The same by the present address, which an earlier call has named; it is not waited for. */
+export async function turnRefundTo(
+  transactionId: string,
+  { from, to }: { readonly from: string; readonly to: string },
+  network = "base-sepolia",
+): Promise<string> {
+  const { call } = await callTo(transactionId, from, to, network);
+  return submit(network, from, chainOf(network).settlement_contract, call);
+}
+
+async function callTo(transactionId: string, present: string | null, refundTo: string, network: string) {
   const settlement = await factsOf(transactionId, network);
-  const args = [settlement, refundTo as Hex] as const;
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args });
-  return send(network, settlement.refundTo, chainOf(network).settlement_contract, data);
+  const args = [{ ...settlement, refundTo: present ?? settlement.refundTo }, refundTo as Hex] as const;
+  return { settlement, call: encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args }) };
 }
 
 /** The arbiter has them go to another address, where the token refuses the present one. */
