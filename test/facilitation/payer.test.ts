@@ -9,7 +9,17 @@ import { buyer, dailyLimit, openIntent, orderOf, spendState } from "../payments/
 import { rows } from "../promotion/support.ts";
 import { account, mintAbi, payOnChain, rpc, send } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
-import { asClient, asConsumer, asProvider, type Paid, type Pair, paid, pairOf, refused } from "./support.ts";
+import {
+  ageWallets,
+  asClient,
+  asConsumer,
+  asProvider,
+  type Paid,
+  type Pair,
+  paid,
+  pairOf,
+  refused,
+} from "./support.ts";
 
 const UNIT = 1_000_000;
 const MOST = 2n ** 256n - 1n;
@@ -106,12 +116,6 @@ describe("an intent that names its payer", () => {
   });
 });
 
-/** A wallet counts from its own instant on, and blocks have whole seconds: what was asked for in this second was asked for a minute ago. */
-const age = (did: string) =>
-  rows(
-    `update agents set wallets = (select json_group_array(json_array(value ->> 0, (value ->> 1) - 60000)) from json_each(wallets)) where did = ?`,
-    did,
-  );
 const marketsOf = ({ did }: Agent) => `/v1/agents/${did}/scope/authorized_markets`;
 /** Asks for a wallet by the API, as of a minute ago. `base` is another chain than the payments'. */
 async function ask(provider: Agent, wallet: string, network = "base", market = "GLOBAL-USDC"): Promise<void> {
@@ -120,7 +124,7 @@ async function ask(provider: Agent, wallet: string, network = "base", market = "
 }
 async function askBefore(provider: Agent, wallet: string, network?: string): Promise<void> {
   await ask(provider, wallet, network);
-  await age(provider.did);
+  await ageWallets(provider.did);
 }
 
 describe("an intent of a client that asks where to pay", () => {
@@ -152,7 +156,7 @@ describe("an intent of a client that asks where to pay", () => {
 
 describe("what a wallet of the provider pays", () => {
   const WALLETS: Readonly<Record<string, readonly [payer: string, (provider: Agent) => Promise<unknown>]>> = {
-    "its present one": [OWN, ({ did }) => age(did)],
+    "its present one": [OWN, ({ did }) => ageWallets(did)],
     "one that it has asked for on another network": [OTHER, (provider) => askBefore(provider, OTHER)],
     "one before its present one": [OWN, (provider) => askBefore(provider, OTHER, "base-sepolia")],
     "one whose market it has taken away": [
@@ -195,7 +199,7 @@ describe("what a wallet of the provider pays", () => {
     "is a buyer's where the provider asks for its wallet after the block, facilitated %s",
     async (form) => {
       const pair = await limitedPair();
-      await age(pair.provider.did);
+      await ageWallets(pair.provider.did);
       const intent = await world.intent(pair.consumer, pair.provider, "10.00");
       const tx = await pay(pair, OTHER, intent);
       await ask(pair.provider, OTHER);
@@ -233,7 +237,7 @@ describe("what a wallet of the provider pays", () => {
 
   it("gives a spoilt intent's hold back at once, with one event and rating nobody", async () => {
     const pair = await limitedPair();
-    await age(pair.provider.did);
+    await ageWallets(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     await pay(pair, OWN, intent);
     expect((await openIntent(world, pair.consumer, pair.provider, "1.00")).status).toBe(403);
@@ -266,7 +270,7 @@ describe("what a wallet of the provider pays", () => {
 
   it("binds no intent where it names none, and the buyer's own payment does", async () => {
     const pair = await limitedPair();
-    await age(pair.provider.did);
+    await ageWallets(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     await pay(pair, OWN, null);
     await follow(world);

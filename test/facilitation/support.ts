@@ -4,6 +4,7 @@ import { agents, aids, ratingCounterparties } from "../../src/db/tables/agents.t
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
+import { rows } from "../promotion/support.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
@@ -113,3 +114,10 @@ export async function refused(
   if (JSON.stringify(after) !== JSON.stringify(before)) throw new Error(`${code} changed something`);
   return reply.body;
 }
+
+/** A wallet counts from its own instant on, and blocks have whole seconds: what was asked for in this second was asked for a minute ago. */
+export const ageWallets = (did: string) =>
+  rows(
+    "update agents set wallets = (select json_group_array(json_array(value ->> 0, (value ->> 1) - 60000)) from json_each(wallets)) where did = ?",
+    did,
+  );

@@ -50,7 +50,7 @@ const WORDS: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
     ...words("of a public document", ["version", "revision"]),
     ...words("of a public resolution", ["accept", "service", "serviceType", "relativeRef", "versionId", "versionTime"]),
     ...words("of a public resolution too", ["expandRelativeUrls", "noCache"]),
-    ...words("of an order", ["market", "network", "amount"]),
+    ...words("of an order", ["market", "network", "amount", "payer"]),
     ...words("what the directory is filtered by", [
       "capabilities",
       "markets",

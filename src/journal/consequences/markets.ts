@@ -55,7 +55,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "a production market of a sandbox agent",
       states: ["chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
-      tables: ["agent_markets", "chain_operations", "escrows"],
+      tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed"],
       events: { agent: ["market.provisioned"] },
       directory: NONE,
@@ -66,14 +66,14 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       when: "the chain does not answer in time",
       states: ["chain operation none → waiting", "market none → PROVISIONING"],
-      tables: ["agent_markets", "chain_operations"],
+      tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
       ...UNSEEN,
     },
     {
       when: "the registrar has no gas",
       states: ["alert none → open", "chain operation none → waiting", "market none → PROVISIONING"],
-      tables: ["agent_markets", "chain_operations"],
+      tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
       events: NONE,
       directory: NONE,
@@ -86,14 +86,14 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       // The sandbox market fails, and the production market's wallet is written to the contract again (MKT-9).
       when: "a production market gets another wallet while the transaction is on its way",
       states: ["chain operation none → done", "market ACTIVE → PROVISIONING", "market none → FAILED"],
-      tables: ["agent_markets", "chain_operations"],
+      tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
       ...UNSEEN,
     },
     {
       when: "the chain refuses",
       states: ["chain operation none → failed", "market none → FAILED"],
-      tables: ["agent_markets", "chain_operations"],
+      tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
       ...UNSEEN,
     },

@@ -13,7 +13,7 @@ import { failUnpaidRefunds } from "../../../src/follower/refunds.ts";
 import { noteBound } from "../../../src/follower/store.ts";
 import { releaseKey } from "../../../src/vaults/exit.ts";
 import { act, file } from "../../disputes/support.ts";
-import { confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
+import { ageWallets, confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
 import {
   expectRefund,
   moveWallet,
@@ -132,6 +132,7 @@ const spoilt: Play = async (stage) => {
   const pair = await pairOf(stage);
   const { intent_id: intentId } = await openAs(stage.world, pair, "consumer");
   const from = account(8);
+  await ageWallets(pair.provider.did);
   await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { intentId, from });
   return async () => {
     await follow(stage.world);
