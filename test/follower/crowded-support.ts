@@ -8,7 +8,7 @@ import { labOf } from "../support/lab.ts";
 type Hex = `0x${string}`;
 
 /** Bytes of one of its logs. */
-export const LOG_BYTES = 0x40_000;
+const LOG_BYTES = 0x40_000;
 const GAS = "0x1b00000";
 const from = account(9);
 
