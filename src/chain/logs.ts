@@ -7,15 +7,17 @@ import { settlementAbi } from "./abi.ts";
 import { authoritiesOf } from "./acts.ts";
 import { digestOfEvents } from "./digests.ts";
 import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
-import type { BlockRef, ChainResult, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
+import type { BlockRef, ChainResult, ContractEvent, EventAt, EventsAfter, EventsReading, SentBy } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
 import { sentByOf, sentCall } from "./sent-by.ts";
 
 /** Blocks of one request. */
 export const RANGE_MAX = 2_000;
-/** Receipts or blocks of one request. */
+/** Receipts or blocks of one request; fewer where their answer was too large or too slow. */
 const AT_ONCE = 50;
+/** Transactions of one reading: fewer blocks are read where there are more. */
+const TRANSACTIONS = 200;
 
 export const blockSchema = z.object({ number: quantity, hash: z.string(), timestamp: quantity });
 const rangeLogSchema = logSchema.extend({
@@ -89,7 +91,10 @@ async function readAt(rpc: Rpc, network: Network, after: EventsAfter): Promise<C
   if (end.number === head.number && end.hash !== head.hash) return unavailable(network.network, "bad_answer");
   const settled = await readSettled(rpc, network, { after: after.number, end, head });
   if (!settled.ok) return settled;
-  const events = await readTransactions(rpc, network, logs);
+  const isOneBlock = end.number === after.number + 1;
+  const events = await readTransactions(rpc, network, logs, isOneBlock ? "in_parts" : "whole");
+  if (events === "too_much")
+    return readAt(rpc, network, { ...after, most: Math.floor((end.number - after.number) / 2) });
   if (!events.ok) return events;
   const read = { state: "read", from, head, end, settled: settled.value, events: events.value, ...nothing } as const;
   return { ok: true, value: read };
@@ -129,7 +134,7 @@ async function readSettled(
 
 type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
 
-/** The logs of a range; where the node refuses that many blocks or logs, of its first half, down to one block. */
+/** The logs of a range; where the node refuses that many blocks or logs, or they are of too many transactions, of its first half, down to one block. */
 async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
   const address = [...editionsOf(network), ...authoritiesOf(network)];
   const filter = { address, fromBlock: hexOf(from), toBlock: hexOf(to) };
@@ -139,6 +144,7 @@ async function readRange(rpc: Rpc, network: Network, from: number, to: number): 
     return readRange(rpc, network, from, Math.floor((from + to) / 2));
   }
   const [found, block] = answer.value;
+  if (to > from && isTooMuch(found)) return readRange(rpc, network, from, Math.floor((from + to) / 2));
   const [logs, end] = [z.array(rangeLogSchema).safeParse(found), blockSchema.safeParse(block)];
   if (!logs.success || !end.success || Number(end.data.number) !== to)
     return unavailable(network.network, "bad_answer");
@@ -154,42 +160,50 @@ async function readRange(rpc: Rpc, network: Network, from: number, to: number): 
     : unavailable(network.network, "bad_answer");
 }
 
-/** The transactions of the logs by their receipts, in the order of the chain. */
+const isTooMuch = (logs: unknown): boolean =>
+  Array.isArray(logs) && new Set(logs.map((log) => log?.transactionHash)).size > TRANSACTIONS;
+
+/** What a receipt tells without the logs of others, which anybody may make as large as a block has room for. */
+type Told = Pick<EventAt, "blockNumber" | "blockHash"> & { readonly own: readonly ContractEvent[] };
+type Fault = "bad_answer" | "contradiction";
+
+/**
+ * The transactions of the logs by their receipts, in the order of the chain. `too_much`: one request did not bring so many receipts; `in_parts`: then
+ * it brings fewer.
+ */
 async function readTransactions(
   rpc: Rpc,
   network: Network,
   logs: readonly RangeLog[],
-): Promise<ChainResult<EventAt[]>> {
+  how: "whole" | "in_parts",
+): Promise<ChainResult<EventAt[]> | "too_much"> {
   const byHash = Map.groupBy(logs, (log) => log.transactionHash.toLowerCase());
   const paying = [...byHash]
     .filter(([, own]) => own.some(({ topics: [topic] }) => topic === SETTLED))
     .map(([hash]) => hash);
-  const receipts = await inParts(
-    rpc,
-    network,
-    [...[...byHash.keys()].map(receiptCall), ...paying.map(sentCall)],
-    (call) => call,
-  );
-  if (!receipts.ok) return receipts;
-  const sent = new Map(paying.map((hash, at) => [hash, sentByOf(hash, receipts.value[byHash.size + at])]));
+  const told = new Map<string, Told | Fault>();
+  const sent = new Map<string, SentBy | undefined>();
+  const receiptOf = (hash: string) => ({
+    call: receiptCall(hash),
+    take: (result: unknown) => told.set(hash, toldBy(result, network, hash, byHash.get(hash) ?? [])),
+  });
+  const senderOf = (hash: string) => ({
+    call: sentCall(hash),
+    take: (result: unknown) => sent.set(hash, sentByOf(hash, result)),
+  });
+  const asked = [...[...byHash.keys()].map(receiptOf), ...paying.map(senderOf)];
+  const taken = await inParts(rpc, network, asked, how);
+  if (!taken.ok) return how === "whole" && taken.error.reason !== "unreachable" ? "too_much" : taken;
   const times = await readTimes(rpc, network, logs);
   if (!times.ok) return times;
   const events: EventAt[] = [];
-  for (const [at, [hash, own]] of [...byHash].entries()) {
-    const receipt = receiptSchema.safeParse(receipts.value[at]);
-    if (!receipt.success) return unavailable(network.network, "bad_answer");
-    if (!isOf(receipt.data, hash, own)) {
-      const isMoved = own.some((log) => log.blockHash.toLowerCase() !== receipt.data.blockHash.toLowerCase());
-      return unavailable(network.network, isMoved ? "bad_answer" : "contradiction");
-    }
-    const { blockNumber, blockHash } = receipt.data;
-    const minedAt = times.value.get(blockHash.toLowerCase());
+  for (const [txHash, receipt] of told) {
+    if (typeof receipt === "string") return unavailable(network.network, receipt);
+    const minedAt = times.value.get(receipt.blockHash);
     if (minedAt === undefined) return unavailable(network.network, "bad_answer");
-    const place = { txHash: hash, blockNumber: Number(blockNumber), blockHash: blockHash.toLowerCase(), minedAt };
-    const sentBy = sent.get(hash);
-    events.push(
-      ...eventsOf(receipt.data.logs, network).map((event) => ({ ...event, ...place, ...(sentBy && { sentBy }) })),
-    );
+    const { own, ...block } = receipt;
+    const sentBy = sent.get(txHash);
+    events.push(...own.map((event) => ({ ...event, ...block, txHash, minedAt, ...(sentBy && { sentBy }) })));
   }
   const order = new Map([...byHash].map(([hash, [first]]) => [hash, Number(first?.logIndex)]));
   const byPlace = (one: EventAt, other: EventAt) =>
@@ -197,6 +211,21 @@ async function readTransactions(
     (order.get(one.txHash) ?? 0) - (order.get(other.txHash) ?? 0) ||
     one.logIndex - other.logIndex;
   return { ok: true, value: events.sort(byPlace) };
+}
+
+function toldBy(result: unknown, network: Network, hash: string, logs: readonly RangeLog[]): Told | Fault {
+  const receipt = receiptSchema.safeParse(result);
+  if (!receipt.success) return "bad_answer";
+  const { blockNumber, blockHash } = receipt.data;
+  if (!isOf(receipt.data, hash, logs)) {
+    const isMoved = logs.some((log) => log.blockHash.toLowerCase() !== blockHash.toLowerCase());
+    return isMoved ? "bad_answer" : "contradiction";
+  }
+  return {
+    blockNumber: Number(blockNumber),
+    blockHash: blockHash.toLowerCase(),
+    own: eventsOf(receipt.data.logs, network),
+  };
 }
 
 const SETTLED = hashOfText("Settled(bytes32,bytes32,bytes32,address,address,uint256,uint256,uint256,uint256)");
@@ -230,10 +259,11 @@ async function readTimes(
   for (const { blockHash, blockTimestamp } of logs)
     if (blockTimestamp) times.set(blockHash.toLowerCase(), Number(blockTimestamp) * 1_000);
   const unsaid = [...new Set(logs.map(({ blockHash }) => blockHash.toLowerCase()))].filter((hash) => !times.has(hash));
-  const blocks = await inParts(rpc, network, unsaid, (hash) => ({
-    method: "eth_getBlockByHash",
-    params: [hash, false],
-  }));
+  const blocks = await resultsOf(
+    rpc,
+    network,
+    unsaid.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })),
+  );
   if (!blocks.ok) return blocks;
   for (const result of blocks.value) {
     const block = blockSchema.safeParse(result);
@@ -249,7 +279,7 @@ export async function readBlocks(
   network: Network,
   numbers: readonly number[],
 ): Promise<ChainResult<string[]>> {
-  const answer = await inParts(rpc, network, numbers, blockCall);
+  const answer = await resultsOf(rpc, network, numbers.map(blockCall));
   if (!answer.ok) return answer;
   const hashes: string[] = [];
   for (const [at, result] of answer.value.entries()) {
@@ -268,19 +298,37 @@ async function ask(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promi
   return { ok: true, value: answer.value.map((reply) => (reply.ok ? reply.result : null)) };
 }
 
-async function inParts<S>(
+type Asked = { readonly call: RpcCall; readonly take: (result: unknown) => unknown };
+
+/** What is taken of a part is all that is kept of its answer. */
+async function inParts(
   rpc: Rpc,
   network: Network,
-  subjects: readonly S[],
-  callOf: (subject: S) => RpcCall,
-): Promise<ChainResult<unknown[]>> {
-  const results: unknown[] = [];
-  for (let at = 0; at < subjects.length; at += AT_ONCE) {
-    const answer = await ask(rpc, network, subjects.slice(at, at + AT_ONCE).map(callOf));
-    if (!answer.ok) return answer;
-    results.push(...answer.value);
+  asked: readonly Asked[],
+  how: "whole" | "in_parts" = "whole",
+): Promise<ChainResult<null>> {
+  let most = AT_ONCE;
+  for (let at = 0; at < asked.length; ) {
+    const part = asked.slice(at, at + most);
+    const answer = await ask(
+      rpc,
+      network,
+      part.map(({ call }) => call),
+    );
+    if (answer.ok) {
+      for (const [n, { take }] of part.entries()) take(answer.value[n]);
+      at += part.length;
+    } else if (how === "whole" || part.length === 1 || answer.error.reason === "unreachable") return answer;
+    else most = Math.ceil(part.length / 2);
   }
-  return { ok: true, value: results };
+  return { ok: true, value: null };
+}
+
+async function resultsOf(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promise<ChainResult<unknown[]>> {
+  const results: unknown[] = [];
+  const asked = calls.map((call) => ({ call, take: (result: unknown) => results.push(result) }));
+  const taken = await inParts(rpc, network, asked);
+  return taken.ok ? { ok: true, value: results } : taken;
 }
 
 export const hexOf = (number: number): string => `0x${number.toString(16)}`;

@@ -21,6 +21,8 @@ type Attempt = { ok: true; replies: RpcReply[] } | { ok: false; reason: Reason }
 export type AskNode = (url: string, calls: readonly RpcCall[]) => Promise<Attempt>;
 
 export const ATTEMPT_TIMEOUT_MS = 4_000;
+/** A larger answer is not read to its end: anybody may have the chain keep large logs, and a Worker has 128 MB. */
+export const ANSWER_MAX_BYTES = 16 * 1_024 * 1_024;
 const ONCE_TIMEOUT_MS = 2_000;
 
 /** Makes the signal that ends a request after so many milliseconds. */
@@ -83,7 +85,8 @@ async function post(
       signal,
     });
     if (!response.ok) return { ok: false, reason: "unreachable" };
-    const replies = readReplies(await response.json(), calls.length);
+    const text = await readText(response);
+    const replies = text === undefined ? undefined : readReplies(JSON.parse(text), calls.length);
     return replies === undefined ? { ok: false, reason: "bad_answer" } : { ok: true, replies };
   } catch (error) {
     // Only the kind of failure is returned: the message may carry the URL, and with it a key (CHN-12).
@@ -91,6 +94,19 @@ async function post(
     const timedOut = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
     return { ok: false, reason: timedOut ? "timeout" : "unreachable" };
   }
+}
+
+async function readText({ body }: Response): Promise<string | undefined> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  // Leaving the loop cancels the answer.
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > ANSWER_MAX_BYTES) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 // A batch may be answered in any order, and by a single error object where the node refuses the batch as such.

@@ -1,8 +1,10 @@
 // The contract's events, read range by range from a real node (CHN-24): every kind, ranges that end where the node ends them, forks, nodes that
 // fail, are behind or answer what does not agree.
 import { createServer } from "node:http";
+import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { mineBlocks } from "../../scripts/chain/client.ts";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { EventAt, EventsReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";
@@ -49,19 +51,24 @@ const read = async (after: After = begin): Promise<Extract<EventsReading, { stat
 };
 const kindsOf = (events: readonly EventAt[]) => events.map(({ kind }) => kind);
 
+type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
+
 /** A node that answers a method in another way, and all others as the chain does. */
-async function spoiledNode(method: string, spoil: (result: never, params: unknown[]) => unknown): Promise<string> {
+async function spoiledNode(
+  method: string,
+  spoil: (result: never, params: readonly unknown[], calls: readonly Call[]) => unknown,
+): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += String(chunk);
-    const calls: { id: number; method: string; params: unknown[] }[] = JSON.parse(body);
+    const calls: Call[] = JSON.parse(body);
     const headers = { "content-type": "application/json" };
     const answer = await fetch(world.anvil.rpcUrl, { method: "POST", body, headers });
     const replies = (await answer.json()) as { id: number; result?: unknown; error?: unknown }[];
     const changed = replies.map((reply) => {
       const call = calls.find(({ id }) => id === reply.id);
       if (call?.method !== method) return reply;
-      const result = spoil(reply.result as never, call.params);
+      const result = spoil(reply.result as never, call.params, calls);
       return result instanceof Error
         ? { ...reply, result: undefined, error: { code: -32005, message: result.message } }
         : { ...reply, result };
@@ -166,6 +173,75 @@ test("a range that the node refuses is halved until it answers, down to one bloc
   expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 }, events: [{ gross: UNIT }] });
   // Each size twice: a request that fails is tried once more.
   expect(asked).toEqual([4, 4, 2, 2, 1]);
+});
+
+describe("receipts with 6 MB of logs of others, of which two fit into an answer", () => {
+  /** `asked`: how many receipts each request named that was answered. */
+  async function largeNode() {
+    const asked: number[] = [];
+    const large = {
+      address: `0x${"ab".repeat(20)}`,
+      topics: [],
+      data: `0x${"00".repeat(3_000_000)}`,
+      logIndex: "0xfff",
+    };
+    const url = await spoiledNode("eth_getTransactionReceipt", (receipt, [hash], calls) => {
+      const hashes = calls.filter(({ method }) => method === "eth_getTransactionReceipt").map(({ params: [of] }) => of);
+      if (hashes[0] === hash) asked.push(hashes.length);
+      const found = receipt as { logs: object[] };
+      return { ...found, logs: [...found.logs, large] };
+    });
+    return { url, asked };
+  }
+
+  test("are read of fewer blocks, and then of the next ones", async () => {
+    for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
+    const { url, asked } = await largeNode();
+    const reading = must(await readWith({ rpc_url: url }));
+    expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 2 } });
+    expect(reading).toMatchObject({ events: [{ gross: UNIT }, { gross: 2n * UNIT }] });
+    // Each size that fails twice.
+    expect(asked).toEqual([4, 4, 2]);
+  });
+
+  test("of one block are asked for in smaller parts", async () => {
+    const { token, settlementContract: to } = world.chain;
+    const request = (method: string, ...params: unknown[]) =>
+      world.client.request({ method: method as never, params: params as never });
+    await request("evm_setAutomine", false);
+    for (const amount of [1n, 2n, 3n, 4n]) {
+      const args = [token, amount * UNIT, PROVIDER, CONSUMER] as const;
+      const data = encodeFunctionData({ abi: settlementAbi, functionName: "pay", args });
+      await request("eth_sendTransaction", { from: world.people.consumer.address, to, data, gas: "0x7a120" });
+    }
+    await request("anvil_mine", "0x1");
+    await request("evm_setAutomine", true);
+    const { url, asked } = await largeNode();
+    const reading = must(await readWith({ rpc_url: url }, { ...begin, most: 1 }));
+    expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 } });
+    expect(reading).toMatchObject({ events: [1n, 2n, 3n, 4n].map((amount) => ({ gross: amount * UNIT })) });
+    // The first part also asks who sent them.
+    expect(asked).toEqual([4, 4, 4, 4, 2, 2]);
+  });
+});
+
+test("a range of more than 200 transactions is halved", async () => {
+  await pay(world, UNIT);
+  await pay(world, UNIT);
+  const asked: number[] = [];
+  const url = await spoiledNode("eth_getLogs", (logs, [filter]) => {
+    const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string };
+    asked.push(Number(toBlock) - Number(fromBlock) + 1);
+    const [one] = logs as object[];
+    const many = Array.from({ length: 199 }, (_, n) => ({
+      ...one,
+      transactionHash: `0x${String(n).padStart(64, "0")}`,
+    }));
+    return asked.length === 1 ? [...(logs as object[]), ...many] : logs;
+  });
+  const reading = must(await readWith({ rpc_url: url }));
+  expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 } });
+  expect(asked).toEqual([2, 1]);
 });
 
 test("whether the contract is paused is told with each reading, as it is at the head", async () => {

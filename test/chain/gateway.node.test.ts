@@ -252,6 +252,7 @@ describe("asking nodes", () => {
     ["no JSON", () => "<html>"],
     ["no batch", () => '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"slow down"}}'],
     ["a missing item", () => "[]"],
+    ["more than 16 MiB", (body: string) => body + " ".repeat(16 * 1_024 * 1_024)],
     [
       "an item's error",
       (body: string) => body.replace(/"result":"0x/, '"error":{"code":-32005,"message":"slow"},"x":"0x'),
