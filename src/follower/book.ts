@@ -45,6 +45,8 @@ type Reading = {
   readonly contradicted: boolean;
   /** The node dates its newest block later than any clock of a chain explains. */
   readonly future: boolean;
+  /** The network has two nodes, and one of them alone has told of the events. */
+  readonly alone: boolean;
 };
 
 /**
@@ -81,6 +83,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...paid.statements,
     ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
     ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
+    ...(reading.alone ? [raiseAlert(db, alone(network))] : []),
     ...acts,
   ]);
   return paid.complete;
@@ -211,11 +214,19 @@ function unseenStatements({ db }: Deps, lines: readonly LedgerLine[]): Statement
   return last ? [raiseAlert(db, unseen(last))] : [];
 }
 
+const alone = ({ network }: Network): Alert => ({
+  kind: "network",
+  subject: `second node of ${network}`,
+  message:
+    "One of the two nodes does not answer, or is behind: what the other one tells of the contract's events is booked by two readings of it alone.",
+});
+
 const contradicted = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `events of ${network}`,
   message:
-    "Two readings of the same blocks have found different events of the contract: nothing of them is booked until two agree.",
+    "Two readings of the same blocks have found different events of the contract, or vaults that hold less than these say: nothing of them is " +
+    "booked until two agree.",
 });
 
 const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({

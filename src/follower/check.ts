@@ -8,20 +8,28 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { countedUnits } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
-import { readBatch } from "../db/batch.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
-import { type Booked, emptyVault, lineOfSight } from "../escrow/ledger.ts";
+import { type Booked, type Difference, emptyVault, lineOfSight } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { bookedStatements } from "./book.ts";
 import { followNetwork } from "./follow.ts";
 import { findNewestLines } from "./lines-store.ts";
 import { rewindBehind } from "./rewind.ts";
-import { findEscrowsBehind, findEscrowsOfAll, findFollower, moveFollower, noteVaults } from "./store.ts";
+import {
+  findEscrowsBehind,
+  findEscrowsBookedLast,
+  findEscrowsOfAll,
+  findFollower,
+  moveFollower,
+  noteVaults,
+} from "./store.ts";
 
-/** Escrows of one comparison; a provider has one for each environment and network. */
-const ESCROWS = 38;
+/** Escrows of one comparison: a provider has one for each environment and network. The first are those whose turn it is. */
+const ESCROWS = 28;
+const BOOKED_LAST = 10;
 /** How often a comparison that another run has overtaken is done again. */
 const ATTEMPTS = 3;
 
@@ -35,10 +43,11 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
   return false;
 }
 
-/** The next vaults of a network, in the order of their providers; begins anew after the last one. */
+/** The vaults that got lines last, and the next ones of a network, in the order of their providers; begins anew after the last one. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
   await checkOnce(deps, network, (db, follower) => ({
     escrows: findEscrowsBehind(db, follower.checkedDid, ESCROWS),
+    last: findEscrowsBookedLast(db, network, BOOKED_LAST),
     next: pageOf,
   }));
 }
@@ -55,6 +64,7 @@ function pageOf(found: readonly EscrowRow[]): Page {
 
 type Chosen = {
   readonly escrows: ReturnType<typeof findEscrowsOfAll>;
+  readonly last?: ReturnType<typeof findEscrowsOfAll>;
   readonly next?: typeof pageOf;
 };
 
@@ -67,11 +77,13 @@ async function checkOnce(
   const network = networkNamed(deps.config.networks, name);
   const { follower } = await readBatch(db, { follower: findFollower(db, name) });
   if (!follower) return "unread";
-  const { escrows: chosen, next } = choose(db, follower);
-  const found = (await readBatch(db, { escrows: chosen })).escrows;
+  const { escrows: chosen, last, next } = choose(db, follower);
+  const { escrows: found, last: bookedLast = [] } = await readBatch(db, { escrows: chosen, ...(last && { last }) });
   const { rows, checkedDid } = next ? next(found) : { rows: found, checkedDid: follower.checkedDid };
   // An edition that is not configured any more can't be asked.
-  const escrows = rows.filter((row) => row.network === name && editionsOf(network).includes(editionOf(row, network)));
+  const escrows = distinct([...rows, ...bookedLast]).filter(
+    (row) => row.network === name && editionsOf(network).includes(editionOf(row, network)),
+  );
   const vaults = vaultsOf(network, escrows);
   if (vaults.length === 0 && follower.checkedDid === "") return "checked";
   const { lines } = await readBatch(db, {
@@ -92,18 +104,15 @@ async function checkOnce(
     const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
     return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
   });
-  if (!booked.every(isLevel) && !(await agrees(chain, name, at, vaults, balances))) return "unread";
+  const agreed = booked.every(isLevel) || (await agrees(chain, name, at, vaults, balances));
+  if (agreed === false) return "unread";
   const strange = new Set<Booked>();
   if (network.fallback_rpc_url === undefined) {
     const reread = await readAnew(deps, network, follower, { booked, lines });
     if (reread !== "noted") return reread;
     for (const [place, one] of booked.entries()) {
-      const explained = await isExplained(chain, network, {
-        booked: one,
-        vault: vaults[place]?.vault ?? "",
-        lines,
-        at,
-      });
+      const vault = vaults[place]?.vault ?? "";
+      const explained = await isExplained(chain, network, { booked: one, vault, lines, at });
       if (explained === "unread") return "unread";
       if (!explained) strange.add(one);
     }
@@ -114,6 +123,11 @@ async function checkOnce(
     .map(({ vault: { did, contract } }) => ({ did, contract }));
   if (checkedDid === follower.checkedDid && believed.every(isLevel) && strange.size === 0) return "checked";
   try {
+    if (agreed === "unanswered") {
+      const differences = booked.flatMap((one) => one.differences);
+      await commit(db, [...moveFollower(db, follower, { ...follower, checkedDid }), ...unconfirmed(db, differences)]);
+      return "unread";
+    }
     await commitAll(deps, [
       ...moveFollower(db, follower, { ...follower, checkedDid }),
       ...(touched.length > 0 ? noteVaults(db, follower, touched) : []),
@@ -134,8 +148,10 @@ async function agrees(
   at: BlockAt,
   vaults: readonly VaultOf[],
   balances: readonly bigint[],
-): Promise<boolean> {
-  const read = (await chain.readVaultsAgain(network, at, vaults)) ?? (await chain.readVaults(network, at, vaults));
+): Promise<boolean | "unanswered"> {
+  const second = await chain.readVaultsAgain(network, at, vaults);
+  if (second?.ok === false) return "unanswered";
+  const read = second ?? (await chain.readVaults(network, at, vaults));
   return read.ok && read.value.state === "read" && read.value.balances.join() === balances.join();
 }
 
@@ -189,6 +205,22 @@ const unexplained = ({ did, network }: VaultOfLines): Alert => ({
     "is booked with the next event of the vault.",
 });
 type VaultOfLines = Booked["vault"];
+
+/** Nothing is noted on the word of one node, where there are two; but it is told. */
+const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statement[] =>
+  differences.map(({ did, network, held, expected }) =>
+    raiseAlert(db, {
+      kind: "reconciliation",
+      subject: `${did} on ${network}`,
+      message:
+        `By one of two nodes the vault held ${held} base units and should have held ${expected} by its lines. The other one does not answer, so ` +
+        "nothing is noted yet.",
+    }),
+  );
+
+const distinct = (rows: readonly EscrowRow[]): EscrowRow[] => [
+  ...new Map(rows.map((row) => [`${row.did} ${row.environment} ${row.network}`, row])).values(),
+];
 
 const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
 

@@ -158,10 +158,14 @@ async function record(
   read: Read,
   beganAt: number,
 ): Promise<Step> {
-  const { from, head, end, settled, events, paused } = read;
+  const { from, head, end, settled, events, paused, second } = read;
   const token = network.token.toLowerCase();
   const own = events.filter((event): event is Own => isMovement(event) && event.token === token);
-  const confirmed = findConfirmed(known?.seen ?? null, read);
+  const alone = network.fallback_rpc_url !== undefined && settled !== null && second === null;
+  const found = findConfirmed(known?.seen ?? null, read);
+  const held = found && alone ? await areHeld(deps, network, own, found) : "held";
+  if (held === "unread") return without("stuck");
+  const confirmed = held === "held" ? found : null;
   const settling = eventsUpTo(own, confirmed ?? from) as Own[];
   const fits = partOf(settling);
   const whole = fits.length === settling.length;
@@ -183,7 +187,7 @@ async function record(
       bookedHash: to.hash,
       bookedAt: to.time,
       paused: paused ?? known?.paused ?? false,
-      seen: contradicted && read.second !== null ? null : describeSeen(read, to, whole ? settled : confirmed),
+      seen: contradicted && second !== null ? null : describeSeen(read, to, whole ? settled : confirmed),
     },
     head,
     level: level ? { headBlock: head.number, readThrough, readAt: beganAt } : null,
@@ -199,6 +203,7 @@ async function record(
     through,
     contradicted,
     future: saw.future,
+    alone,
   });
   const place = {
     booked: to.number,
@@ -236,6 +241,28 @@ function findConfirmed(seen: SeenRange | null, { from, settled, events, seenHash
   if (seen === null || seen.number > settled.number || seen.hash !== seenHash) return from;
   return digestOfEvents(eventsUpTo(events, seen), seen.hash) === seen.digest ? seen : null;
 }
+
+/** Whether vaults hold at a block what the last event of each up to it says. Asked where one of two nodes tells of the events alone. */
+async function areHeld(
+  { chain }: Deps,
+  { network }: Network,
+  own: readonly Own[],
+  at: BlockRef,
+): Promise<"held" | "less" | "unread"> {
+  const last = new Map(
+    (eventsUpTo(own, at) as Own[]).map((event) => [`${event.providerDidHash} ${event.contract}`, event] as const),
+  );
+  const moved = [...last.values()];
+  for (let n = 0; n < moved.length; n += HELD_AT_ONCE) {
+    const part = moved.slice(n, n + HELD_AT_ONCE);
+    const read = await chain.readVaults(network, at, part);
+    if (!read.ok || read.value.state !== "read") return "unread";
+    const { balances } = read.value;
+    if (part.some(({ vaultBalance }, place) => (balances[place] ?? 0n) < vaultBalance)) return "less";
+  }
+  return "held";
+}
+const HELD_AT_ONCE = 50;
 
 /** What this reading has found between the booked block and another one, for the next to be compared with. */
 function describeSeen({ events }: Read, booked: BlockAt, to: BlockRef | null): SeenRange | null {

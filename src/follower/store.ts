@@ -259,6 +259,27 @@ export const findEscrowsBehind = (db: Database, did: string, limit: number): Rea
       .limit(limit),
   );
 
+/** The newest notes whose vaults are compared at once: those of the last minutes. */
+const NOTES_BACK = 4;
+
+/** Of a network the escrows of some vaults that got lines last. */
+export const findEscrowsBookedLast = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(
+        and(
+          sql`did in (select v.value ->> 'did' from booked_blocks b cross join json_each(b.vaults) v
+            where b.network = ${network} and b.number > coalesce((select number from booked_blocks
+              where network = ${network} order by number desc limit 1 offset ${NOTES_BACK}), 0)
+            order by b.number desc limit ${limit})`,
+          eq(escrows.network, network),
+        ),
+      )
+      .limit(limit),
+  );
+
 /** The escrows of providers on a network, in either environment. */
 export const findEscrowsOfAll = (db: Database, network: string, dids: readonly string[]): Read<EscrowRow[]> =>
   readAll(

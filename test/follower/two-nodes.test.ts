@@ -1,5 +1,6 @@
 // Where a network has a second node, nothing is taken back, reversed, booked by a balance or noted as a difference on the word of the first one alone
 // (CHN-30). The network `lab-doubted` belongs to this file alone; what it books has three confirmations.
+import { toEventSelector } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -7,16 +8,17 @@ import { honestNode, networksWith, payOnChain, spoil } from "../support/chain.ts
 import { labOf } from "../support/lab.ts";
 import type { Spoil } from "../support/spoiling-node.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { bookedOf, escrowOf, follow, linesOf, transferTo } from "./support.ts";
+import { bookedOf, escrowOf, follow, followOnce, linesOf, transferTo } from "./support.ts";
 
 const LAB = "lab-doubted";
 const UNIT = 1_000_000;
 const BAD = `0x${"ba".repeat(32)}`;
 const { lab, mine } = labOf(LAB);
 
-/** Its second node is honest; that of `misled` is the first one again. */
+/** Its second node is honest; that of `misled` is the first one again, and that of `alone` is silent. */
 let world: World;
 let misled: World;
+let alone: World;
 beforeAll(async () => {
   const networks = (fallback: Json) =>
     JSON.stringify(
@@ -26,6 +28,7 @@ beforeAll(async () => {
     );
   world = await createWorld({ NETWORKS: networks({ fallback_rpc_url: honestNode(LAB) }) });
   misled = await createWorld({ NETWORKS: networks({}) });
+  alone = await createWorld({ NETWORKS: networks({ fallback_rpc_url: "http://127.0.0.1:9" }) });
 });
 beforeEach(() => settled());
 afterEach(() => spoil(LAB));
@@ -74,10 +77,6 @@ describe("a first node that tells of another chain", () => {
 
   it("stops the reading where the second one does not answer", async () => {
     const did = await deposited();
-    const lost = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
-      network.network === LAB ? { ...network, fallback_rpc_url: "http://127.0.0.1:9" } : network,
-    );
-    const alone = await createWorld({ NETWORKS: JSON.stringify(lost) });
     await lie(...(await Promise.all((await notes()).slice(0, 3).map(otherBlock))));
     expect(await followed(alone)).toBe(false);
     expect(await bookedOf(did)).toEqual([["deposit", UNIT, UNIT]]);
@@ -149,4 +148,75 @@ describe("a first node that hides a facilitated payment", () => {
     await followed(misled);
     expect(await reversedAt()).toEqual(expect.any(Number));
   });
+});
+
+describe("a deposit of 15.00 that a first node makes up", () => {
+  const DEPOSITED = toEventSelector("EscrowDeposited(bytes32,address,address,uint256,uint256)");
+
+  /** One base unit was deposited. What the node then says of it, in its log and its receipt alike. */
+  async function forged(did: string): Promise<Omit<Spoil, "times" | "how">[]> {
+    const fromBlock = await lab("eth_blockNumber");
+    await deposit(did, 1, LAB);
+    await mine(3);
+    await rows("delete from alerts");
+    const forge = (log: Json): Json =>
+      log.topics[0] === DEPOSITED ? { ...log, data: `${word(15 * UNIT)}${word(15 * UNIT).slice(2)}` } : log;
+    const logs: Json[] = await lab("eth_getLogs", { fromBlock, toBlock: "latest" });
+    const own = logs.find(({ topics }) => topics[0] === DEPOSITED) as Json;
+    const receipt = await lab("eth_getTransactionReceipt", own.transactionHash);
+    return [
+      { method: "eth_getLogs", result: [forge(own)] },
+      {
+        ...{ method: "eth_getTransactionReceipt", first: own.transactionHash },
+        result: { ...receipt, logs: receipt.logs.map(forge) },
+      },
+    ];
+  }
+  const subjects = async () => (await rows("select kind, subject from alerts order by kind, subject")) as Json[];
+  const SECOND = { kind: "network", subject: `second node of ${LAB}` };
+
+  it("is not booked where the vault does not hold it and the second one is silent, which is told at once", async () => {
+    const { did } = await alone.provider({}, "GLOBAL-USDC", LAB);
+    await lie(...(await forged(did)));
+    expect(await followOnce(alone, LAB)).toBe(false);
+    expect(await subjects()).toEqual([{ kind: "network", subject: `events of ${LAB}` }, SECOND]);
+    expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[], 0]);
+    await spoil(LAB);
+    await mine(3);
+    await followed(alone);
+    expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[["deposit", 1, 1]], 1]);
+  });
+
+  it("and of which it tells the true balance is taken back by the same run where there is no other node, and told", async () => {
+    const { did } = await misled.provider({}, "GLOBAL-USDC", LAB);
+    await lie(...(await forged(did)));
+    await passed(did);
+    await followOnce(misled, LAB);
+    expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[], 0]);
+    expect(await subjects()).toContainEqual({ kind: "network", subject: `blocks of line 1 of ${did} on ${LAB}` });
+    await spoil(LAB);
+    await mine(3);
+    await followed(misled);
+    expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[["deposit", 1, 1]], 1]);
+  });
+
+  it("with a balance to it is told by the next run once the node tells the truth, and noted once both do", async () => {
+    const { did } = await alone.provider({}, "GLOBAL-USDC", LAB);
+    await lie(...(await forged(did)), { method: "eth_call", result: word(15 * UNIT) });
+    await followOnce(alone, LAB);
+    expect(await bookedOf(did)).toEqual([["deposit", 15 * UNIT, 15 * UNIT]]);
+    expect(await subjects()).toEqual([SECOND]);
+    await spoil(LAB);
+    await passed(did);
+    await followOnce(alone, LAB);
+    expect(await subjects()).toContainEqual({ kind: "reconciliation", subject: `${did} on ${LAB}` });
+    const noted = () => rows("select held, expected from ledger_differences where did = ?", did);
+    expect(await noted()).toEqual([]);
+    await passed(did);
+    await followOnce(world, LAB);
+    expect(await noted()).toEqual([{ held: 1, expected: 15 * UNIT }]);
+  });
+
+  /** The turn of its vault to be compared has just passed. */
+  const passed = (did: string) => rows("update followers set checked_did = ? where network = ?", did, LAB);
 });
