@@ -1,4 +1,4 @@
-// A contract that anybody may deploy: it makes one call many times, and then emits large logs, in one transaction.
+// A contract that anybody may deploy: it makes one call many times in one transaction.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -7,26 +7,19 @@ import { labOf } from "../support/lab.ts";
 
 type Hex = `0x${string}`;
 
-/** Bytes of one of its logs. */
-const LOG_BYTES = 0x40_000;
 const GAS = "0x1b00000";
 const from = account(9);
 
 const byte = (value: number): string => value.toString(16).padStart(2, "0");
 const word = (value: bigint | string): string => BigInt(value).toString(16).padStart(64, "0");
 
-/** Code that repeats `body` as often as the number on the stack says. `at`: where it stands. */
-function loop(at: number, body: string): string {
-  const end = at + body.length / 2 + 13;
-  return `5b801560${byte(end)}57${body}6001900360${byte(at)}565b`;
-}
-
-/** Takes [calls][logs][target][call data]. */
+/** Takes [calls][target][call data]. */
 function code(): Hex {
-  const head = "606036038060605f375f35";
-  const calls = loop(head.length / 2, "5f5f835f5f6040355af150");
-  const between = `${head}${calls}50602035`;
-  const runtime = `${between}${loop(between.length / 2, "620400005fa0")}00`;
+  const head = "604036038060405f375f35";
+  const start = head.length / 2;
+  const call = "5f5f835f5f6020355af150";
+  const end = start + call.length / 2 + 13;
+  const runtime = `${head}5b801560${byte(end)}57${call}6001900360${byte(start)}565b00`;
   return `0x60${byte(runtime.length / 2)}8060095f395ff3${runtime}`;
 }
 
@@ -38,18 +31,18 @@ export async function createCrowd(network: string) {
   await lab("anvil_mine", "0x1");
   const { contractAddress: crowd } = await lab("eth_getTransactionReceipt", deployed);
   const call = encodeFunctionData;
-  const act = (calls: number, logs: number, target: string, data: Hex): Promise<string> => {
-    const input = `0x${word(BigInt(calls))}${word(BigInt(logs))}${word(target)}${data.slice(2)}`;
+  const act = (calls: number, target: string, data: Hex): Promise<string> => {
+    const input = `0x${word(BigInt(calls))}${word(target)}${data.slice(2)}`;
     return send(network, from, crowd, input, GAS);
   };
   await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [crowd, 10_000n] }));
   const approval = [contract as Hex, 10_000n] as const;
-  await act(1, 0, token, call({ abi: tokenAbi, functionName: "approve", args: approval }));
+  await act(1, token, call({ abi: tokenAbi, functionName: "approve", args: approval }));
   return {
-    /** Deposits of one base unit each, and behind them so many logs of another contract; its transaction. */
-    deposit: (did: string, deposits: number, logs = 0): Promise<string> => {
+    /** Deposits of one base unit each. */
+    deposit: (did: string, deposits: number): Promise<string> => {
       const args = [didHash(did), token as Hex, 1n] as const;
-      return act(deposits, logs, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
+      return act(deposits, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
     },
   };
 }
