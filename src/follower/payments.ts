@@ -113,7 +113,9 @@ export function paymentStatements(
   const moves = bound.flatMap((intent) => boundStatements(deps, intent, left.get(intent.intentId), placed));
   const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
   const taken = paid.slice(0, PAYMENTS);
-  const spoilt = spoiltIntents(network, payments, found, taken);
+  // What one reading has found at the head alone may be a lie, and a reorganisation may take it away.
+  const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
+  const spoilt = spoiltIntents(network, payments.filter(isBooked), found, taken);
   const behind = new Map<string, number>([
     ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
     ...gone.map(({ intentId }) => [intentId, 0] as const),
@@ -282,22 +284,25 @@ export function paidStatements(deps: Deps, { intent, payment: at }: Paid): State
 }
 
 /**
- * Open intents whose keys on the chain were used up by payments that settle nothing: of a wallet of the provider, or through an earlier edition by
- * another payer than the named one (FAC-22).
+ * Open intents whose keys on the chain were used up by payments that settle nothing: of a wallet of the provider (FAC-22). A payment through an earlier
+ * edition uses up no key of the present one.
  */
 function spoiltIntents(
-  { network }: Network,
+  { network, settlement_contract }: Network,
   payments: readonly PaymentAt[],
   { named, own }: Pick<Found, "named" | "own">,
   paid: readonly Paid[],
 ): Timed<IntentRow>[] {
+  const present = settlement_contract.toLowerCase();
   const taken = new Set(paid.map(({ intent }) => intent.intentId));
   const byHash = new Map(named.map((intent) => [intent.intentHash, intent]));
-  const spoilt = payments.flatMap((payment) => {
-    const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
-    if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
-    return mayPay(intent, payment.payer, own.has(payment)) ? [] : [intent];
-  });
+  const spoilt = payments
+    .filter(({ contract }) => contract === present)
+    .flatMap((payment) => {
+      const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
+      if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
+      return mayPay(intent, payment.payer, own.has(payment)) ? [] : [intent];
+    });
   return [...new Set(spoilt)];
 }
 

@@ -1,9 +1,11 @@
 // A node tells one untruth, once or until it is set right: no hold ends by it, and no intent (PAY-11, PAY-23, FAC-22). The network `lab-once` belongs
 // to this file alone; blocks come by themselves there as the service has it.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ageWallets } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
-import { honestNode, networksWith, spoil } from "../support/chain.ts";
+import { account, chainOf, honestNode, networksWith, payOnChain, spoil } from "../support/chain.ts";
+import { forgedReceipt } from "../support/forged.ts";
 import { labOf } from "../support/lab.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { follow, followOnce, headTime } from "./support.ts";
@@ -95,3 +97,36 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
     expectStatus(await cancel(world, pair, intent), 200);
   });
 });
+
+it.each(["alone", "backed"] as const)(
+  "a node (%s) that shows once a payment of the provider's own spoils no intent, which its buyer pays",
+  async (nodes) => {
+    const world = worlds[nodes] as World;
+    const pair = await pairOf(world);
+    await ageWallets(pair.provider.did);
+    await mine(3);
+    await follow(world, LAB);
+    const intent = expectStatus(await open(world, pair), 201);
+    const named = { intentId: intent.intent_id, network: LAB };
+    // Of seven cents, which settle nothing and spoil nothing.
+    const own = await payOnChain(pair.consumer.did, pair.provider.did, 70_000, { ...named, from: account(8) });
+    const real = await lab("eth_getTransactionReceipt", own);
+    const told = forgedReceipt(real, { gross: 10_000_000, escrow: 999_500, held: 999_500 });
+    const contract = chainOf(LAB).settlement_contract.toLowerCase();
+    const logs = told.logs.filter((log: Json) => log.address.toLowerCase() === contract);
+    await spoil(
+      LAB,
+      { method: "eth_getTransactionReceipt", first: own, times: 1, how: "answer", result: told },
+      { method: "eth_getLogs", times: 1, how: "answer", result: logs },
+    );
+    const shown = async () =>
+      expectStatus(await world.as(pair.consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200);
+    await followOnce(world, LAB);
+    expect((await shown()).status).toBe("OPEN");
+    await spoil(LAB);
+    const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, named);
+    await mine(3);
+    await follow(world, LAB);
+    expect(await shown()).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
+  },
+);

@@ -5,6 +5,7 @@ import { didHash } from "../../src/chain/hashes.ts";
 import { moveEditions } from "../../src/markets/move-editions.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { asProvider } from "../facilitation/support.ts";
+import { follow } from "../follower/support.ts";
 import { account, chainOf, networksWith, payOnChain, rpc } from "../support/chain.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { later, marketsPath, openMarkets, useLab } from "./support.ts";
@@ -155,6 +156,31 @@ it("a payment to the wallet of the earlier edition is facilitated although the n
   await register(did);
   expect((await escrowOf(did))?.["operational_wallet"]).toBe(account(7).toLowerCase());
   await rpc(LAB, "anvil_mine", ["0x3"]);
+  expect(expectStatus(await asProvider(upgraded, { ...pair, intent, tx }), 200).status).toBe("settled");
+});
+
+it("a payment of the provider's own through the earlier edition spoils no intent, which its buyer pays in the new one (FAC-22)", async () => {
+  const pair = { consumer: await world.consumer(), provider: await provider() };
+  const { did } = pair.provider;
+  await move();
+  await register(did);
+  // Blocks have whole seconds: the wallet is the provider's for a minute already.
+  await env.DB.prepare("update agents set wallets = json_array(json_array(?, ?)) where did = ?")
+    .bind(account(8).toLowerCase(), Date.now() - 60_000, did)
+    .run();
+  await startClock();
+  const intent = await upgraded.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
+  const named = { network: LAB, intentId: intent["intent_id"] };
+  const read = async () => {
+    await rpc(LAB, "anvil_mine", ["0x3"]);
+    await follow(upgraded, LAB);
+    return (await upgraded.as(pair.consumer, "GET", `/v1/payment-intents/${intent["intent_id"]}`)).body.status;
+  };
+  await payOnChain(pair.consumer.did, did, 10_000_000, { ...named, from: account(8) });
+  expect(await read()).toBe("OPEN");
+  const { otherContract: contract } = inject("lab");
+  const tx = await payOnChain(pair.consumer.did, did, 10_000_000, { ...named, contract });
+  expect(await read()).toBe("PAID");
   expect(expectStatus(await asProvider(upgraded, { ...pair, intent, tx }), 200).status).toBe("settled");
 });
 
