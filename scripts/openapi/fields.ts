@@ -627,6 +627,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   "ConfiguredEdition.authority": "The AccessManager that its roles come from.",
   earlier_editions: "The contracts before the present one, whose payments still count.",
   first_block: "The block before which none of its contracts took a payment.",
+  escrow_base: "The threshold of an unrated provider, in whole units: the contract's base of the token.",
   ask_twice_from: "From this amount on, in whole units, a settlement is asked of both nodes before it counts.",
   block_seconds: "How far its blocks are apart; 0 where one is mined for a transaction alone.",
   max_fee_gwei: "The highest price of gas that the service pays.",

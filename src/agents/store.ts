@@ -49,7 +49,7 @@ const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
 export const noteWalletAsks = (db: Database, did: string, walletAsks: readonly number[]): Statement =>
   db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
 
-/** Adds those that it does not have (FAC-22), likewise. `since`: epoch milliseconds, real time or a block's. */
+/** Adds the wallets that the agent does not have yet (FAC-22). `since`: epoch milliseconds, real time or a block's. */
 export const noteWallets = (db: Database, did: string, wallets: readonly string[], since: number): Statement => {
   const { all, isAny } = addedWallets(wallets, since);
   return db

@@ -1,10 +1,10 @@
-// Expressions for an agent's wallets (FAC-22).
+// SQL expressions for the list of an agent's wallets (FAC-22).
 import { type SQL, sql } from "drizzle-orm";
 import { agents, type WalletSince } from "../db/tables/agents.ts";
 
 const KEPT = 50;
 
-/** Its wallets with those of these (lower case) that it does not have, and whether there are any. `since`: epoch milliseconds. */
+/** `all`: the agent's list with the new ones of these wallets (lower case) behind it. `isAny`: whether one of them is new. `since`: epoch milliseconds. */
 export function addedWallets(wallets: readonly string[], since: number): { readonly all: SQL; readonly isAny: SQL } {
   const added = JSON.stringify([...new Set(wallets)].map((wallet): WalletSince => [wallet, since]));
   const isNew = sql`not exists (select 1 from json_each(${agents.wallets}) k where k.value ->> 0 = n.value ->> 0)`;

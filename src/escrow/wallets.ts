@@ -35,5 +35,5 @@ export const wasInForce = (row: Wallets, wallet: string, minedAt: number): boole
 export const wasEver = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
 
 /** Whether a wallet (lower case) was one of a provider's at the instant of a block, in epoch milliseconds (FAC-22). */
-export const isOwn = (wallets: readonly WalletSince[], wallet: string, minedAt: number): boolean =>
+export const isOwnWallet = (wallets: readonly WalletSince[], wallet: string, minedAt: number): boolean =>
   wallets.some(([own, since]) => own === wallet && since < minedAt);

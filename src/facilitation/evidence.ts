@@ -6,7 +6,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { isOwn } from "../escrow/wallets.ts";
+import { isOwnWallet } from "../escrow/wallets.ts";
 import { isInTime, isOlderThan, judgeSettlement, mayPay } from "../intents/states.ts";
 
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
@@ -90,6 +90,7 @@ type Instants = {
   readonly minedAt: number;
   readonly now: number;
   readonly bound: readonly IntentRow[];
+  /** Whose wallets pay nothing of its own intents (FAC-22). */
   readonly provider: Pick<AgentRow, "wallets"> | undefined;
 };
 
@@ -136,7 +137,7 @@ export function judgePayment(
   const used = new Set(facilitated.map((one) => one.logIndex));
   const unused = forIntent.filter((one) => !used.has(one.logIndex));
   if (unused.length === 0) throw unverified("already_facilitated");
-  const isProviders = (payer: string): boolean => isOwn(at.provider?.wallets ?? [], payer, mined.minedAt);
+  const isProviders = (payer: string): boolean => isOwnWallet(at.provider?.wallets ?? [], payer, mined.minedAt);
   const fromPayer = unused.filter(({ payer }) => mayPay(intent, payer, isProviders(payer)));
   if (fromPayer.length === 0)
     throw unverified(unused.some(({ payer }) => !isProviders(payer)) ? "other_payer" : "paid_by_provider");

@@ -19,6 +19,7 @@ import { followNetwork } from "./follow.ts";
 import { findNewestLines } from "./lines-store.ts";
 import { rewindBehind } from "./rewind.ts";
 import {
+  findDifferencesOf,
   findEscrowsBehind,
   findEscrowsBookedLast,
   findEscrowsOfAll,
@@ -156,8 +157,8 @@ async function agrees(
 }
 
 /**
- * Where a vault holds less than its lines say: before that is noted, the blocks from its newest line on are read anew, once, because the one node may have
- * told of a movement that never was.
+ * Before it is noted that a vault holds less than its lines say, the blocks from its newest line on are read anew, once: the one node may have told of a
+ * movement that never was.
  */
 async function readAnew(
   deps: Deps,
@@ -165,7 +166,15 @@ async function readAnew(
   follower: FollowerRow,
   { booked, lines }: { readonly booked: readonly Booked[]; readonly lines: readonly LedgerLine[] },
 ): Promise<"noted" | "again" | "unread"> {
-  const short = booked.find(({ differences }) => differences.length > 0);
+  const dids = booked.flatMap(({ differences }) => differences.map(({ did }) => did));
+  if (dids.length === 0) return "noted";
+  const { noted } = await readBatch(deps.db, { noted: findDifferencesOf(deps.db, network.network, dids) });
+  const isNoted = (one: Difference): boolean =>
+    noted.some(
+      ({ did, contract, held, expected }) =>
+        did === one.did && contract === one.contract && held === one.held && expected === one.expected,
+    );
+  const short = booked.find(({ differences }) => !differences.every(isNoted));
   const newest = lines.find((line) => line.did === short?.vault.did && line.contract === short.vault.contract);
   if (!newest) return "noted";
   const rereadFor = `line ${newest.number} of ${newest.did}`;

@@ -94,7 +94,7 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
-      return (await areChecked(deps, network, recorded, unchecked)) ? recorded : without("far");
+      return (await compareBooked(deps, network, recorded, unchecked)) ? recorded : without("far");
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
@@ -104,8 +104,8 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   }
 }
 
-/** Compares what is booked now before the network is level. False where there is more to compare, or to read anew. */
-async function areChecked(
+/** Compares the settlements whose blocks are booked, before the network is level. False where there is more to compare, or to read anew. */
+async function compareBooked(
   deps: Deps,
   network: Network,
   { followed, booked, head }: Step,

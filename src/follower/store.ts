@@ -246,6 +246,20 @@ export const recheckBehind = (db: Database, network: string, number: number): St
 export const noteDifferences = (db: Database, differences: readonly LedgerDifference[]): Statement[] =>
   differences.map((difference) => db.insert(ledgerDifferences).values(difference).onConflictDoNothing());
 
+/** The differences of the vaults of providers on a network, as they were noted. */
+export const findDifferencesOf = (db: Database, network: string, dids: readonly string[]): Read<LedgerDifference[]> =>
+  readAll(
+    db
+      .select()
+      .from(ledgerDifferences)
+      .where(
+        and(
+          eq(ledgerDifferences.network, network),
+          sql`${ledgerDifferences.did} in (select value from json_each(${JSON.stringify(dids)}))`,
+        ),
+      ),
+  );
+
 // ---- Vaults ----------------------------------------------------------------------------------------------------------------
 
 /** The next escrows behind a provider, of all networks, in the order of their primary key. */

@@ -1,7 +1,6 @@
 // Follows the operational wallets that the contract got (CHN-29): the chain itself is looked at for each provider whose wallet the service does not
 // have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator. One that a wallet
 // of the provider has itself named is the provider's, and what is paid to it counts (FAC-17).
-
 import { noteWallets } from "../agents/store.ts";
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";

@@ -90,6 +90,7 @@ const configuredOf = (network: Network): NetworkState["configured"] => ({
   token: network.token,
   currency: network.currency,
   decimals: network.decimals,
+  escrow_base: network.escrow_base,
   required_confirmations: network.required_confirmations,
   first_block: network.first_block,
   ask_twice_from: network.ask_twice_from,

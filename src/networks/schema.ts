@@ -23,6 +23,7 @@ const configured = z
     token: z.string(),
     currency: z.string(),
     decimals: count,
+    escrow_base: z.string(),
     required_confirmations: count,
     first_block: count,
     ask_twice_from: z.string(),

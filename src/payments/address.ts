@@ -29,11 +29,13 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
 }
 
 const ORDER = ["consumer_did", "provider_did", "amount"] as const;
-const isOrder = (query: Partial<AddressQuery>): boolean => ORDER.some((name) => query[name] !== undefined);
+/** A payer is one of an order. */
+const OF_ORDER = [...ORDER, "payer"] as const;
+const isOrder = (query: Partial<AddressQuery>): boolean => OF_ORDER.some((name) => query[name] !== undefined);
 
 /** Without an order a faulty value is a plain 422. */
 export const addressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
-  ORDER.some((name) => query.has(name)) ? asPolicyViolation(refusal) : refusal;
+  OF_ORDER.some((name) => query.has(name)) ? asPolicyViolation(refusal) : refusal;
 
 async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
   const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;

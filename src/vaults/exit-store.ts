@@ -8,8 +8,8 @@ import { keepsBack } from "../escrow/kept-back-store.ts";
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
 /**
- * `sells`: it has a market, in either environment, where it can be paid or will be, and has not ended. `open`: an intent, a task, a dispute, or what one has left to be paid. `closesAt`: of
- * the last dispute window.
+ * `sells`: it has not ended, and has a market, in either environment, where it is paid or will be. `open`: an intent, a task, a dispute, or what one
+ * has left to be paid. `closesAt`: the end of the last dispute window.
  */
 export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 

@@ -152,6 +152,12 @@ describe("an intent of a client that asks where to pay", () => {
     const { status, body } = await asked(await pairOf(world), payer);
     expect([status, body.code, body.detail.failed_check]).toEqual([403, "spend_policy_violation", "validation_failed"]);
   });
+
+  it("is an order without which a payer says nothing", async () => {
+    const query = new URLSearchParams({ market: "DE-USDC", network: "base-sepolia", payer: PAYER });
+    const { status, body } = await world.as(await world.consumer(), "GET", `/v1/payment-address?${query}`);
+    expect([status, body.detail.failed_check]).toEqual([403, "validation_failed"]);
+  });
 });
 
 describe("what a wallet of the provider pays", () => {

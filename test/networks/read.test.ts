@@ -56,6 +56,7 @@ describe("a network", () => {
         first_block,
         earlier_editions: [],
         expected_operations: [],
+        escrow_base: "15.00",
         ask_twice_from: "100.00",
         explorer: null,
         max_fee_gwei: 100,

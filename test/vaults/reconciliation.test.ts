@@ -61,6 +61,20 @@ describe("a vault that holds less than its lines say", () => {
     expect(await listed(`?did=${did}`)).toEqual([{ ...difference, alert_id: null }]);
   });
 
+  it("has its blocks read anew once, also where another one is looked at in between", async () => {
+    const [one, other] = [await robbed(), await robbed()];
+    const reread = async () =>
+      (
+        await rows(
+          "select sum(seen) as sum from alerts where subject like 'blocks of line %' or kind = 'chain_reorganised'",
+        )
+      )[0].sum;
+    const before = await reread();
+    expect(before).toBeGreaterThan(0);
+    for (const did of [one, other, one, other]) expectStatus(await sync(did), 200);
+    expect(await reread()).toBe(before);
+  });
+
   it("is levelled by nothing that comes later: a deposit is booked beside it", async () => {
     const did = await robbed();
     await deposit(did, 5 * UNIT);
