@@ -83,8 +83,9 @@ export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<
   readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
-      .from(paymentIntents)
-      .where(sql`intent_hash in (select value from json_each(${JSON.stringify(hashes)}))`),
+      .from(sql`json_each(${JSON.stringify([...new Set(hashes)])}) k`)
+      .crossJoin(paymentIntents)
+      .where(sql`${paymentIntents.intentHash} = k.value`),
   );
 
 /** What finds an intent for a payment that names none. `payer`: the one that the intent has to name; null: it names none. */
