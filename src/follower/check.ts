@@ -29,7 +29,7 @@ import {
 } from "./store.ts";
 
 /** Escrows of one comparison: a provider has one for each environment and network. The first are those whose turn it is. */
-const ESCROWS = 28;
+const ESCROWS = 26;
 const BOOKED_LAST = 10;
 /** How often a comparison that another run has overtaken is done again. */
 const ATTEMPTS = 3;
