@@ -28,8 +28,9 @@ import {
   noteVaults,
 } from "./store.ts";
 
-/** Escrows of one comparison: a provider has one for each environment and network. The first are those whose turn it is. */
+/** Escrows of one comparison whose turn it is; a provider has one for each environment and network. */
 const ESCROWS = 26;
+/** Further ones, whose vaults got lines in the last minutes. */
 const BOOKED_LAST = 10;
 /** How often a comparison that another run has overtaken is done again. */
 const ATTEMPTS = 3;

@@ -59,7 +59,7 @@ export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, 
 export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
 type Found = FoundPayments;
 
-/** Each as one for an intent that names its payer, and for one that names none. Those of one block are looked for once. */
+/** Each payment is looked up twice: among the intents that name its payer, and among those that name none. Equal lookups are made once. */
 function unnamedOf(network: string, payments: readonly PaymentAt[], ahead: number): UnnamedPayment[] {
   const wanted = payments
     .filter(({ intentHash }) => intentHash === null)

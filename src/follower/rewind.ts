@@ -134,7 +134,7 @@ const reorganised = (network: string, lines: number): Alert => ({
 const unread = (network: string, rereadFor: string): Alert => ({
   kind: "network",
   subject: `blocks of ${rereadFor} on ${network}`,
-  message: "The ledger has not what a node tells of it now: its blocks are read anew, and all that was booked since.",
+  message: "A node tells another thing of it than the ledger: its blocks are read anew, and all that was booked since.",
 });
 
 const beyondNotes = (network: string): Alert => ({

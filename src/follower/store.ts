@@ -273,10 +273,10 @@ export const findEscrowsBehind = (db: Database, did: string, limit: number): Rea
       .limit(limit),
   );
 
-/** The newest notes whose vaults are compared at once: those of the last minutes. */
+/** The notes of booked blocks that count as the last minutes. */
 const NOTES_BACK = 4;
 
-/** Of a network the escrows of some vaults that got lines last. */
+/** Escrows of a network whose vaults got lines in the last minutes. */
 export const findEscrowsBookedLast = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db
