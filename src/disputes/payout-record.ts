@@ -8,7 +8,7 @@ import { type ActOnChain, isCancelled, type VaultAct } from "../chain/vault-acts
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { instantOfId } from "../core/ids.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
+import { CANCELLED_PAYOUT_KEPT_DAYS, DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
 import type { FollowerRow, OperationRow } from "../db/tables/chain.ts";
@@ -136,17 +136,38 @@ export async function later(deps: Deps, at: At): Promise<boolean> {
   return true;
 }
 
-/** The contract refuses it for good, and an operator looks. */
+/** The contract refuses it for good, and an operator looks. What was cancelled may be paid again, so the vault keeps it back for a while. */
 export async function givenUp(deps: Deps, at: At, reason: string): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
+  const owed = refundOwed(at);
+  const nextCheckAt = reason === "cancelled" && owed > 0 ? now + CANCELLED_PAYOUT_KEPT_DAYS * DAY_MS : null;
   await commitAll(deps, [
     whileOperation(db, operation),
-    putOperation(db, operation, { wanted: {}, status: "failed", reason, txHash: null, nextCheckAt: null }, now),
-    checkAt(db, operation, null, now),
-    ...progress(deps, at, { refundStatus: refundStatus(refundOwed(at), "outstanding"), owed: 0 }),
+    putOperation(db, operation, { wanted: {}, status: "failed", reason, txHash: null, nextCheckAt }, now),
+    checkAt(db, operation, nextCheckAt, now),
+    ...progress(deps, at, {
+      refundStatus: refundStatus(owed, "outstanding"),
+      owed: nextCheckAt === null ? 0 : owed,
+    }),
     raiseAlert(db, refused(dispute, reason)),
+  ]);
+  return true;
+}
+
+/** What was cancelled is kept back until its days are over or it was given back. */
+export async function keptBack(deps: Deps, at: At): Promise<boolean> {
+  const { db } = deps;
+  const { operation } = at;
+  const now = Date.now();
+  const left = refundOwed(at);
+  const nextCheckAt =
+    left > 0 && operation.nextCheckAt !== null && operation.nextCheckAt > now ? operation.nextCheckAt : null;
+  await commitAll(deps, [
+    whileOperation(db, operation),
+    checkAt(db, operation, nextCheckAt, now),
+    ...progress(deps, at, { refundStatus: refundStatus(left, "outstanding"), owed: nextCheckAt === null ? 0 : left }),
   ]);
   return true;
 }

@@ -23,6 +23,7 @@ import {
   givenUp,
   hasPaid,
   isOver,
+  keptBack,
   knownOf,
   later,
   noted,
@@ -64,6 +65,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   if (at === null) return true;
   if (at === "unavailable") return false;
   const { operation, on, place } = at;
+  if (operation.status === "failed") return keptBack(deps, at);
   const begun = partOf(operation);
   const over = operation.status !== "done" && isOver(at);
   const part = begun ?? (over ? null : await nextPart(at));

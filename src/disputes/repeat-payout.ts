@@ -103,7 +103,8 @@ function requested(
 ): Statement[] {
   const now = deps.clock.now();
   const wanted = { requested_by: id, requested_at: String(now) };
-  const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt: null } as const;
+  const { nextCheckAt } = operation;
+  const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt } as const;
   const alert: Alert = {
     kind: "award",
     subject: `${dispute.disputeId} on ${dispute.network}, a second operator`,
@@ -112,7 +113,7 @@ function requested(
   return [
     whileOperation(db, operation),
     putOperation(db, operation, outcome, now),
-    checkAt(db, operation, null, now),
+    checkAt(db, operation, nextCheckAt, now),
     raiseAlert(db, alert),
   ];
 }

@@ -6,8 +6,9 @@ import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { withVars } from "../support/variants.ts";
 import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
+import { reserveOf } from "../vaults/support.ts";
 import { type CancelledAwards, type Case, openCancelledAwards, REASON } from "./cancelled-awards.ts";
-import { escrowOf, eventsAbout, payOut, read } from "./support.ts";
+import { escrowOf, eventsAbout, keepReserve, payOut, read } from "./support.ts";
 
 const LAB = "lab-repaid";
 
@@ -37,6 +38,12 @@ const activityOf = async ({ id }: Case): Promise<Json[]> =>
   (
     await rows("select changes from activity_entries where subject_id = ? and action = 'dispute.payout_repeated'", id)
   ).map(({ changes }: Json) => JSON.parse(changes));
+/** What its vault owes, and what the contract keeps back of it, in base units. */
+async function keptFor({ provider: { did } }: Case): Promise<[number, number]> {
+  expect(await keepReserve(world, did, LAB)).toBe(true);
+  return [(await escrowOf(did)).owed, await reserveOf(did, LAB)];
+}
+
 describe("an award whose payout was cancelled", () => {
   it("is paid again, once for the cancellation, when an operator says why", async () => {
     const one = await cancelled();
@@ -93,6 +100,46 @@ describe("an award whose payout was cancelled", () => {
   });
 });
 
+describe("the vault of a cancelled award", () => {
+  /** Days have passed since the cancellation. */
+  const pastDays = (one: Case, days: number) =>
+    rows(
+      "update chain_operations set next_check_at = next_check_at - ? where kind = 'payout' and subject = ?",
+      days * DAY_MS,
+      one.id,
+    );
+
+  it("keeps it back for seven days, in which an operator may have it paid, and no longer", async () => {
+    const one = await cancelled();
+    expect(await keptFor(one)).toEqual([10_000_000, 10_000_000]);
+    await pastDays(one, 6.9);
+    expect([await payOut(world, one.id, LAB), await keptFor(one)]).toEqual([true, [10_000_000, 10_000_000]]);
+    await pastDays(one, 0.2);
+    expect([await payOut(world, one.id, LAB), await keptFor(one)]).toEqual([true, [0, 0]]);
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding" });
+    expect(await alertsOf(`${one.id} on ${LAB}`)).toHaveLength(1);
+    // It may still be asked for, and is paid from what is there then.
+    expectStatus(await again(one), 200);
+    expect(await keptFor(one)).toEqual([10_000_000, 10_000_000]);
+  });
+
+  it("keeps back what was not given back meanwhile, and an award that was given back is paid", async () => {
+    const [part, whole] = [await cancelled(), await cancelled()];
+    await refundOf(part.transaction, 4_000_000, LAB);
+    await refundOf(whole.transaction, 10_000_000, LAB);
+    await follow(world, LAB);
+    for (const { id } of [part, whole]) expect(await payOut(world, id, LAB)).toBe(true);
+    expect([await keptFor(part), await keptFor(whole)]).toEqual([
+      [6_000_000, 6_000_000],
+      [0, 0],
+    ]);
+    expect([await shown(part), await shown(whole)]).toMatchObject([
+      { refund_status: "outstanding" },
+      { refund_status: "paid" },
+    ]);
+  });
+});
+
 describe("a payout that is not to be repeated", () => {
   it("is one that waits, one that was never awarded, and one of a settlement that is too old", async () => {
     const waits = await awarded();
@@ -119,7 +166,7 @@ describe("a payout that is not to be repeated", () => {
 const alertsOf = (subject: string) => rows("select kind, message from alerts where subject = ?", subject);
 
 describe("a payout above what one operator may ask for", () => {
-  it("waits for a second operator, who is told of it, and nothing is owed meanwhile", async () => {
+  it("waits for a second operator, who is told of it, and is not begun meanwhile", async () => {
     // The alert of the cancellation is open still: another one is mailed.
     const one = await cancelled(101);
     const first = expectStatus(await again(one, both), 200);
@@ -130,7 +177,8 @@ describe("a payout above what one operator may ask for", () => {
       { kind: "award", message: expect.stringContaining(`${first.requested_by} asks to pay 101.00 USDC`) },
     ];
     expect(await alertsOf(`${one.id} on ${LAB}, a second operator`)).toEqual(asked);
-    expect([await payOut(world, one.id, LAB), (await escrowOf(one.provider.did)).owed]).toEqual([true, 0]);
+    expect([await payOut(world, one.id, LAB), await keptFor(one)]).toEqual([true, [101_000_000, 101_000_000]]);
+    expect(await shown(one)).toMatchObject({ refund_status: "outstanding" });
     expect(await activityOf(one)).toEqual([]);
     // The same operator is no second one.
     const twice = await again(one, both);
