@@ -6,7 +6,7 @@ import { join } from "node:path";
 type Exception = { readonly file: string; readonly text: string; readonly why: string };
 
 const PATTERNS = {
-  draw: /\bMath\.random\b|\brandom(?:Int|Bytes)\(|\bcrypto\.getRandomValues\(/,
+  draw: /\bMath\.random\b|\brandom(?:Int|Bytes|blob)\(|\brandom\(\) %|\bcrypto\.getRandomValues\(/,
   wait: /\b(?:setTimeout|setInterval|setImmediate|sleep|scheduler\.wait)\(|\bset(?:Timeout|Interval|Immediate) as\b/,
   poll: /\b(?:expect\.poll|vi\.waitFor|vi\.waitUntil)\(/,
   race: /\bPromise\.(?:race|any)\(/,

@@ -93,10 +93,11 @@ export async function crowd(world: World, count: number, { certified = false } =
   return { first, dids: [first.did, ...copies.map(({ did }) => did)].sort() };
 }
 
-/** Gives each copy of an agent a copy of its certificate, with a place in a list that has nobody else. */
+/** Gives each copy of an agent a copy of its certificate, with a place in a list that has nobody else: the number of no list of the service. */
 const certify = ({ deps: { db }, platformId }: World, did: string) =>
   db.run(sql`insert into certificates (did, jti, key_id, ca_kid, list_id, idx, listed_status, issued_at, expires_at)
-    select a.did, c.jti, c.key_id, c.ca_kid, abs(random() % 1000000000), 1, 0, c.issued_at, c.expires_at
+    select a.did, c.jti, c.key_id, c.ca_kid,
+      (select min(0, coalesce(min(list_id), 0)) from certificates) - row_number() over (order by a.did), 1, 0, c.issued_at, c.expires_at
     from agents a join certificates c on c.did = ${did} where a.platform_id = ${platformId} and a.did <> ${did}`);
 
 export const storedAgent = async (world: World, did: string) =>
