@@ -7,7 +7,7 @@ import { settlementAbi } from "./abi.ts";
 import { authoritiesOf } from "./acts.ts";
 import { digestOfEvents } from "./digests.ts";
 import { editionsOf, eventsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
-import type { BlockRef, ChainResult, ContractEvent, EventAt, EventsAfter, EventsReading, SentBy } from "./gateway.ts";
+import type { BlockRef, ChainResult, ContractEvent, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
 import { sentByOf, sentCall } from "./sent-by.ts";
@@ -182,14 +182,14 @@ async function readTransactions(
     .filter(([, own]) => own.some(({ topics: [topic] }) => topic === SETTLED))
     .map(([hash]) => hash);
   const told = new Map<string, Told | Fault>();
-  const sent = new Map<string, SentBy | undefined>();
+  const sent = new Map<string, unknown>();
   const receiptOf = (hash: string) => ({
     call: receiptCall(hash),
     take: (result: unknown) => told.set(hash, toldBy(result, network, hash, byHash.get(hash) ?? [])),
   });
   const senderOf = (hash: string) => ({
     call: sentCall(hash),
-    take: (result: unknown) => sent.set(hash, sentByOf(hash, result)),
+    take: (result: unknown) => sent.set(hash, result),
   });
   const asked = [...[...byHash.keys()].map(receiptOf), ...paying.map(senderOf)];
   const taken = await inParts(rpc, network, asked, how);
@@ -202,7 +202,7 @@ async function readTransactions(
     const minedAt = times.value.get(receipt.blockHash);
     if (minedAt === undefined) return unavailable(network.network, "bad_answer");
     const { own, ...block } = receipt;
-    const sentBy = sent.get(txHash);
+    const sentBy = await sentByOf(txHash, sent.get(txHash));
     events.push(...own.map((event) => ({ ...event, ...block, txHash, minedAt, ...(sentBy && { sentBy }) })));
   }
   const order = new Map([...byHash].map(([hash, [first]]) => [hash, Number(first?.logIndex)]));

@@ -1,20 +1,30 @@
-// Who sent the transaction of a payment, and under which nonce.
-import * as z from "zod";
-import { quantity } from "./events.ts";
+// Who sent the transaction of a payment, and under which nonce: what the transaction's own bytes say, for one node may say anything.
+import { formatTransaction, keccak256, recoverAddress, serializeTransaction } from "viem/utils";
 import type { SentBy } from "./gateway.ts";
 import type { RpcCall } from "./rpc.ts";
 
-const sentSchema = z.object({ hash: z.string(), from: z.string(), nonce: quantity });
-
-/** Asks who sent a transaction. The payment counts whatever the node answers. */
+/** Asks for a transaction. The payment counts whatever the node answers. */
 export const sentCall = (hash: string): RpcCall => ({
   method: "eth_getTransactionByHash",
   params: [hash],
   optional: true,
 });
 
-export function sentByOf(hash: string, result: unknown): SentBy | undefined {
-  const sent = sentSchema.safeParse(result);
-  if (!sent.success || sent.data.hash.toLowerCase() !== hash) return undefined;
-  return { from: sent.data.from.toLowerCase(), nonce: Number(sent.data.nonce) };
+type Answer = Parameters<typeof formatTransaction>[0];
+
+/** Undefined where the answer is not that of the hash, or of a kind that nobody signs. */
+export async function sentByOf(hash: string, answer: unknown): Promise<SentBy | undefined> {
+  try {
+    const { r, s, v, yParity = Number((v + 1n) % 2n), input, nonce = 0, ...told } = formatTransaction(answer as Answer);
+    const unsigned = { ...told, nonce, data: input } as Parameters<typeof serializeTransaction>[0];
+    const signed = serializeTransaction(unsigned, told.type === "legacy" ? { r, s, v } : { r, s, yParity });
+    if (keccak256(signed) !== hash) return undefined;
+    const from = await recoverAddress({
+      hash: keccak256(serializeTransaction(unsigned)),
+      signature: { r, s, yParity },
+    });
+    return { from: from.toLowerCase(), nonce };
+  } catch {
+    return undefined;
+  }
 }

@@ -99,6 +99,28 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
 });
 
 it.each(["alone", "backed"] as const)(
+  "a node (%s) that makes up whose nonce a payment has ends no hold of it when a reorganisation takes it away",
+  async (nodes) => {
+    const world = worlds[nodes] as World;
+    const pair = await pairOf(world);
+    await mine(3);
+    await follow(world, LAB);
+    const intent = expectStatus(await open(world, pair), 201);
+    const { consumer, provider } = pair;
+    const tx = await payOnChain(consumer.did, provider.did, 10_000_000, { intentId: intent.intent_id, network: LAB });
+    const result = { ...(await lab("eth_getTransactionByHash", tx)), nonce: "0x0" };
+    await spoil(LAB, { method: "eth_getTransactionByHash", first: tx, times: 1, how: "answer", result });
+    await followOnce(world, LAB);
+    await spoil(LAB);
+    await lab("anvil_rollback", 1);
+    await mine(3);
+    await follow(world, LAB);
+    const [held] = await rows("select expires_at from spend_holds where did = ?", consumer.did);
+    expect(held.expires_at).toBeGreaterThan(Date.parse(intent.expires_at) + 50 * 60_000);
+  },
+);
+
+it.each(["alone", "backed"] as const)(
   "a node (%s) that shows once a payment of the provider's own spoils no intent, which its buyer pays",
   async (nodes) => {
     const world = worlds[nodes] as World;
