@@ -25,7 +25,8 @@ if (process.argv.includes("--check")) {
   const behind = Object.entries(files).filter(([file, text]) => read(file) !== text);
   for (const [file] of behind) console.error(`${file} is behind the routes: run \`npm run generate\``);
   const faults = [open, operators].flatMap((document) => (document ? reviewDocument(document) : []));
-  for (const name of sentences.unused()) faults.push(`scripts/openapi/fields.ts: no document says ${name}`);
+  for (const name of sentences.unused())
+    faults.push(`scripts/openapi/fields.ts or operations.ts: no document says ${name}`);
   for (const fault of faults) console.error(fault);
   if (behind.length > 0 || faults.length > 0) process.exit(1);
 } else if (process.argv.includes("--write")) {

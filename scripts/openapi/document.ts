@@ -21,7 +21,10 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
   const usual = usualRefusals(routes);
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method]: describe(route, schemas, parameters, usual) };
+    paths[route.path] = {
+      ...paths[route.path],
+      [route.method]: describe(route, schemas, parameters, sentences, usual),
+    };
   }
   const examples = shareExamples({ paths });
   const tags = new Set(routes.map(({ tag }) => tag));
@@ -87,13 +90,19 @@ const NotModified = {
   headers: { ETag: { $ref: "#/components/headers/ETag" } },
 };
 
-function describe(route: Route, schemas: Schemas, parameters: Parameters, usual: Usual): Operation {
+function describe(
+  route: Route,
+  schemas: Schemas,
+  parameters: Parameters,
+  sentences: Sentences,
+  usual: Usual,
+): Operation {
   const recorded = EXAMPLES[route.operationId];
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
-    description: descriptionOf(route),
+    description: descriptionOf(route, sentences),
     ...(route.deprecated && { deprecated: true }),
     security: securityOf(route),
     ...parameters.of(route),
@@ -118,7 +127,8 @@ function describe(route: Route, schemas: Schemas, parameters: Parameters, usual:
 }
 
 /** Ends with what a deprecated operation's headers say, for who reads and does not call. */
-function descriptionOf({ summary, description = `${summary}.`, deprecated }: Route): string {
+function descriptionOf({ operationId, summary, deprecated }: Route, sentences: Sentences): string {
+  const description = sentences.ofOperation(operationId) ?? `${summary}.`;
   if (!deprecated) return description;
   const { since, sunset, link } = deprecated;
   const end = sunset === undefined ? "" : `, ends on ${sunset}`;

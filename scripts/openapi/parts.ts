@@ -201,7 +201,6 @@ export const health = route({
   operationId: "getHealth",
   tag: "Service",
   summary: "Ask whether the Worker answers",
-  description: "Asks nothing else: no database, no chain.",
   surfaces: ["public"],
   status: 200,
   response: {

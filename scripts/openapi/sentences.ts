@@ -1,5 +1,6 @@
-// Looks up the sentences of fields.ts for a document, and lists those that are unused.
+// Looks up the sentences of fields.ts and operations.ts for a document, and lists those that are unused.
 import { FIELDS, SCHEMAS } from "./fields.ts";
+import { OPERATIONS } from "./operations.ts";
 
 export class Sentences {
   readonly #asked = new Set<string>();
@@ -18,9 +19,13 @@ export class Sentences {
     return this.#say(SCHEMAS, name) ?? {};
   }
 
+  ofOperation(operationId: string): string | undefined {
+    return this.#say(OPERATIONS, operationId)?.description;
+  }
+
   /** The sentences that no document uses. */
   unused(): string[] {
-    const names = [...Object.keys(FIELDS), ...Object.keys(SCHEMAS)];
+    const names = [FIELDS, SCHEMAS, OPERATIONS].flatMap((sentences) => Object.keys(sentences));
     return names.filter((name) => !this.#asked.has(name));
   }
 

@@ -24,9 +24,6 @@ export const documentRoutes = [
     operationId: "submitDocument",
     tag: "Platform",
     summary: "Submit a document for the review",
-    description:
-      "A PDF, PNG or JPEG of at most 10 MiB, judged by its bytes. A required type supersedes the current one, in any state; during a review " +
-      "the new one goes into it. Supporting documents append.",
     surfaces: ["session"],
     multipart: { fileMaxBytes: DOCUMENT_MAX_BYTES },
     body: documentInput,
@@ -43,7 +40,6 @@ export const documentRoutes = [
     operationId: "listDocuments",
     tag: "Platform",
     summary: "List the documents",
-    description: "Newest first, superseded ones included.",
     surfaces: ["session"],
     query: documentQuery,
     status: 200,
@@ -57,7 +53,6 @@ export const documentRoutes = [
     operationId: "getDocument",
     tag: "Platform",
     summary: "Read what is known of a document",
-    description: "Its file is for the review alone.",
     surfaces: ["session"],
     params: documentParams,
     status: 200,
@@ -87,7 +82,6 @@ export const documentRoutes = [
     operationId: "readPlatformDocument",
     tag: "Operator",
     summary: "Read a document's file",
-    description: "Each reading is an entry of the operators' log.",
     surfaces: ["operator"],
     params: accountDocumentParams,
     effects: true,

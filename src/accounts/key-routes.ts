@@ -12,9 +12,6 @@ export const keyRoutes = [
     operationId: "promotePlatform",
     tag: "Platform",
     summary: "Promote the account to production",
-    description:
-      "Once, after accreditation. It issues the production key: no agent moves, and no market is made. By a session, or by the current sandbox " +
-      "key while `promotion_by` of the account is `key`. A session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
     surfaces: ["management"],
     unpromoted: true,
     status: 200,
@@ -30,7 +27,6 @@ export const keyRoutes = [
     operationId: "listKeys",
     tag: "Platform",
     summary: "List the management keys",
-    description: "Keys that work, of both environments, the newest first. A key itself is never shown again.",
     surfaces: ["management"],
     status: 200,
     response: { schema: keyList, description: "A page of keys." },
@@ -43,10 +39,6 @@ export const keyRoutes = [
     operationId: "rotateKey",
     tag: "Platform",
     summary: "Rotate a management key",
-    description:
-      "Issues a replacement. The previous key ends at once, or after `grace_hours`; a further rotation ends an earlier grace. " +
-      "The current key rotates its own environment, and one in its grace none; of a session, which needs a log-in " +
-      "or a confirmation (confirmSession) of the last ten minutes, it is `environment`, else `Service-Environment`, else the sandbox.",
     surfaces: ["management"],
     unpromoted: true,
     endsKey: true,

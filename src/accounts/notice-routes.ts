@@ -10,8 +10,6 @@ export const noticeRoutes = [
     operationId: "announceToAll",
     tag: "Operator",
     summary: "Send a notice to all accounts",
-    description:
-      "Mails the notice once to the admin contact of every account whose address is verified and that is not closed, within minutes.",
     surfaces: ["operator"],
     body: announcementInput,
     status: 202,

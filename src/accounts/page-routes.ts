@@ -23,8 +23,6 @@ const pageRoute = (
     operationId,
     tag: "Platform",
     summary,
-    description:
-      "What the mailed link opens, for people. It uses nothing up: its script sends the token by POST to the same path.",
     surfaces: ["public"],
     query,
     status: 200,

@@ -14,7 +14,6 @@ export const passwordRoutes = [
     operationId: "changePassword",
     tag: "Platform",
     summary: "Change the password",
-    description: "Ends every other session, and every link that was mailed before.",
     surfaces: ["session"],
     body: passwordChangeInput,
     status: 200,
@@ -31,9 +30,6 @@ export const passwordRoutes = [
     operationId: "forgotPassword",
     tag: "Platform",
     summary: "Mail a link to reset the password",
-    description:
-      "The answer is the same for every address. A link is mailed to the verified address of an account, at most once a minute and five " +
-      "times an hour, and the last one counts.",
     surfaces: ["public"],
     body: addressInput,
     status: 202,
@@ -47,8 +43,6 @@ export const passwordRoutes = [
     operationId: "resetPassword",
     tag: "Platform",
     summary: "Reset the password",
-    description:
-      "Uses the token of a mailed link up, and ends every session and every other link. Faults of the new password use nothing up.",
     surfaces: ["public"],
     body: passwordResetInput,
     status: 200,
@@ -63,9 +57,6 @@ export const passwordRoutes = [
     operationId: "changeEmail",
     tag: "Platform",
     summary: "Change the email address",
-    description:
-      "Mails a link to the new address, at most one a minute and five an hour. The change takes effect when the link's token is verified " +
-      "(verifyEmail); until then the old address stays. Sessions go on.",
     surfaces: ["session"],
     body: emailChangeInput,
     status: 202,

@@ -16,7 +16,6 @@ export const reviewRoutes = [
     operationId: "submitVerification",
     tag: "Platform",
     summary: "Submit the account for the review",
-    description: "With a complete profile and the required documents. What is missing is named in `field_errors`.",
     surfaces: ["session"],
     status: 200,
     response: { schema: platformView, description: "The account, IN_REVIEW." },
@@ -45,10 +44,6 @@ export const reviewRoutes = [
     operationId: "decideVerification",
     tag: "Operator",
     summary: "Decide a review, or a proposed profile",
-    description:
-      "An approval accredits the account, at `TIER_2` unless another tier is named, and attests its tenant principal for twelve months. A " +
-      "rejection needs a reason, which the account is shown; it may submit again. With `subject: profile` the decision is about the " +
-      "`pending_profile` of the account: an approval changes what is signed. `proposed_at` makes sure that it is the one that was seen.",
     surfaces: ["operator"],
     params: accountParams,
     body: decisionInput,
@@ -69,9 +64,6 @@ export const reviewRoutes = [
     operationId: "renewTenantAttestation",
     tag: "Operator",
     summary: "Renew the attestation of an account's own company",
-    description:
-      "For twelve months unless `expires_at` names an earlier end. The tenant principal returns from ATTESTATION_EXPIRED; each of its agents " +
-      "is returned by the platform.",
     surfaces: ["operator"],
     params: accountParams,
     body: renewalInput,

@@ -25,13 +25,6 @@ export const accountRoutes = [
     operationId: "patchPlatform",
     tag: "Platform",
     summary: "Change the account's profile",
-    description:
-      "A complete profile takes a new account to KYB_PENDING. The tenant principal follows the name and the country, and the " +
-      "identity documents of its agents with it. From the submission for review on, another `legal_name`, `country` or `registration_number` is a " +
-      "proposal of a session (`pending_profile`), which changes them once an operator approves it. Another `admin_contact_email` counts once its " +
-      "mailed link was opened. A key that would change one of these, or `promotion_by`, is 403 `forbidden`, and so is every change by a key in its " +
-      "grace. A session sets `promotion_by` and `admin_contact_email` only within ten minutes after its log-in or its confirmation " +
-      "(confirmSession); later it is 403 with `type` `confirmation_required`.",
     surfaces: ["management"],
     body: profilePatch,
     status: 200,

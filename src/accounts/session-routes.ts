@@ -28,11 +28,6 @@ export const sessionRoutes = [
     operationId: "logIn",
     tag: "Platform",
     summary: "Log in",
-    description:
-      "A session may do what a management key may, and is the one credential of the account's own routes. The token is also set " +
-      "as a cookie, for browsers. It ends after 12 hours without use, and after 30 days. With TOTP set up, a log-in with the right password and " +
-      "without a code is refused with `type` `totp_required`, with a wrong code with `totp_invalid`. After 100 failures within 24 hours, from " +
-      "wherever, an address is open only to the networks from which it was logged in to within 90 days.",
     surfaces: ["public"],
     body: logInInput,
     status: 201,
@@ -50,7 +45,6 @@ export const sessionRoutes = [
     operationId: "listSessions",
     tag: "Platform",
     summary: "List the sessions",
-    description: "Those that go on, the latest log-in first.",
     surfaces: ["session"],
     query: sessionsQuery,
     status: 200,
@@ -64,7 +58,6 @@ export const sessionRoutes = [
     operationId: "endOtherSessions",
     tag: "Platform",
     summary: "End the other sessions",
-    description: "All but the calling one.",
     surfaces: ["session"],
     unpromoted: true,
     query: othersQuery,
@@ -110,9 +103,6 @@ export const sessionRoutes = [
     operationId: "confirmSession",
     tag: "Platform",
     summary: "Confirm that it is you",
-    description:
-      "For ten minutes the session rotates keys, promotes, and changes what else guards the account; those calls refuse it otherwise, with " +
-      "`type` `confirmation_required`. With TOTP set up only `totp` counts. A failure counts as a failed log-in.",
     surfaces: ["session"],
     whenUsedUp: true,
     unpromoted: true,

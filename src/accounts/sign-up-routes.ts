@@ -21,7 +21,6 @@ export const signUpRoutes = [
     operationId: "registerPlatform",
     tag: "Platform",
     summary: "Register a platform account",
-    description: "A link is mailed to the address; the account begins when it is opened.",
     surfaces: ["public"],
     body: registrationInput,
     status: 201,
@@ -38,10 +37,6 @@ export const signUpRoutes = [
     operationId: "verifyEmail",
     tag: "Platform",
     summary: "Verify an email address",
-    description:
-      "Uses the token of a mailed link up, by whoever knows the account's password too. The first verification issues the sandbox key, once; that " +
-      "of a new address makes it the account's. The link of an admin contact takes no password, and makes the address the contact. A wrong password " +
-      "leaves the token as it is, and counts as a failed log-in.",
     surfaces: ["public"],
     body: verificationInput,
     status: 200,
@@ -57,9 +52,6 @@ export const signUpRoutes = [
     operationId: "refuseVerification",
     tag: "Platform",
     summary: "Say that a mailed link is not yours",
-    description:
-      "Uses the token up. An account that was registered with this address and never verified is deleted, and the address is free again; another " +
-      "link ends alone.",
     surfaces: ["public"],
     body: tokenInput,
     status: 204,
@@ -74,9 +66,6 @@ export const signUpRoutes = [
     operationId: "resendVerification",
     tag: "Platform",
     summary: "Mail the verification link again",
-    description:
-      "The answer is the same for every address. At most once a minute and five times an hour, the mail of the sign-up included; the link that " +
-      "is mailed last is the one that counts.",
     surfaces: ["public"],
     body: addressInput,
     status: 202,

@@ -13,10 +13,6 @@ export const standingRoutes = [
     operationId: "closePlatform",
     tag: "Platform",
     summary: "Close the account",
-    description:
-      "For good. The confirmation is the account's legal name, or its email address while it has no name. Keys, sessions, links and the " +
-      "password end at once; every agent of both environments is REVOKED and every principal CLOSED. Refused while a dispute of either " +
-      "environment is open, or an escrow holds funds in production; test money blocks nothing. The history stays readable for the other side of each purchase.",
     surfaces: ["session"],
     body: closingInput,
     status: 200,
@@ -36,9 +32,6 @@ export const standingRoutes = [
     operationId: "suspendPlatform",
     tag: "Operator",
     summary: "Suspend an account",
-    description:
-      "From the commit on its keys, sessions and agents are refused with 403 `account_suspended`, and its agents are SUSPENDED with the reason " +
-      "`operator`. Payments that were made, tasks and auto-confirmation go on.",
     surfaces: ["operator"],
     params: standingParams,
     body: standingInput,
@@ -54,9 +47,6 @@ export const standingRoutes = [
     operationId: "reinstatePlatform",
     tag: "Operator",
     summary: "Reinstate a suspended account",
-    description:
-      "Returns it to the state that it was suspended in, and gives back the agents that the suspension took; an agent that something else " +
-      "stops meanwhile stays SUSPENDED with that reason.",
     surfaces: ["operator"],
     params: standingParams,
     body: standingInput,

@@ -20,9 +20,6 @@ export const totpRoutes = [
     operationId: "setUpTotp",
     tag: "Platform",
     summary: "Set TOTP up",
-    description:
-      "Answers the secret for an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds) and ten recovery codes, once. Nothing needs a " +
-      "code until confirmTotp; a set-up that was not confirmed is replaced.",
     surfaces: ["session"],
     whenUsedUp: true,
     body: totpSetUp,
@@ -37,9 +34,6 @@ export const totpRoutes = [
     operationId: "confirmTotp",
     tag: "Platform",
     summary: "Confirm TOTP",
-    description:
-      "With a code of the app. From then on a log-in and a confirmation need one, and the other sessions have ended. A wrong code counts as a " +
-      "failed log-in.",
     surfaces: ["session"],
     whenUsedUp: true,
     body: totpConfirmation,
@@ -54,7 +48,6 @@ export const totpRoutes = [
     operationId: "removeTotp",
     tag: "Platform",
     summary: "Take TOTP away",
-    description: "With the password, and a code of the app or a recovery code. The other sessions end.",
     surfaces: ["session"],
     body: totpRemoval,
     status: 204,
@@ -68,9 +61,6 @@ export const totpRoutes = [
     operationId: "removePlatformTotp",
     tag: "Operator",
     summary: "Take an account's TOTP away",
-    description:
-      "For a person who has lost the app and the recovery codes, once it is certain who asks. Every session of the account ends, and its owner " +
-      "gets a mail.",
     surfaces: ["operator"],
     params: standingParams,
     body: standingInput,

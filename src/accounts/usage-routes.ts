@@ -12,9 +12,6 @@ export const usageRoutes = [
     operationId: "getPlatformUsage",
     tag: "Operator",
     summary: "Read what an account has used",
-    description:
-      "Events, deliveries and mails of the present UTC day, and what the account keeps. An account whose `events` and `deliveries` together, or " +
-      "whose `event_bytes`, have reached a limit is refused what creates or changes until `resets_at`.",
     surfaces: ["operator"],
     params: accountParams,
     status: 200,

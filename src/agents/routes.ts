@@ -36,8 +36,6 @@ export const agentRoutes = [
     operationId: "registerAgent",
     tag: "Agents",
     summary: "Register an agent",
-    description:
-      "Answers the full identity document, unsigned, status DRAFT: no keys, no certificate, cannot transact. Where the principal's attestation is below the role's tier the call succeeds, and `warnings` says so; else it is an empty list.",
     body: agentInput,
     rules: registrationFaults,
     status: 201,
@@ -68,10 +66,6 @@ export const agentRoutes = [
     operationId: "listAgents",
     tag: "Agents",
     summary: "List the platform's agents",
-    description:
-      "Newest first, of the key's environment. With `status` and no `principal_id` in the order in which the attestations of the agents' " +
-      "principals end, the latest first. Where filters stand together, they are compared within at most 1,000 agents a page, which may " +
-      "hold fewer than `limit`, or none, and still have more.",
     query: agentQuery,
     status: 200,
     response: { schema: agentList, description: "A page of agents." },
@@ -99,9 +93,6 @@ export const agentRoutes = [
     operationId: "patchAgent",
     tag: "Agents",
     summary: "Change an agent's identity",
-    description:
-      "A new profile or address is a new version of the identity document. `external_ref`, of which null takes it away, and `metadata`, " +
-      "which is replaced as a whole, stand in no document.",
     params: agentParams,
     body: agentPatch,
     rules: agentPatchRules,
@@ -126,8 +117,6 @@ export const agentRoutes = [
     operationId: "activateAgent",
     tag: "Agents",
     summary: "Activate an agent",
-    description:
-      "Draws the key pair, issues the certificate, signs the document. The private key is in this answer only. Where the principal's attestation is below the role's tier the call succeeds, and `warnings` says so; else it is an empty list.",
     params: agentParams,
     status: 200,
     response: { schema: credentialsView, description: "The agent's credentials." },
@@ -144,7 +133,6 @@ export const agentRoutes = [
     operationId: "reissueAgentCertificate",
     tag: "Agents",
     summary: "Issue a new certificate for the same key",
-    description: "After a renewed attestation, or before the old one ends. The old one stays good until then.",
     params: agentParams,
     status: 200,
     response: { schema: certificateView, description: "The certificate." },
@@ -161,9 +149,6 @@ export const agentRoutes = [
     operationId: "rotateAgentKey",
     tag: "Agents",
     summary: "Rotate an agent's key",
-    description:
-      "Draws another key pair and issues its certificate. The private key is in this answer only. The key before it and its certificates end at " +
-      "once, or after `grace_hours`; a further rotation ends an earlier grace.",
     params: agentParams,
     body: keyRotationInput,
     optionalBody: true,
@@ -186,10 +171,6 @@ export const agentRoutes = [
     operationId: "transferAgent",
     tag: "Agents",
     summary: "Transfer an agent to another principal",
-    description:
-      "Of the same platform and environment, ACTIVE. The DID and the key stay, and with them intents, tasks, disputes, ratings and escrow; the " +
-      "certificate is replaced at once. An agent in a delegation stays where it is, and so does one whose principal's attestation was revoked (409 " +
-      "`invalid_status`).",
     params: agentParams,
     body: transferInput,
     status: 200,
@@ -207,8 +188,6 @@ export const agentRoutes = [
     operationId: "revokeAgent",
     tag: "Agents",
     summary: "Revoke an agent",
-    description:
-      "For good: its certificates are invalid, and its open payment intents end unless they were paid. Its tasks and disputes go on.",
     params: agentParams,
     body: revocationInput,
     status: 200,
@@ -226,8 +205,6 @@ export const agentRoutes = [
     operationId: "patchAgentScope",
     tag: "Agents",
     summary: "Change an agent's scope",
-    description:
-      "Issues a certificate that states the new scope. Where the scope is narrowed, those issued before count for 24 hours more.",
     params: agentParams,
     body: scopePatch,
     status: 200,

@@ -20,9 +20,6 @@ export const operatorDisputeRoutes = [
     operationId: "listAllDisputes",
     tag: "Operator",
     summary: "List all disputes",
-    description:
-      "Newest first, in the state that counts at this instant. A page by `status` may have fewer rows than `limit` although more follow: " +
-      "`has_more` tells.",
     surfaces: ["operator"],
     query: operatorDisputeQuery,
     status: 200,
@@ -36,8 +33,6 @@ export const operatorDisputeRoutes = [
     operationId: "getDisputeCase",
     tag: "Operator",
     summary: "Read the whole file of a dispute",
-    description:
-      "With its purchase, the signed receipt, all that was said and handed in, and both agents' ratings at this instant.",
     surfaces: ["operator"],
     params: disputeParams,
     status: 200,
@@ -52,9 +47,6 @@ export const operatorDisputeRoutes = [
     operationId: "resolveDispute",
     tag: "Operator",
     summary: "Decide a dispute",
-    description:
-      "In arbitration alone. What the consumer is to get back is paid out of the provider's vault, and so is the provider's bounty within what " +
-      "is left of the gross; the answer carries the signed award.",
     surfaces: ["operator"],
     params: disputeParams,
     body: verdictInput,
@@ -72,9 +64,6 @@ export const operatorDisputeRoutes = [
     operationId: "repeatPayout",
     tag: "Operator",
     summary: "Pay a cancelled award again",
-    description:
-      "Where the guardian has cancelled the payout of an award, which is `outstanding` since: once for each cancellation. What is left of the award is " +
-      "scheduled anew. Above an amount of the configuration the first call waits, and another operator's same call confirms it.",
     surfaces: ["operator"],
     params: disputeParams,
     body: payoutInput,

@@ -26,7 +26,6 @@ type Act = {
   readonly act: string;
   readonly operationId: string;
   readonly summary: string;
-  readonly description: string;
   readonly side: Side | null;
   readonly handle: (call: PartyCall, disputeId: string) => Promise<DisputeView>;
 };
@@ -34,14 +33,13 @@ type Act = {
 const REFUSALS: readonly ErrorCode[] = ["not_found", "forbidden", "invalid_status"];
 
 /** Of the parties' acts those without a body. */
-const actRoute = ({ act, operationId, summary, description, side, handle }: Act) =>
+const actRoute = ({ act, operationId, summary, side, handle }: Act) =>
   route({
     method: "post",
     path: `/v1/disputes/{dispute_id}/${act}`,
     operationId,
     tag: "Disputes",
     summary,
-    description,
     params: disputeParams,
     status: 200,
     response: { schema: disputeView, description: "The dispute after it." },
@@ -59,9 +57,6 @@ export const disputeRoutes = [
     operationId: "fileDispute",
     tag: "Disputes",
     summary: "Dispute a transaction",
-    description:
-      "By the consumer, or with its platform's key, within the window that was fixed at settlement. An open task is held; the provider has " +
-      "seven days to answer before an arbiter decides.",
     body: disputeInput,
     rules: disputeFaults,
     status: 201,
@@ -87,7 +82,6 @@ export const disputeRoutes = [
     operationId: "getDispute",
     tag: "Disputes",
     summary: "Read a dispute",
-    description: "By its two agents and their platforms, with all that was said and handed in.",
     params: disputeParams,
     status: 200,
     response: { schema: disputeFile, description: "The dispute." },
@@ -102,8 +96,6 @@ export const disputeRoutes = [
     operationId: "respondToDispute",
     tag: "Disputes",
     summary: "Answer a dispute",
-    description:
-      "By the provider, in the parties' seven days. What it offers, it pays out of its own wallet once the consumer accepts.",
     params: disputeParams,
     body: responseInput,
     status: 200,
@@ -118,8 +110,6 @@ export const disputeRoutes = [
     act: "accept",
     operationId: "acceptOffer",
     summary: "Accept the provider's offer",
-    description:
-      "By the consumer: the dispute is settled, and the provider has seven days to pay what it offered last.",
     side: "consumer",
     handle: accept,
   }),
@@ -127,7 +117,6 @@ export const disputeRoutes = [
     act: "concede",
     operationId: "concedeDispute",
     summary: "Concede a dispute",
-    description: "By the provider: it is upheld, and the provider has seven days to give all that is disputed back.",
     side: "provider",
     handle: concede,
   }),
@@ -135,8 +124,6 @@ export const disputeRoutes = [
     act: "withdraw",
     operationId: "withdrawDispute",
     summary: "Withdraw a dispute",
-    description:
-      "By the consumer. A held task's window goes on with what was left of it, and at least for an hour. It may be filed once more.",
     side: "consumer",
     handle: withdraw,
   }),
@@ -144,7 +131,6 @@ export const disputeRoutes = [
     act: "escalate",
     operationId: "escalateDispute",
     summary: "Bring a dispute to the arbiter",
-    description: "By either party, once the provider has answered.",
     side: null,
     handle: escalate,
   }),
@@ -154,8 +140,6 @@ export const disputeRoutes = [
     operationId: "addDisputeEvidence",
     tag: "Disputes",
     summary: "Hand in evidence",
-    description:
-      "By either party until the dispute has ended, at most fifty pieces of each side: a link or a digest, which the service does not fetch.",
     params: disputeParams,
     body: evidenceInput,
     status: 201,

@@ -20,10 +20,6 @@ export const facilitationRoutes = [
     operationId: "facilitate",
     tag: "Facilitation",
     summary: "Verify a payment and open its task",
-    description:
-      "Checks the proof, reads the settlement on-chain, matches it with its intent, credits the escrow and opens the " +
-      "performance task, all or nothing. With the consumer's headers (its proof bound to the provider) or as either agent " +
-      "itself. The same intent and transaction again answer the same.",
     body: facilitationInput,
     rules: facilitationFaults,
     status: 200,
@@ -51,9 +47,6 @@ export const facilitationRoutes = [
     operationId: "getFacilitationStanding",
     tag: "Facilitation",
     summary: "Ask whether a settlement still stands",
-    description:
-      "For whoever holds a receipt, which states facts and never expires: a settlement that the chain does not have any more, or never had so, " +
-      "is `reversed`, and its receipt counts no longer.",
     params: facilitationParams,
     status: 200,
     response: { schema: standingView, description: "Whether it stands." },

@@ -11,9 +11,6 @@ export const followerRoutes = [
     operationId: "cancelPaymentIntent",
     tag: "Payments",
     summary: "Cancel a payment intent",
-    description:
-      "By either party, while nobody has paid it: the chain is looked at first. The offer ends now. A payment that is mined within 30 seconds " +
-      "counts, and the hold stands until a later chain was read. Of one that was paid, 409 `invalid_status` names the transaction in `detail`.",
     params: intentParams,
     status: 200,
     response: { schema: intentView, description: "The intent, ABANDONED." },

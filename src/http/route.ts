@@ -28,7 +28,6 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
-  readonly description?: string;
   /** The surfaces that the route takes. With several, the presented credential decides (CRED-2). */
   readonly surfaces: readonly S[];
   /** The code for a call without any credential, where it is not the surface's usual one. */

@@ -10,9 +10,6 @@ export const authorityRoutes = [
     operationId: "getAuthority",
     tag: "Operator",
     summary: "Show the keys of the CA",
-    description:
-      "Every key that the service has had, the newest first: when it was published, from when and until when it signed, and from when on it " +
-      "may be dropped. `faults` says what is wrong with the present secret.",
     surfaces: ["operator"],
     status: 200,
     response: { schema: authorityView, description: "The keys." },

@@ -27,7 +27,6 @@ const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
     operationId: path.endsWith(".json") ? "getCaJwksJson" : "getCaJwks",
     tag: "Verification",
     summary: "The CA's public keys",
-    description: "Certificates, identity documents and receipts verify offline from these alone.",
     surfaces: ["public"],
     status: 200,
     response: { schema: jwksView, description: "The key set.", types: [JWKS_TYPE] },
@@ -47,7 +46,6 @@ export const handshakeRoutes = [
     operationId: "getChallenge",
     tag: "Verification",
     summary: "Get a nonce",
-    description: "Valid for 120 seconds and for one use. The answer to it is a proof over `nonce|agent_did|timestamp`.",
     status: 200,
     response: { schema: challengeView, description: "The nonce." },
     errors: [],
@@ -63,9 +61,6 @@ export const handshakeRoutes = [
     operationId: "verifyCertificate",
     tag: "Verification",
     summary: "Check a certificate",
-    description:
-      "Signature and dates, which anyone can check offline from the published keys, and whether it still counts: where not, `reason` is " +
-      "`revoked`, `replaced`, `expired` or `unknown`, or the fault of the certificate. A suspension does not end it: that is in the agent's status.",
     body: certificateInput,
     status: 200,
     response: { schema: certificateCheck, description: "Whether it holds, and if not, why." },
@@ -82,8 +77,6 @@ export const handshakeRoutes = [
     operationId: "verifyProof",
     tag: "Verification",
     summary: "Check a proof",
-    description:
-      "A challenge response uses its nonce up; a bound proof may be checked again. A certificate that has ended proves nothing.",
     body: proofInput,
     status: 200,
     response: { schema: proofCheck, description: "Whether it holds, and if not, why." },
@@ -142,9 +135,6 @@ export const handshakeRoutes = [
     operationId: "getStatusList",
     tag: "Verification",
     summary: "The status of every certificate, as a Token Status List",
-    description:
-      "Two bits a certificate: 0 valid, 1 revoked or replaced, 2 suspended. May be kept until its `iat` and `ttl` are over; a new " +
-      "one is signed at most once a minute.",
     params: z.object({ n: z.string() }),
     status: 200,
     response: { schema: z.string(), description: "A signed list.", types: ["application/statuslist+jwt"] },

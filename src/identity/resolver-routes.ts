@@ -97,10 +97,6 @@ export const resolverRoutes = [
     operationId: "resolveDid",
     tag: "Identity",
     summary: "Resolve a DID, or dereference a DID URL",
-    description:
-      "The HTTP binding of W3C DID Resolution for `did:aeap`, the `service_did` too. A key or a service is asked for by its DID URL, percent-encoded; " +
-      "`?service=` leads to the endpoint by 303. Errors stand in the result, or in the envelope for a client that accepts a bare " +
-      "document alone.",
     params: identifierParams,
     query: resolutionQuery,
     status: 200,

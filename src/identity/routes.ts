@@ -43,13 +43,11 @@ const DOCUMENTS = {
     path: "/v1/agents/{did}/did.json",
     operationId: "getAgentDidDocument",
     summary: "Resolve an agent's DID document",
-    description: "Also known as a did:web, whose document is the same under that id.",
   },
   web: {
     path: "/v1/agents/{did}/did-web/did.json",
     operationId: "getAgentDidWebDocument",
     summary: "Resolve an agent's DID document as a did:web",
-    description: "Where a did:web resolver finds the `alsoKnownAs` of an agent's DID document.",
   },
 } as const;
 
@@ -78,9 +76,6 @@ export const identityRoutes = [
     operationId: "getAgentAid",
     tag: "Identity",
     summary: "Resolve an identity document",
-    description:
-      "`Accept: application/jwt` answers the signed document as a compact JWS. `?version=N` answers an earlier version, and " +
-      "`?revision=N` the present revision without `live`: both are immutable and may be cached.",
     params: agentParams,
     query: aidQuery,
     status: 200,
@@ -99,7 +94,6 @@ export const identityRoutes = [
     operationId: "getAgentStatus",
     tag: "Identity",
     summary: "Ask for an agent's present status",
-    description: "What a certificate never says. Computed at the instant of the call.",
     params: agentParams,
     status: 200,
     response: { schema: statusView, description: "The status." },
@@ -130,7 +124,6 @@ export const identityRoutes = [
     operationId: "getContext",
     tag: "Identity",
     summary: "The JSON-LD context of the DID documents",
-    description: "Defines the types of an agent's services. It never changes.",
     status: 200,
     response: { schema: contextView, description: "The context.", types: [LD_TYPE] },
     errors: [],

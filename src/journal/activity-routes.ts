@@ -34,11 +34,6 @@ export const activityRoutes = [
     operationId: "listActivity",
     tag: "Platform",
     summary: "Read the activity log",
-    description:
-      "One log for both environments, newest first by `seq`, readable with either key. `subject_id`, `action` and `actor` are indexed; " +
-      "the other filters are compared within at most 1,000 entries of that range a page: where few of them fit, a page may hold fewer " +
-      "entries than `limit`, or none, and still have more. `Accept: text/csv` streams all entries of at most 31 days, by default the last " +
-      "ones; it takes no cursor, and `limit` does not count.",
     surfaces: ["management"],
     query: activityQuery,
     status: 200,
@@ -60,9 +55,6 @@ export const activityRoutes = [
     operationId: "listActivityHeads",
     tag: "Platform",
     summary: "List the signed heads of the activity log",
-    description:
-      "Newest first. A head is signed once a day when entries were added. Whoever keeps one can show that nothing up to its entry was " +
-      "changed since, because every hash covers all entries before it.",
     surfaces: ["management"],
     query: headQuery,
     status: 200,
@@ -76,9 +68,6 @@ export const activityRoutes = [
     operationId: "verifyActivity",
     tag: "Platform",
     summary: "Verify the activity log",
-    description:
-      "Recomputes the running hash from `from` to `to`, both included, and compares it with the stored hashes and the signed heads. One " +
-      "call verifies at most 1,000 entries; while `has_more` is true, ask again with `from` = `last_id`.",
     surfaces: ["management"],
     query: verifyQuery,
     status: 200,

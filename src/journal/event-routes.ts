@@ -10,9 +10,6 @@ export const eventRoutes = [
     operationId: "listEvents",
     tag: "Events",
     summary: "List events",
-    description:
-      "The events of the key's environment in the last 30 days, newest first, in the order of the changes that they report. A page with `type` " +
-      "looks at no more than 1,000 events: it may hold fewer than `limit`, or none, and still have more.",
     surfaces: ["management"],
     query: eventQuery,
     status: 200,
@@ -26,7 +23,6 @@ export const eventRoutes = [
     operationId: "getEvent",
     tag: "Events",
     summary: "Read an event",
-    description: "404 once it is older than 30 days.",
     surfaces: ["management"],
     params: eventParams,
     precheck: (call, { params }) => precheckEvent(call, params.event_id),

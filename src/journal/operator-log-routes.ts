@@ -10,9 +10,6 @@ export const operatorLogRoutes = [
     operationId: "listOperatorActivity",
     tag: "Operator",
     summary: "Read the operators' log",
-    description:
-      "What the operator's people and keys did, newest first. With several filters a page compares at most 1,000 entries: it may hold " +
-      "fewer than `limit` and still have more.",
     surfaces: ["operator"],
     query: operatorLogQuery,
     status: 200,

@@ -17,7 +17,6 @@ export const marketRoutes = [
     operationId: "listMarkets",
     tag: "Markets",
     summary: "List markets",
-    description: "Every jurisdiction and currency, with the networks, contracts and confirmations they settle with.",
     query: marketQuery,
     status: 200,
     response: { schema: marketList, description: "A page of markets, in the order of their codes." },
@@ -32,8 +31,6 @@ export const marketRoutes = [
     operationId: "authorizeMarkets",
     tag: "Agents",
     summary: "Open markets for a provider",
-    description:
-      'Provisions the escrow wallet and registers the settlement split on-chain. Waits for the chain up to 20 seconds; what is not done by then is PROVISIONING and finishes in the background. Accounts that are not accredited register so many providers on mainnets together in a day: the next one is 429 with `detail {bound: "all_accounts"}`. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.',
     params: agentParams,
     body: marketInput,
     rules: marketRules,
@@ -59,7 +56,6 @@ export const marketRoutes = [
     operationId: "listAuthorizedMarkets",
     tag: "Agents",
     summary: "List a provider's markets",
-    description: "In the order of their codes.",
     params: agentParams,
     query: marketsQuery,
     status: 200,
@@ -75,8 +71,6 @@ export const marketRoutes = [
     operationId: "removeAuthorizedMarket",
     tag: "Agents",
     summary: "Take a market away",
-    description:
-      "The vault and what it holds stay the provider's. In production a session needs a log-in or a confirmation (confirmSession) of the last ten minutes.",
     params: agentParams.extend({ market: z.string() }),
     query: z.strictObject({ network: networkInput }),
     status: 204,

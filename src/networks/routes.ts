@@ -13,10 +13,6 @@ export const networkRoutes = [
     operationId: "listNetworks",
     tag: "Operator",
     summary: "List the networks",
-    description:
-      "Each as configured, as its chain has it at this instant, and how far it is read. `faults` says in a sentence each what is not as it should " +
-      "be. A node that does not answer is a fault; what it would have said is null. Where NETWORKS itself is refused, `configuration_fault` says why: " +
-      "every other call is 500 then.",
     surfaces: ["operator"],
     query: networkQuery,
     status: 200,

@@ -40,11 +40,6 @@ export const paymentRoutes = [
     operationId: "createPaymentIntent",
     tag: "Payments",
     summary: "Open a payment intent",
-    description:
-      "By either party. Holds the amount against the spending limits of the consumer and its delegators until it is paid or ends. " +
-      "A spend_policy_violation names the check, the limit and what was attempted in `detail`. " +
-      "To pay: on `token`, `approve(contract, amount_base_units)`; then on `contract`, `settle`, which pays `operational_wallet` or " +
-      "nobody, or `payIntent`.",
     body: intentInput,
     rules: payerFaults,
     status: 201,
@@ -61,9 +56,6 @@ export const paymentRoutes = [
     operationId: "listPaymentIntents",
     tag: "Payments",
     summary: "List the agent's payment intents",
-    description:
-      "The calling agent's own, the latest first, as they are at this instant. A page by `status` may have fewer rows than `limit` although " +
-      "more follow: `has_more` tells.",
     query: intentQuery,
     status: 200,
     response: { schema: intentList, description: "A page of intents." },
@@ -77,7 +69,6 @@ export const paymentRoutes = [
     operationId: "getPaymentIntent",
     tag: "Payments",
     summary: "Read a payment intent",
-    description: "By its two parties.",
     params: intentParams,
     status: 200,
     response: { schema: intentView, description: "The intent as it is at this instant." },
@@ -93,9 +84,6 @@ export const paymentRoutes = [
     operationId: "evaluateSpendPolicy",
     tag: "Payments",
     summary: "Try an order without opening it",
-    description:
-      "All checks of an intent, each with its outcome, and what is left of the narrowest spending window. It holds nothing. By the agent " +
-      "itself or its platform.",
     params: agentParams,
     body: evaluationInput,
     status: 200,
@@ -112,9 +100,6 @@ export const paymentRoutes = [
     operationId: "getPaymentAddress",
     tag: "Payments",
     summary: "Ask where to pay (AEA/P clients)",
-    description:
-      "With `consumer_did`, `provider_did` and `amount` it opens an intent too. Every refusal of the intent is then a 403 " +
-      "`spend_policy_violation` whose `detail.failed_check` names the code that POST /v1/payment-intents would have answered.",
     query: addressQuery,
     effects: true,
     status: 200,

@@ -18,7 +18,6 @@ export const principalRoutes = [
     operationId: "registerPrincipal",
     tag: "Principals",
     summary: "Register a principal",
-    description: "Records the legal person behind agents, with the attestation of an independent Verifier.",
     body: principalInput,
     status: 201,
     response: { schema: principalView, description: "The principal." },
@@ -34,10 +33,6 @@ export const principalRoutes = [
     operationId: "listPrincipals",
     tag: "Principals",
     summary: "List principals",
-    description:
-      "Newest first, without the tenant principal. With `status`, alone or beside `customer_id=none`, in the order of the attestations' " +
-      "ends, the latest first: what has ended by its date is ATTESTATION_EXPIRED from that instant. `status` and `customer_id` together " +
-      "are compared within at most 1,000 principals a page, which may hold fewer than `limit`, or none, and still have more.",
     query: principalQuery,
     status: 200,
     response: { schema: principalList, description: "A page of principals." },

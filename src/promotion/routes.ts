@@ -13,10 +13,6 @@ export const promotionRoutes = [
     operationId: "promoteAgent",
     tag: "Agents",
     summary: "Promote an agent to production",
-    description:
-      "Takes the production key. The DID, the key and the identity stay; rating, volume, spend and dispute counts begin at nothing. A " +
-      "provider needs a market in production; until its escrow is funded it is FUNDING, and a further call answers `escrow_below_threshold` " +
-      "or makes it ACTIVE.",
     params: agentParams,
     body: promotionInput,
     status: 200,

@@ -15,9 +15,6 @@ export const ratingRoutes = [
     operationId: "getAgentRating",
     tag: "Identity",
     summary: "Read an agent's rating",
-    description:
-      "0.00 to 1.00, or null while unrated, and all that it follows from: sums scaled forward from `method.origin`, and of the counterparties " +
-      "that may hold too much of them, by position alone. How signals are weighed: `GET /v1/rating-method`.",
     params: ratedParams,
     status: 200,
     response: { schema: ratingView, description: "The rating." },
@@ -32,7 +29,6 @@ export const ratingRoutes = [
     operationId: "getRatingMethod",
     tag: "Ratings",
     summary: "How ratings are computed",
-    description: "The parameters and the formula of `agent_rating`.",
     status: 200,
     response: { schema: ratingMethodView, description: "The method." },
     errors: [],

@@ -83,9 +83,6 @@ export const reportRoutes = [
     operationId: "listTasks",
     tag: "Tasks",
     summary: "List tasks",
-    description:
-      "Newest first, in the state that counts at this instant. By an agent: its own. By a key or session: of all agents of the environment, " +
-      "one between two of them once, and as `text/csv` like the transactions.",
     surfaces: ["agent", "management"],
     query: accountTaskQuery,
     status: 200,
@@ -103,9 +100,6 @@ export const reportRoutes = [
     operationId: "listDisputes",
     tag: "Disputes",
     summary: "List disputes",
-    description:
-      "Newest first, in the state that counts at this instant. By an agent: its own. By a key or session: of all agents of the environment, " +
-      "one between two of them once, and as `text/csv` like the transactions.",
     query: disputeQuery,
     status: 200,
     response: { schema: disputeList, description: "A page of disputes.", types: ["application/json", "text/csv"] },
@@ -123,9 +117,6 @@ export const reportRoutes = [
     operationId: "listTransactions",
     tag: "Facilitation",
     summary: "List the account's transactions",
-    description:
-      "Of all agents of the environment, newest first; one between two of them once. `Accept: text/csv` streams all of at most 31 days, by " +
-      "default the last ones; it takes no cursor, and `limit` does not count.",
     surfaces: ["management"],
     query: transactionQuery,
     status: 200,
@@ -147,9 +138,6 @@ export const reportRoutes = [
     operationId: "getAgentOverview",
     tag: "Agents",
     summary: "Read an agent's overview",
-    description:
-      "What it has earned, what its escrow holds, what it has open at this instant, and its ten latest events. Of open intents and tasks no " +
-      "more than 1,000 are counted.",
     params: agentParams,
     status: 200,
     response: { schema: overviewView, description: "The overview." },
@@ -164,7 +152,6 @@ export const reportRoutes = [
     operationId: "listAgentTasks",
     tag: "Agents",
     summary: "List an agent's tasks",
-    description: "Newest first, as consumer or as provider. A task is in the state that counts at this instant.",
     params: agentParams,
     query: taskQuery,
     status: 200,
@@ -180,7 +167,6 @@ export const reportRoutes = [
     operationId: "listAgentTransactions",
     tag: "Agents",
     summary: "List an agent's transactions",
-    description: "Newest first, as consumer or as provider, also those that opened no task.",
     params: agentParams,
     query: reportQuery,
     status: 200,
@@ -196,9 +182,6 @@ export const reportRoutes = [
     operationId: "listAgentEvents",
     tag: "Agents",
     summary: "List an agent's events",
-    description:
-      "Newest first, of the last 30 days: events of the agent, and of the intents, transactions and tasks that it is a party of. A cursor " +
-      "into older ones is 410 `cursor_expired`.",
     params: agentParams,
     query: reportQuery,
     status: 200,

@@ -23,9 +23,6 @@ export const sandboxRoutes = [
     operationId: "advanceSandboxClock",
     tag: "Platform",
     summary: "Move the sandbox's clock",
-    description:
-      "Forward only, at most 400 days ahead in all, and at most 30 days at once where more than 1,000 rows would fall due. What fell due is " +
-      "recorded when it answers: tasks, disputes, intents and attestations. Proofs, keys, sessions, certificates, idempotency and quotas stay on real time.",
     surfaces: ["management"],
     body: advanceInput,
     rules: advanceFaults,

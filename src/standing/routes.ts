@@ -31,8 +31,6 @@ import {
   reactivationInput,
 } from "./schema.ts";
 
-const REACTIVATE_AGENTS = "With `reactivate_agents` they return together.";
-
 const standing = {
   method: "post",
   tag: "Principals",
@@ -51,8 +49,6 @@ export const principalStandingRoutes = [
     operationId: "patchPrincipal",
     tag: "Principals",
     summary: "Change a principal's group, reference or metadata",
-    description:
-      "`customer_id` null ungroups it. Metadata is replaced as a whole. Whoever it is stays as it was registered.",
     surfaces: ["management"],
     params: principalParams,
     body: principalPatch,
@@ -76,9 +72,6 @@ export const principalStandingRoutes = [
     operationId: "revokeAttestation",
     tag: "Principals",
     summary: "Take an attestation back",
-    description:
-      "By its Verifier, or by an operator, who names the Verifier. From the commit on no agent of any principal that it backs transacts, and it is " +
-      "recorded for nobody again. Taken back once more it is answered the same.",
     surfaces: ["verifier", "operator"],
     params: attestationParams,
     body: revocation,
@@ -99,11 +92,6 @@ export const principalStandingRoutes = [
     operationId: "recordAttestation",
     tag: "Principals",
     summary: "Record a renewed attestation",
-    description:
-      "It counts from now on: the principal returns to ACTIVE, unless something else stops it. Its agents stay SUSPENDED until each is reactivated " +
-      `by its status. ${REACTIVATE_AGENTS} An agent whose certificate names the earlier attestation returns with a new certificate for the same ` +
-      "key. An agent that was never suspended keeps its certificate, which ends with the earlier attestation: " +
-      "`POST /v1/agents/{did}/certificate` issues another before that.",
     surfaces: ["management"],
     params: principalParams,
     body: recordingInput,
@@ -120,7 +108,6 @@ export const principalStandingRoutes = [
     operationId: "listAttestations",
     tag: "Principals",
     summary: "List a principal's attestations",
-    description: "All that were recorded, newest first.",
     surfaces: ["management"],
     params: principalParams,
     query: attestationQuery,
@@ -135,8 +122,6 @@ export const principalStandingRoutes = [
     path: "/v1/principals/{principal_id}/suspend",
     operationId: "suspendPrincipal",
     summary: "Suspend a principal",
-    description:
-      "From the commit on none of its agents transacts. One that something else has stopped already stays stopped when that lets it go.",
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     whenUsedUp: true,
     handle: (call, { params, body }) => suspendPrincipal(call, params.principal_id, body),
@@ -147,7 +132,6 @@ export const principalStandingRoutes = [
     path: "/v1/principals/{principal_id}/reactivate",
     operationId: "reactivatePrincipal",
     summary: "Reactivate a suspended principal",
-    description: `Its agents stay SUSPENDED until each is reactivated by its status. ${REACTIVATE_AGENTS}`,
     body: reactivationInput,
     response: { schema: reactivatedPrincipal, description: "The principal." },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
@@ -159,9 +143,6 @@ export const principalStandingRoutes = [
     path: "/v1/principals/{principal_id}/close",
     operationId: "closePrincipal",
     summary: "Close a principal",
-    description:
-      "For good: its agents are REVOKED, whatever their state, and it gives its name and its reference back. Refused while an agent of it is " +
-      "ACTIVE or FUNDING. The settled history stays readable.",
     errors: ["not_found", "invalid_status", "close_blocked_open_disputes", "tenant_principal_field_locked"],
     whenUsedUp: true,
     handle: (call, { params, body }) => closePrincipal(call, params.principal_id, body),
@@ -187,9 +168,6 @@ export const customerStandingRoutes = [
     path: "/v1/customers/{customer_id}/suspend",
     operationId: "suspendCustomer",
     summary: "Suspend a customer",
-    description:
-      "All principals that it groups are SUSPENDED with it: from the commit on none of their agents transacts. Nobody joins it while it is " +
-      "SUSPENDED.",
     whenUsedUp: true,
     handle: (call, { params, body }) => suspendCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
@@ -199,9 +177,6 @@ export const customerStandingRoutes = [
     path: "/v1/customers/{customer_id}/reactivate",
     operationId: "reactivateCustomer",
     summary: "Reactivate a suspended customer",
-    description:
-      "Takes the customer's suspension away from each of its principals, and nothing else that stops them. Their agents stay SUSPENDED until " +
-      `each is reactivated by its status. ${REACTIVATE_AGENTS} Refused with \`Retry-After\` while agents are still being suspended.`,
     body: reactivationInput,
     response: { schema: reactivatedCustomer, description: "The customer." },
     handle: (call, { params, body }) => reactivateCustomer(call, params.customer_id, body),

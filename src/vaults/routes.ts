@@ -16,8 +16,6 @@ export const vaultRoutes = [
     operationId: "getAgentEscrow",
     tag: "Agents",
     summary: "Read an agent's escrow",
-    description:
-      "Of each network what counts, what the vault holds, the thresholds, and the ten newest movements of the vault. A consumer has none.",
     params: agentParams,
     status: 200,
     response: { schema: escrowReport, description: "The escrow as it was seen last." },
@@ -32,7 +30,6 @@ export const vaultRoutes = [
     operationId: "syncAgentEscrow",
     tag: "Agents",
     summary: "Read a provider's escrow from the chain",
-    description: "At once. What has the network's confirmations is booked, as it would be within a minute.",
     params: agentParams,
     status: 200,
     response: { schema: escrowReport, description: "The escrow as the chain has it." },
@@ -47,10 +44,6 @@ export const vaultRoutes = [
     operationId: "releaseAgentEscrow",
     tag: "Agents",
     summary: "Release a provider's escrow to its wallet",
-    description:
-      "Sends what the vault holds above threshold and reserve to the operational wallet, all of it: `amount` is what is expected, and another " +
-      "one is 409 `invalid_status` with `detail.releasable`. A provider that has taken its markets on the network away, with nothing open and " +
-      "every dispute window closed, has threshold 0. Ten times in 24 hours of real time on each network. Waits for the chain up to 20 seconds; the rest happens in the background.",
     params: agentParams,
     body: releaseInput,
     status: 200,
@@ -68,8 +61,6 @@ export const vaultRoutes = [
     operationId: "listDifferences",
     tag: "Operator",
     summary: "List differences between vaults and their ledgers",
-    description:
-      "Newest first: where a vault held less than its lines say. What came without an event is a deposit and no difference. Nothing repairs one.",
     surfaces: ["operator"],
     query: differenceQuery,
     status: 200,

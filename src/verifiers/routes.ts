@@ -18,9 +18,6 @@ export const verifierRoutes = [
     operationId: "registerVerifier",
     tag: "Operator",
     summary: "Register a Verifier",
-    description:
-      "Its keys are registered by value: nothing is fetched. It is `enabled` unless `status` says otherwise, and from then on production " +
-      "takes its attestations.",
     surfaces: ["operator"],
     body: verifierInput,
     rules: keyFaults,
@@ -37,7 +34,6 @@ export const verifierRoutes = [
     operationId: "listVerifiers",
     tag: "Operator",
     summary: "List Verifiers",
-    description: "Newest first, the disabled ones too.",
     surfaces: ["operator"],
     query: verifierQuery,
     status: 200,
@@ -65,8 +61,6 @@ export const verifierRoutes = [
     operationId: "patchVerifier",
     tag: "Operator",
     summary: "Change a Verifier's name, keys or status",
-    description:
-      "The key set is replaced as a whole. What a disabled Verifier has attested stays, and nothing new is taken from it.",
     surfaces: ["operator"],
     params: verifierParams,
     body: verifierPatch,

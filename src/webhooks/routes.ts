@@ -37,9 +37,6 @@ export const webhookRoutes = [
     operationId: "createWebhook",
     tag: TAG,
     summary: "Create a webhook endpoint",
-    description:
-      "It gets the events of the key's environment that follow, signed with its secret as Standard Webhooks has it. The secret is shown once. " +
-      "See `docs/webhooks.md` for what arrives and how it is verified.",
     surfaces: ["management"],
     body: webhookInput,
     precheck: (call, { body }) => precheckNew(call, validFields(webhookInput, body)),
@@ -55,7 +52,6 @@ export const webhookRoutes = [
     operationId: "listWebhooks",
     tag: TAG,
     summary: "List webhook endpoints",
-    description: "Those of the key's environment, newest first.",
     surfaces: ["management"],
     query: webhookQuery,
     status: 200,
@@ -83,9 +79,6 @@ export const webhookRoutes = [
     operationId: "patchWebhook",
     tag: TAG,
     summary: "Change a webhook endpoint",
-    description:
-      "A disabled one gets no events: what waits for it goes on when it is enabled again, and a replay queues what it has missed. " +
-      "The environment is fixed.",
     surfaces: ["management"],
     params: webhookParams,
     body: webhookPatch,
@@ -103,7 +96,6 @@ export const webhookRoutes = [
     operationId: "deleteWebhook",
     tag: TAG,
     summary: "Delete a webhook endpoint",
-    description: "With what waits for it.",
     surfaces: ["management"],
     params: webhookParams,
     status: 204,
@@ -118,8 +110,6 @@ export const webhookRoutes = [
     operationId: "rotateWebhookSecret",
     tag: TAG,
     summary: "Rotate an endpoint's secret",
-    description:
-      "For `grace_hours` each delivery carries a signature under either secret. A further rotation ends an earlier grace.",
     surfaces: ["management"],
     params: webhookParams,
     body: secretRotation,
@@ -137,7 +127,6 @@ export const webhookRoutes = [
     operationId: "testWebhook",
     tag: TAG,
     summary: "Send a test event",
-    description: "An event of the type `webhook.test`, for this endpoint alone, whatever it selects.",
     surfaces: ["management"],
     params: webhookParams,
     status: 200,
@@ -153,9 +142,6 @@ export const webhookRoutes = [
     operationId: "listDeliveries",
     tag: TAG,
     summary: "List an endpoint's deliveries",
-    description:
-      "Of the last 30 days, newest first, with what came of each attempt. A page with a filter looks at no more than 1,000 deliveries: it may " +
-      "hold fewer than `limit`, or none, and still have more.",
     surfaces: ["management"],
     params: webhookParams,
     query: deliveryQuery,
@@ -171,8 +157,6 @@ export const webhookRoutes = [
     operationId: "redeliver",
     tag: TAG,
     summary: "Deliver once more",
-    description:
-      "The same bytes under the same event's id, whatever came of it before. One that waits for its next attempt is due at once.",
     surfaces: ["management"],
     params: deliveryParams,
     status: 200,
@@ -188,9 +172,6 @@ export const webhookRoutes = [
     operationId: "replayEvents",
     tag: TAG,
     summary: "Replay events",
-    description:
-      "Queues the events behind a place once more that the endpoint selects, each as a new delivery: at most those of the last 30 days. Of two " +
-      "replays at once the wider place counts.",
     surfaces: ["management"],
     params: webhookParams,
     body: replayInput,
