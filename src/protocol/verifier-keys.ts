@@ -1,8 +1,8 @@
 // The keys of Verifiers, who sign attestations: P-256 (ES256) or Ed25519 (EdDSA), named by a `kid` of the Verifier's choice. They are
 // registered by value, and judged by then.
-import { ed25519 } from "@noble/curves/ed25519";
 import { type CryptoKey, importJWK } from "jose";
 import { decodeBase64Url, encodeHex } from "../core/encoding.ts";
+import { isKeyPoint } from "./ed25519.ts";
 import type { JwsAlgorithm } from "./jws.ts";
 
 type Named<A extends JwsAlgorithm> = {
@@ -48,15 +48,6 @@ export function isP256Point({ x, y }: { readonly x: string; readonly y: string }
 
 const numberOf = (text: string): bigint => BigInt(`0x${encodeHex(decodeBase64Url(text) ?? new Uint8Array(1))}`);
 
-/**
- * True for the encoding of a point of the large prime group of Ed25519. Under a key of small order anyone can write a signature that
- * verifies, and WebCrypto imports it.
- */
-export function isEd25519Point({ x }: { readonly x: string }): boolean {
-  try {
-    const point = ed25519.ExtendedPoint.fromHex(decodeBase64Url(x) ?? new Uint8Array());
-    return !point.isSmallOrder() && point.isTorsionFree();
-  } catch {
-    return false;
-  }
-}
+/** True for the encoding of a point of the large prime group of Ed25519. */
+export const isEd25519Point = ({ x }: { readonly x: string }): boolean =>
+  isKeyPoint(decodeBase64Url(x) ?? new Uint8Array());

@@ -1,0 +1,63 @@
+// Which 32 bytes are a public key of Ed25519 (RFC 8032): the points of the large prime group. Under a key of small order anyone can write a signature
+// that verifies, and WebCrypto imports it. Of public bytes alone, so it may take as long as it takes.
+
+/** The prime of the field, the coefficient d, a square root of -1, and the order of the group. */
+const P = 2n ** 255n - 19n;
+const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+const ROOT = 19681161376707505956807079304988542015446066515923890162744021073123829784752n;
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+/** In extended coordinates: x = X/Z, y = Y/Z, T = XY/Z. */
+type Point = readonly [X: bigint, Y: bigint, Z: bigint, T: bigint];
+const NEUTRAL: Point = [0n, 1n, 1n, 0n];
+
+/** True for 32 bytes that encode, in the one way there is, a point of the large prime group that is not its neutral one. */
+export function isKeyPoint(bytes: Uint8Array): boolean {
+  const point = bytes.length === 32 ? decoded(bytes) : null;
+  return point !== null && !isNeutral(point) && isNeutral(times(point, ORDER));
+}
+
+/** RFC 8032, 5.1.3. */
+function decoded(bytes: Uint8Array): Point | null {
+  const all = bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+  const [y, sign] = [all & (2n ** 255n - 1n), all >> 255n];
+  if (y >= P) return null;
+  const [u, v] = [mod(y * y - 1n), mod(D * y * y + 1n)];
+  const root = mod(u * power(v, 3n) * power(u * power(v, 7n), (P - 5n) / 8n));
+  const squared = mod(v * root * root);
+  if (squared !== u && squared !== mod(-u)) return null;
+  const x = squared === u ? root : mod(root * ROOT);
+  if (x === 0n && sign === 1n) return null;
+  const signed = (x & 1n) === sign ? x : P - x;
+  return [signed, y, 1n, mod(signed * y)];
+}
+
+const isNeutral = ([X, Y, Z]: Point): boolean => X === 0n && Y === Z;
+
+function times(point: Point, factor: bigint): Point {
+  let [sum, doubled] = [NEUTRAL, point];
+  for (let left = factor; left > 0n; left >>= 1n) {
+    if (left & 1n) sum = added(sum, doubled);
+    doubled = added(doubled, doubled);
+  }
+  return sum;
+}
+
+/** RFC 8032, 5.1.4: for any two points, equal ones too. */
+function added([X1, Y1, Z1, T1]: Point, [X2, Y2, Z2, T2]: Point): Point {
+  const [a, b] = [mod((Y1 - X1) * (Y2 - X2)), mod((Y1 + X1) * (Y2 + X2))];
+  const [c, d] = [mod(2n * D * T1 * T2), mod(2n * Z1 * Z2)];
+  const [e, f, g, h] = [b - a, d - c, d + c, b + a];
+  return [mod(e * f), mod(g * h), mod(f * g), mod(e * h)];
+}
+
+function power(base: bigint, exponent: bigint): bigint {
+  let [result, squared] = [1n, mod(base)];
+  for (let left = exponent; left > 0n; left >>= 1n) {
+    if (left & 1n) result = mod(result * squared);
+    squared = mod(squared * squared);
+  }
+  return result;
+}
+
+const mod = (value: bigint): bigint => ((value % P) + P) % P;
