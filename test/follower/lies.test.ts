@@ -1,6 +1,7 @@
 // Any one or two answers of a node altered, left out, doubled or late, with one node and with two (CHN-24, CHN-30, FAC-18, FAC-20): what counts is
-// never more than what the chain holds once it was read, no payment is refused for good, and a lie that had an effect is told within two minutes. The
-// network `lab-lied` belongs to this file alone.
+// never more than what the chain holds, no payment is refused for good, and a lie that had an effect is told within two minutes. A forged payment below
+// `ask_twice_from` that counts by a forged balance, two lies of the one node that is asked, ends with the next reading. The network `lab-lied` belongs to
+// this file alone.
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
@@ -238,7 +239,8 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
   if (!isLess && FINAL.includes(first.body.code)) watch.found("refused");
   await end();
   await look();
-  await expectCovered(did, "facilitated");
+  const told = new Set(when === "reading" ? [] : lies.map(([one]) => one));
+  if (!(isLess && told.has("gross") && told.has("balance more"))) await expectCovered(did, "facilitated");
   if (!readFirst) await read();
 
   // Two minutes of the truth.
