@@ -3,7 +3,7 @@ import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
-import { type AgentRow, agents } from "../db/tables/agents.ts";
+import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
@@ -49,9 +49,9 @@ const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
 export const noteWalletAsks = (db: Database, did: string, walletAsks: readonly number[]): Statement =>
   db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
 
-/** Adds the wallets that the agent does not have yet (FAC-22). `since`: epoch milliseconds, real time or a block's. */
-export const noteWallets = (db: Database, did: string, wallets: readonly string[], since: number): Statement => {
-  const { all, isAny } = addedWallets(wallets, since);
+/** Adds the wallets that the agent does not have yet (FAC-22). */
+export const noteWallets = (db: Database, did: string, wallets: readonly WalletSince[]): Statement => {
+  const { all, isAny } = addedWallets(wallets);
   return db
     .update(agents)
     .set({ wallets: all })

@@ -4,9 +4,10 @@ import { agents, type WalletSince } from "../db/tables/agents.ts";
 
 const KEPT = 50;
 
-/** `all`: the agent's list with the new ones of these wallets (lower case) behind it. `isAny`: whether one of them is new. `since`: epoch milliseconds. */
-export function addedWallets(wallets: readonly string[], since: number): { readonly all: SQL; readonly isAny: SQL } {
-  const added = JSON.stringify([...new Set(wallets)].map((wallet): WalletSince => [wallet, since]));
+/** `all`: the agent's list with the new ones of these wallets (lower case) behind it. `isAny`: whether one of them is new. */
+export function addedWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
+  const first = new Map(wallets.toReversed());
+  const added = JSON.stringify([...first].toReversed());
   const isNew = sql`not exists (select 1 from json_each(${agents.wallets}) k where k.value ->> 0 = n.value ->> 0)`;
   return {
     all: sql`(select json_group_array(json(value)) from (

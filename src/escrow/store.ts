@@ -8,7 +8,7 @@ import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
 import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, statesOf } from "./states.ts";
-import { CONFIRMED, FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
+import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const keyed = ({ did, environment, network }: EscrowKey) =>
@@ -139,26 +139,6 @@ const formerBefore = (wallet: string): SQL<string> => {
       select value from json_each(${escrows.formerWallets}) where value ->> 'until' > ${now} - ${FORMER_WALLETS_KEPT_MS}
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
-
-/**
- * Another wallet of a provider, in both environments: one of its own has named it on-chain, so what is paid to it counts (FAC-17). No more than
- * `WALLETS_NOTED` are kept.
- */
-export const noteConfirmedWallet = (
-  db: Database,
-  { did, network }: Pick<EscrowRow, "did" | "network">,
-  wallet: string,
-): Statement =>
-  db
-    .update(escrows)
-    .set({
-      formerWallets: sql`(select json_group_array(json(value)) from (
-        select value from json_each(${escrows.formerWallets}) where value ->> 'wallet' <> ${wallet}
-          and key > json_array_length(${escrows.formerWallets}) - ${WALLETS_NOTED}
-        union all select json_object('wallet', ${wallet}, 'until', ${CONFIRMED})))`,
-    })
-    .where(and(eq(escrows.did, did), eq(escrows.network, network)));
-const WALLETS_NOTED = 100;
 
 /** An escrow whose vault is the one of another edition. Refused where it has moved on meanwhile. */
 export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>

@@ -1,8 +1,26 @@
-// Store of whose wallets paid: what a wallet of the provider pays settles no intent of any payer (FAC-22).
-import { sql } from "drizzle-orm";
+// Store of the wallets that providers have named on-chain (FAC-17), and of whose wallets paid: what a wallet of the provider pays settles no intent of
+// any payer (FAC-22).
+import { and, eq, sql } from "drizzle-orm";
 import { didHash, type Hash, shortHash } from "../chain/hashes.ts";
-import { type Database, type Read, read } from "../db/batch.ts";
+import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
+import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
+
+/** Those that are named already stay so. */
+export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Statement[] => {
+  const named = JSON.stringify(wallets.map(({ did, network, wallet }) => [did, network, wallet]));
+  const rows = sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${named}) where true`;
+  return wallets.length === 0 ? [] : [db.insert(namedWallets).select(rows).onConflictDoNothing()];
+};
+
+export const isNamed = (db: Database, { did, network, wallet }: NamedWallet): Read<boolean> =>
+  read(
+    db
+      .select({ wallet: namedWallets.wallet })
+      .from(namedWallets)
+      .where(and(eq(namedWallets.did, did), eq(namedWallets.network, network), eq(namedWallets.wallet, wallet))),
+    (rows) => rows.length > 0,
+  );
 
 type PaidBy = { readonly providerDidHash: Hash; readonly payer: string; readonly minedAt: number };
 

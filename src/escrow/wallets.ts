@@ -10,9 +10,6 @@ export const FORMER_WALLETS_KEPT_MS = 31 * DAY_MS;
 
 const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() }));
 
-/** The end of a wallet that the service never registered, and that a wallet of the provider has itself named on-chain. */
-export const CONFIRMED = Number.MAX_SAFE_INTEGER;
-
 type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
 
 /** The wallets before the present one, in lower case. */
@@ -24,11 +21,6 @@ const isPresent = ({ operationalWallet }: Wallets, wallet: string): boolean =>
 
 /** Whether the service's registrar had set this wallet (lower case) at the instant of a block, in epoch milliseconds. */
 export const wasRegistered = (row: Wallets, wallet: string, minedAt: number): boolean =>
-  isPresent(row, wallet) ||
-  formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until && former.until < CONFIRMED);
-
-/** Whether it was the provider's then: registered, or named by one of its wallets itself. */
-export const wasInForce = (row: Wallets, wallet: string, minedAt: number): boolean =>
   isPresent(row, wallet) || formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until);
 
 /** Whether the registrar ever set it for this vault, as far as the former wallets are kept. */

@@ -4,7 +4,8 @@ import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { wasInForce } from "../escrow/wallets.ts";
+import { isNamed } from "../escrow/wallet-store.ts";
+import { wasRegistered } from "../escrow/wallets.ts";
 import { findMarketsEverywhere } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { type Mined, notAnswered, unverified } from "./evidence.ts";
@@ -28,9 +29,13 @@ export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowR
   const { db } = call;
   const { providerDid, network, settlement, mined, bookedBlock } = paid;
   const wallet = settlement.operationalWallet;
-  if (escrow && wasInForce(escrow, wallet, mined.minedAt)) return;
+  if (escrow && wasRegistered(escrow, wallet, mined.minedAt)) return;
+  const { markets, named } = await readBatch(db, {
+    markets: findMarketsEverywhere(db, providerDid),
+    named: isNamed(db, { did: providerDid, network, wallet }),
+  });
+  if (named) return;
   // The contract may have a wallet already that its markets still wait for.
-  const { markets } = await readBatch(db, { markets: findMarketsEverywhere(db, providerDid) });
   const requested = markets.some(
     (row) =>
       row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),

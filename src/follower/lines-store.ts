@@ -4,7 +4,14 @@ import { type Hash, shortHash } from "../chain/hashes.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { agentMarkets, agents, type MarketRow, type WalletSince } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
-import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
+import {
+  type EscrowRow,
+  escrows,
+  type LedgerLine,
+  ledgerLines,
+  type NamedWallet,
+  namedWallets,
+} from "../db/tables/money.ts";
 import { emptyBehind } from "../escrow/ledger.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
@@ -41,6 +48,22 @@ export const findProvidersByHash = (
     db
       .select({ did: sql<string>`a.did`.as("did"), wallets: sql`a.wallets`.mapWith(agents.wallets).as("wallets") })
       .from(named(jsonOf(hashes.map((hash) => [hash])))),
+  );
+
+/** Of the wallets of providers those that the providers have named on a network. */
+export const findNamedByHash = (
+  db: Database,
+  network: string,
+  wallets: readonly (readonly [hash: Hash, wallet: string])[],
+): Read<NamedWallet[]> =>
+  readAll(
+    db
+      .select(getTableColumns(namedWallets))
+      .from(sql`(select a.did, k.value ->> 1 as wallet from ${named(jsonOf(wallets))}) as wanted`)
+      .crossJoin(namedWallets)
+      .where(
+        sql`${namedWallets.did} = wanted.did and ${namedWallets.network} = ${network} and ${namedWallets.wallet} = wanted.wallet`,
+      ),
   );
 
 const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>

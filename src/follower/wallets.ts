@@ -13,10 +13,10 @@ import type { MarketRow } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { editionOf } from "../escrow/states.ts";
-import { noteConfirmedWallet } from "../escrow/store.ts";
+import { nameWallets } from "../escrow/wallet-store.ts";
 import { wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { findEscrowsByHash, findMarketsByHash, findProvidersByHash } from "./lines-store.ts";
+import { findEscrowsByHash, findMarketsByHash, findNamedByHash, findProvidersByHash } from "./lines-store.ts";
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 
@@ -35,12 +35,20 @@ export async function followWallets(deps: Deps, network: Network, events: readon
   if (events.length === 0) return NONE;
   const { db } = deps;
   const hashes = [...new Set(events.map(({ providerDidHash }) => providerDidHash))];
-  const { escrows, markets, providers } = await readBatch(db, {
+  const { escrows, markets, providers, named } = await readBatch(db, {
     escrows: findEscrowsByHash(db, network.network, hashes),
     markets: findMarketsByHash(db, network.network, hashes),
     providers: findProvidersByHash(db, hashes),
+    named: findNamedByHash(
+      db,
+      network.network,
+      events.flatMap(({ providerDidHash, confirmedBy }) =>
+        confirmedBy === null ? [] : [[providerDidHash, confirmedBy] as const],
+      ),
+    ),
   });
   const known = new Map(providers.map(({ did, wallets }) => [did, new Set(wallets.map(([wallet]) => wallet))]));
+  for (const { did, wallet } of named) known.get(did)?.add(wallet);
   const news = events.flatMap((event) => {
     const own = escrows.filter(
       (row) => didHash(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
@@ -49,11 +57,13 @@ export async function followWallets(deps: Deps, network: Network, events: readon
     const wallet = event.operationalWallet;
     if (!escrow || own.some((row) => wasRegistered(row, wallet, event.minedAt))) return [];
     const wallets = known.get(escrow.did) ?? new Set<string>();
-    const confirmed = event.confirmedBy !== null && wallets.has(event.confirmedBy);
+    const by = event.confirmedBy;
+    const confirmed = by !== null && (wallets.has(by) || own.some((row) => wasRegistered(row, by, event.minedAt)));
     if (confirmed) wallets.add(wallet);
     const asking = markets.filter(({ did, status }) => did === escrow.did && status !== "FAILED");
     return [{ escrow, event, confirmed, asked: asking.some((row) => asksFor(row, wallet)) }];
   });
+  const confirmed = news.filter((one) => one.confirmed);
   const strange = news.filter(({ asked }) => !asked);
   const dids = [...new Set(news.map(({ escrow }) => escrow.did))];
   const vaults = new Map(news.map(({ escrow, event }) => [escrow.did, refOf(escrow, event)]));
@@ -61,12 +71,21 @@ export async function followWallets(deps: Deps, network: Network, events: readon
     vaults: [...vaults.values()],
     statements: [
       ...lookAgain(db, network, dids),
-      ...news
-        .filter(({ confirmed }) => confirmed)
-        .flatMap(({ escrow, event: { operationalWallet: wallet, minedAt } }) => [
-          noteConfirmedWallet(db, escrow, wallet),
-          noteWallets(db, escrow.did, [wallet], minedAt),
-        ]),
+      ...nameWallets(
+        db,
+        confirmed.map(({ escrow, event }) => ({
+          did: escrow.did,
+          network: network.network,
+          wallet: event.operationalWallet,
+        })),
+      ),
+      ...[...Map.groupBy(confirmed, ({ escrow }) => escrow.did)].map(([did, own]) =>
+        noteWallets(
+          db,
+          did,
+          own.map(({ event }) => [event.operationalWallet, event.minedAt] as const),
+        ),
+      ),
       ...new Map(
         strange.map(({ escrow, event, confirmed }) => [
           escrow.did,

@@ -82,10 +82,19 @@ function noted(
   asks: readonly number[] | null,
 ): Statement[] {
   const wallets = wanted.map(({ operationalWallet }) => operationalWallet);
+  const now = systemClock.now();
   const isNew = wallets.some((wallet) => !known.some(([one]) => one === wallet));
   return [
     ...(asks === null ? [] : [noteWalletAsks(db, did, asks)]),
-    ...(isNew ? [noteWallets(db, did, wallets, systemClock.now())] : []),
+    ...(isNew
+      ? [
+          noteWallets(
+            db,
+            did,
+            wallets.map((wallet) => [wallet, now]),
+          ),
+        ]
+      : []),
   ];
 }
 

@@ -259,3 +259,15 @@ export const insertSessions = (db: D1Database): Promise<void> =>
       expires_at: 2,
     })),
   );
+
+/** A wallet that was registered, and one that a wallet of the provider has named. */
+export const nameWallets = (db: D1Database) =>
+  db
+    .prepare("update escrows set former_wallets = ? where did = 'did:a'")
+    .bind(
+      JSON.stringify([
+        { wallet: "0xBefore", until: 5 },
+        { wallet: "0xNamed", until: Number.MAX_SAFE_INTEGER },
+      ]),
+    )
+    .run();

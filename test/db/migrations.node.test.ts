@@ -15,6 +15,7 @@ import {
   insertDispute,
   insertFirstVersion,
   insertSessions,
+  nameWallets,
 } from "./first-version.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -71,6 +72,7 @@ describe("a database of the first version", () => {
       if (text.includes("INTO directory_entries")) await certify(db());
       if (text.includes("ADD `session_id`")) await insertSessions(db());
       if (text.includes("ALTER TABLE `webhook_queue` ADD `event_seq`")) await insertDeliveries(db());
+      if (text.includes("INTO `named_wallets`")) await nameWallets(db());
       await apply(file);
     }
   });
@@ -265,6 +267,12 @@ describe("a database of the first version", () => {
       "did:b sandbox AT-USDC 0",
       "did:b sandbox DE-USDC 0",
     ]);
+  });
+
+  it("keeps the wallets that were named on-chain apart from those that were registered", async () => {
+    expect(await rows("select did, wallet from named_wallets")).toEqual([{ did: "did:a", wallet: "0xnamed" }]);
+    const [{ former_wallets } = {}] = await rows("select former_wallets from escrows where did = 'did:a'");
+    expect(parsed(former_wallets)).toEqual([{ wallet: "0xBefore", until: 5 }]);
   });
 
   it("keeps its settlements and their receipts", async () => {

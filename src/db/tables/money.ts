@@ -63,6 +63,19 @@ export const escrows = sqliteTable(
 );
 export type EscrowRow = typeof escrows.$inferSelect;
 
+/** Wallets that a wallet of the provider has itself named on-chain: what is paid to them counts, however many they are (FAC-17). */
+export const namedWallets = sqliteTable(
+  "named_wallets",
+  {
+    did: text().notNull(),
+    network: text().notNull(),
+    /** In lower case. */
+    wallet: text().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.did, t.network, t.wallet] })],
+);
+export type NamedWallet = typeof namedWallets.$inferSelect;
+
 /**
  * Every movement of a vault, append-only: one line for each event of the contract, by its place on-chain, and one for what came without an
  * event. The lines of a vault add up to what it holds at the last booked block.
