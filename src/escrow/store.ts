@@ -82,6 +82,32 @@ export const moveBalance = (
       ),
   );
 
+/** The same of many that stay in their states, in one statement: a block may move as many vaults as it has room for. */
+export const moveBalances = (
+  db: Database,
+  moves: readonly { readonly before: EscrowRow; readonly amount: number }[],
+): Statement[] => {
+  if (moves.length === 0) return [];
+  const values = JSON.stringify(
+    moves.map(({ before: { did, environment, network, contract, state, threshold }, amount }) => [
+      ...[did, environment, network, contract, state, threshold, amount],
+    ]),
+  );
+  const balance = sql`${escrows.balance} + (k.value ->> 6)`;
+  return [
+    db
+      .update(escrows)
+      .set({ balance })
+      .from(sql`json_each(${values}) k`)
+      .where(
+        sql`${escrows.did} = k.value ->> 0 and ${escrows.environment} = k.value ->> 1 and ${escrows.network} = k.value ->> 2
+          and ${escrows.contract} = k.value ->> 3 and ${escrows.state} = k.value ->> 4 and ${escrows.threshold} = k.value ->> 5
+          and ${stateIs(sql`k.value ->> 4`, { balance })}`,
+      ),
+    guard(db, sql`changes() = ${moves.length}`),
+  ];
+};
+
 /** Relative, as `moveBalance`: disputes of one vault are filed and ended beside each other. */
 export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, claim: Claim): Statement[] =>
   mustChange(
@@ -105,7 +131,7 @@ export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, cla
 type Held = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
 
 /** Whether the row gets the state that was foreseen, as `escrowStateAt` says it. */
-const stateIs = (state: EscrowRow["state"], after: Held): SQL => {
+const stateIs = (state: EscrowRow["state"] | SQL, after: Held): SQL => {
   const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
   const constraining = sql`${after.base ?? escrows.baseThreshold} * ${CONSTRAINING_HUNDREDTHS} / ${BASE_HUNDREDTHS}`;
   return sql`case when ${disputed} >= ${constraining} and ${disputed} > max(0, ${balance}) then 'CONSTRAINED'

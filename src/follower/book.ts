@@ -17,7 +17,7 @@ import { gained, hasTurned } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
 import { insertRefundAddresses } from "../escrow/refund-store.ts";
 import { editionOf } from "../escrow/states.ts";
-import { moveBalance } from "../escrow/store.ts";
+import { moveBalance, moveBalances } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
@@ -49,27 +49,31 @@ type Reading = {
   readonly alone: boolean;
 };
 
-/**
- * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. False where more payments were
- * seen than one batch binds: the next step finds the others.
- */
-export async function book(deps: Deps, network: Network, reading: Reading): Promise<boolean> {
+/** `complete`: false where more payments were seen than one batch binds; then the place is as before, and the next step finds the others. */
+export type BookedStep = { readonly complete: boolean; readonly statements: number };
+
+/** Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. */
+export async function book(deps: Deps, network: Network, reading: Reading): Promise<BookedStep> {
   const { db } = deps;
   const { before, movements, payments } = reading;
   const found = await readBatch(db, {
     ...vaultReads(deps, network, movements),
     ...paymentReads(deps, network, payments),
   });
+  const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
+  if (!paid.complete && before !== null) {
+    await commitAll(deps, [...moveFollower(db, before, before, paid.change), ...paid.statements]);
+    return { complete: false, statements: paid.statements.length };
+  }
   const booked = bookedOf(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
   const acts = await followActs(deps, network, reading.acts);
-  const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
   const level = paid.complete ? reading.level : null;
   const after = { ...reading.after, ...level };
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const lined = booked.filter(({ lines }) => lines.length > 0);
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
-  await commitAll(deps, [
+  const statements = [
     ...moveFollower(db, before, after, paid.change),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
     ...(moved
@@ -85,8 +89,9 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
     ...(reading.alone ? [raiseAlert(db, alone(network))] : []),
     ...acts,
-  ]);
-  return paid.complete;
+  ];
+  await commitAll(deps, statements);
+  return { complete: paid.complete, statements: statements.length };
 }
 
 /** The intents whose lost payments can't be mined again: another transaction has the nonce. The chain is asked only where there are any. */
@@ -193,9 +198,14 @@ export async function gainStatements(
         .filter((row) => row.did === vault.did && editionOf(row, network) === vault.contract)
         .map((row) => ({ before: row, after: gained(row, { amount, settled: false }), amount })),
     );
+  const turned = changes.filter(hasTurned);
   return [
-    ...changes.flatMap(({ before, after, amount }) => moveBalance(deps.db, before, after, { amount, settled: false })),
-    ...(await turnedStatements(deps, changes.filter(hasTurned))),
+    ...moveBalances(
+      deps.db,
+      changes.filter((change) => !turned.includes(change)),
+    ),
+    ...turned.flatMap(({ before, after, amount }) => moveBalance(deps.db, before, after, { amount, settled: false })),
+    ...(await turnedStatements(deps, turned)),
   ];
 }
 

@@ -30,6 +30,8 @@ import { walletsIn } from "./wallets.ts";
 /** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
 export type Followed = "level" | "far" | "stuck";
 
+/** A run that has written so many begins no further step: an invocation may send D1 1,000 statements (JOB-12). */
+const STATEMENTS = 400;
 /** Readings of a run that only look a second time. */
 const SECOND_LOOKS = 3;
 
@@ -53,11 +55,12 @@ export const readToNow = async (deps: Deps, name: string, until: number): Promis
 
 async function readOn(deps: Deps, name: string, until: number, whole: boolean): Promise<Followed | "old"> {
   const network = networkNamed(deps.config.networks, name);
-  let looks = 0;
+  let [looks, wrote] = [0, 0];
   let target: number | null = null;
   for (;;) {
-    const { followed, booked, settled, moved } = await step(deps, network);
-    if (followed === "far" && Date.now() < until) continue;
+    const { followed, booked, settled, moved, ...done } = await step(deps, network);
+    wrote += done.wrote;
+    if (followed === "far" && Date.now() < until && wrote < STATEMENTS) continue;
     target ??= moved || whole ? settled : booked;
     if (followed !== "far" && followed !== "stuck" && booked < target && Date.now() < until && ++looks <= SECOND_LOOKS)
       continue;
@@ -76,8 +79,10 @@ type Step = {
   /** The last block with the network's confirmations, and whether something has moved between that and the booked one. */
   readonly settled: number;
   readonly moved: boolean;
+  /** Statements that it has written. */
+  readonly wrote: number;
 };
-const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
+const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false, wrote: 0 });
 
 async function step(deps: Deps, network: Network): Promise<Step> {
   const { db, chain } = deps;
@@ -94,7 +99,8 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
-      return (await compareBooked(deps, network, recorded, unchecked)) ? recorded : without("far");
+      const level = await compareBooked(deps, network, recorded, unchecked);
+      return level ? recorded : { ...without("far"), wrote: recorded.wrote };
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
@@ -178,7 +184,7 @@ async function record(
   const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD, beganBlock: head.number };
-  const complete = await book(deps, network, {
+  const { complete, statements: wrote } = await book(deps, network, {
     before: known,
     after: {
       ...began,
@@ -210,7 +216,9 @@ async function record(
     head: head.number,
     settled: settled?.number ?? to.number,
     moved: settled !== null && eventsUpTo(events, settled).some(isBehind(to)),
+    wrote,
   };
+  if (!complete && known) return { ...place, followed: "far", booked: from.number };
   if (contradicted) return { followed: "stuck", ...place };
   if (!level || !complete) return { followed: "far", ...place };
   return { followed: isLate({ readThrough: saw.through }, Date.now()) ? "old" : "level", ...place };

@@ -15,9 +15,11 @@ export const followChains: EachJob = {
   },
 };
 
-/** False where there is more to read, or no node answered: the next minute goes on. */
+/** False where there is more to read, which another message goes on with, or no node answered: then the next minute does. */
 export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
-  if ((await followNetwork(deps, network, until)) !== "level") return false;
+  const followed = await followNetwork(deps, network, until);
+  if (followed === "far") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
+  if (followed !== "level") return false;
   await checkNextVaults(deps, network);
   return true;
 }

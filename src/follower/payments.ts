@@ -77,8 +77,20 @@ type Seen = {
   readonly through: number;
 };
 
-/** Payments that one batch binds. */
-const PAYMENTS = 200;
+/** Statements about intents of one batch: an invocation may send D1 1,000 in all (JOB-12). */
+const STATEMENTS = 400;
+
+/** The first of them whose statements fit, one at least; `rest`: there are more. */
+function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
+  const [taken, statements]: [T[], Statement[]] = [[], []];
+  for (const one of all) {
+    const own = make(one);
+    if (taken.length > 0 && statements.length + own.length > room) break;
+    taken.push(one);
+    statements.push(...own);
+  }
+  return { taken, statements, rest: taken.length < all.length };
+}
 
 /** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments a reorganisation took away. */
 function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
@@ -97,8 +109,9 @@ export const lostIn = (network: Network, seen: Seen, found: Found): Timed<Intent
   [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
 
 /**
- * `complete`: all that were seen are bound. `change`: of the intents whose payments stand behind the booked block. `replacedBy`: the intents whose
- * lost payments can never come back, because another transaction has the nonce.
+ * `complete`: all that were seen are bound; where they are not, nothing is booked with this batch, and the same blocks are read once more. `change`: of
+ * the intents whose payments stand behind the booked block. `replacedBy`: the intents whose lost payments can never come back, because another transaction
+ * has the nonce.
  */
 export function paymentStatements(
   deps: Deps,
@@ -107,35 +120,47 @@ export function paymentStatements(
   found: Found,
   replacedBy: ReadonlySet<string>,
 ): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
-  const { after, payments } = seen;
-  const { still, placed, bound, gone } = boundIn(network, seen, found);
-  const left = new Map(gone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
-  const moves = bound.flatMap((intent) => boundStatements(deps, intent, left.get(intent.intentId), placed));
+  const { before, after, payments } = seen;
+  const { still, placed, bound, gone: allGone } = boundIn(network, seen, found);
+  const lost = new Map(allGone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
+  const moved = fitting(
+    bound,
+    (intent) => boundStatements(deps, intent, lost.get(intent.intentId), placed),
+    STATEMENTS,
+  );
+  const gone = allGone.filter((intent) => moved.taken.includes(intent));
+  const left = new Map(gone.map(({ intentId }) => [intentId, lost.get(intentId) as Timed<IntentRow>]));
   const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
-  const taken = paid.slice(0, PAYMENTS);
+  const bind = fitting(paid, (one) => paidStatements(deps, one), STATEMENTS - moved.statements.length);
+  const { taken } = bind;
   // What one reading has found at the head alone may be a lie, and a reorganisation may take it away.
   const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
-  const spoilt = spoiltIntents(network, payments.filter(isBooked), found, taken);
+  const spoil = fitting(
+    spoiltIntents(network, payments.filter(isBooked), found, taken),
+    (one) => spoiltStatements(deps, one),
+    STATEMENTS - moved.statements.length - bind.statements.length,
+  );
+  const touched = new Set([
+    ...taken.map(({ intent }) => intent.intentId),
+    ...spoil.taken.map(({ intentId }) => intentId),
+  ]);
+  const hopeless = fitting(
+    found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !touched.has(intentId)),
+    (one) => [...endLostHold(deps.db, one), ...moveHolds(deps.db, one, { ...one, lostUntil: null })],
+    STATEMENTS,
+  );
+  const complete = !more && ![moved, bind, spoil, hopeless].some(({ rest }) => rest);
+  const bookedBlock = complete || before === null ? after.bookedBlock : before.bookedBlock;
   const behind = new Map<string, number>([
     ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
     ...gone.map(({ intentId }) => [intentId, 0] as const),
     ...taken.map(({ intent, payment }) => [intent.intentId, payment.blockNumber] as const),
   ]);
-  const stays = [...behind].filter(([, block]) => block > after.bookedBlock).map(([intentId]) => intentId);
-  const moved = new Set([...taken.map(({ intent }) => intent.intentId), ...spoilt.map(({ intentId }) => intentId)]);
-  const hopeless = found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !moved.has(intentId));
+  const stays = [...behind].filter(([, block]) => block > bookedBlock).map(([intentId]) => intentId);
   return {
-    complete: paid.length <= PAYMENTS && !more,
+    complete,
     change: { added: stays, ended: found.bound.map(({ intentId }) => intentId).filter((id) => !stays.includes(id)) },
-    statements: [
-      ...moves,
-      ...taken.flatMap((one) => paidStatements(deps, one)),
-      ...spoilt.flatMap((one) => spoiltStatements(deps, one)),
-      ...hopeless.flatMap((one) => [
-        ...endLostHold(deps.db, one),
-        ...moveHolds(deps.db, one, { ...one, lostUntil: null }),
-      ]),
-    ],
+    statements: [moved, bind, spoil, hopeless].flatMap(({ statements }) => statements),
   };
 }
 

@@ -171,14 +171,14 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
     {
       when: "the contract got another wallet, which a market asks for",
       states: ["chain operation done → waiting"],
-      tables: ["agents", "chain_operations", "escrows"],
+      tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
       ...UNSEEN,
     },
     {
       when: "the contract got a wallet that no market asks for",
       states: ["alert none → open", "chain operation done → waiting"],
-      tables: ["agents", "chain_operations", "escrows"],
+      tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
       ...UNSEEN,
       alerts: ["operational_wallet"],

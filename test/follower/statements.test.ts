@@ -1,0 +1,97 @@
+// A run of the follower asks the database less than an invocation may (JOB-12), however much a minute brings: what does not fit is the next message's.
+import { beforeAll, expect, it } from "vitest";
+import { networkNamed } from "../../src/chain/networks.ts";
+import type { Deps } from "../../src/context.ts";
+import { commit, readBatch } from "../../src/db/batch.ts";
+import { gainStatements } from "../../src/follower/book.ts";
+import { followChain } from "../../src/follower/job.ts";
+import { findEscrowsOfAll } from "../../src/follower/store.ts";
+import { buyer, dailyLimit, delegateOf, orderOf } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
+import { payOnChain } from "../support/chain.ts";
+import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { follow } from "./support.ts";
+
+const NETWORK = "base-sepolia";
+const MOST = 1_000;
+const HOUR_MS = 3_600_000;
+
+let world: World;
+let shops: World;
+beforeAll(async () => {
+  [world, shops] = [await createWorld(), await createWorld()];
+});
+
+it("of a minute with 130 payments, each of which moves three holds and is told to two platforms, binds all and books all", async () => {
+  const PAYMENTS = 130;
+  const above = await buyer(world, dailyLimit("100000.00"));
+  const between = await delegateOf(world, above, dailyLimit("100000.00"));
+  const consumer = await delegateOf(world, between, dailyLimit("100000.00"));
+  const provider = await shops.provider();
+  await follow(world);
+  const intents: string[] = [];
+  for (let n = 0; n < PAYMENTS; n++) {
+    const body = orderOf(consumer, provider, { amount: "1.00" });
+    const { intent_id: intentId } = expectStatus(await world.as(consumer, "POST", "/v1/payment-intents", body), 201);
+    await payOnChain(consumer.did, provider.did, 1_000_000, { intentId });
+    intents.push(intentId);
+  }
+  const sent: unknown[] = [];
+  const CHAIN_QUEUE = { send: async (message: unknown) => void sent.push(message) };
+  const deps: Deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: CHAIN_QUEUE as never } };
+  const statements: number[] = [];
+  do {
+    sent.length = 0;
+    world.meter.reset();
+    await world.serve(() => followChain(deps, NETWORK, Date.now() + HOUR_MS));
+    statements.push(world.meter.reading.statements);
+  } while (sent.length > 0);
+  expect([statements.filter((count) => count >= MOST), statements.length > 1]).toEqual([[], true]);
+  const paid = await rows(
+    "select count(*) as count from payment_intents where status = 'PAID' and intent_id in (select value from json_each(?))",
+    JSON.stringify(intents),
+  );
+  expect(paid).toEqual([{ count: PAYMENTS }]);
+  const holds = await rows(
+    "select did, count(*) as count from spend_holds where expires_at = ? group by did",
+    Number.MAX_SAFE_INTEGER,
+  );
+  expect(holds.map(({ count }) => count)).toEqual([PAYMENTS, PAYMENTS, PAYMENTS]);
+  await follow(world);
+  expect(
+    await rows("select count(*) as count from ledger_lines where did = ? and kind = 'settlement'", provider.did),
+  ).toEqual([{ count: PAYMENTS }]);
+});
+
+it("of a block that moves 600 vaults writes them in one statement, and none of them where one has moved on", async () => {
+  const VAULTS = 600;
+  const { did } = await world.provider();
+  const columns = (await rows("select name from pragma_table_info('escrows')")).map(({ name }) => name);
+  const copied = columns.map((name) => (name === "did" ? "'did:aeap:' || printf('%08x', n.i)" : name));
+  await rows(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${VAULTS})
+     insert into escrows (${columns.join(", ")}) select ${copied.join(", ")} from escrows, n where did = ?`,
+    did,
+  );
+  const dids = Array.from({ length: VAULTS }, (_, n) => `did:aeap:${(n + 1).toString(16).padStart(8, "0")}`);
+  const { db } = world.deps;
+  const { escrows } = await readBatch(db, { escrows: findEscrowsOfAll(db, NETWORK, dids) });
+  const [first] = escrows;
+  if (!first) throw new Error("no escrow");
+  const network = networkNamed(world.deps.config.networks, NETWORK);
+  const contract = network.settlement_contract.toLowerCase();
+  const gains = dids.map((one, n) => ({ vault: { did: one, contract }, amount: n + 1 }));
+  const statements = await gainStatements(world.deps, network, gains, escrows);
+  expect(statements.length).toBeLessThan(5);
+  await rows("update escrows set threshold = threshold + 1 where did = ?", dids[300]);
+  await expect(commit(db, statements)).rejects.toThrow();
+  const balances = () =>
+    rows(
+      "select balance from escrows where did in (select value from json_each(?)) order by did",
+      JSON.stringify(dids),
+    );
+  expect(new Set((await balances()).map(({ balance }) => balance))).toEqual(new Set([first.balance]));
+  await rows("update escrows set threshold = threshold - 1 where did = ?", dids[300]);
+  await commit(db, statements);
+  expect((await balances()).map(({ balance }) => balance)).toEqual(gains.map(({ amount }) => first.balance + amount));
+});
