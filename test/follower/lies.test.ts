@@ -118,8 +118,9 @@ async function spoilOf(lie: Lie, tx: string, times: number, gross: number): Prom
 const TOLD = {
   recorded: ["settlement_reversed"],
   uncovered: ["reconciliation"],
-  // Where one node alone refuses what the follower has not read, the parties are told: by `intent.paid`, as soon as it has.
-  refused: ["network", "intent.paid"],
+  // Where one node alone refuses what the follower has not read, the parties are told: by `intent.paid`, as soon as it has. Of what it was never shown the
+  // operator is told, by what the vault has got without an event.
+  refused: ["network", "intent.paid", "reconciliation"],
   booked: ["network", "chain_reorganised", "reconciliation"],
 } as const;
 type Effect = keyof typeof TOLD;
