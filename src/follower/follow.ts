@@ -31,7 +31,7 @@ import { walletsIn } from "./wallets.ts";
 export type Followed = "level" | "far" | "stuck";
 
 /** A run that has written so many begins no further step: an invocation may send D1 1,000 statements (JOB-12). */
-const STATEMENTS = 400;
+const STATEMENTS = 300;
 /** Readings of a run that only look a second time. */
 const SECOND_LOOKS = 3;
 

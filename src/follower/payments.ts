@@ -78,7 +78,7 @@ type Seen = {
 };
 
 /** Statements about intents of one batch: an invocation may send D1 1,000 in all (JOB-12). */
-const STATEMENTS = 400;
+const STATEMENTS = 300;
 
 /** The first of them whose statements fit, one at least; `rest`: there are more. */
 function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
