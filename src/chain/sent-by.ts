@@ -10,13 +10,18 @@ export const sentCall = (hash: string): RpcCall => ({
   optional: true,
 });
 
+/** EIP-155. */
+const chainIn = (v: bigint): number | undefined => (v >= 35n ? Number((v - 35n) / 2n) : undefined);
+
 type Answer = Parameters<typeof formatTransaction>[0];
 
 /** Undefined where the answer is not that of the hash, or of a kind that nobody signs. */
 export async function sentByOf(hash: string, answer: unknown): Promise<SentBy | undefined> {
   try {
     const { r, s, v, yParity = Number((v + 1n) % 2n), input, nonce = 0, ...told } = formatTransaction(answer as Answer);
-    const unsigned = { ...told, nonce, data: input } as Parameters<typeof serializeTransaction>[0];
+    // Of a legacy one the signature says it.
+    const chainId = told.type === "legacy" ? chainIn(v) : told.chainId;
+    const unsigned = { ...told, chainId, nonce, data: input } as Parameters<typeof serializeTransaction>[0];
     const signed = serializeTransaction(unsigned, told.type === "legacy" ? { r, s, v } : { r, s, yParity });
     if (keccak256(signed) !== hash) return undefined;
     const from = await recoverAddress({

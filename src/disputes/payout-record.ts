@@ -141,35 +141,40 @@ export async function givenUp(deps: Deps, at: At, reason: string): Promise<boole
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  const owed = refundOwed(at);
-  const nextCheckAt = reason === "cancelled" && owed > 0 ? now + CANCELLED_PAYOUT_KEPT_DAYS * DAY_MS : null;
+  const keptUntil = reason === "cancelled" ? now + CANCELLED_PAYOUT_KEPT_DAYS * DAY_MS : now;
+  const wanted = reason === "cancelled" ? { kept_until: String(keptUntil) } : {};
+  const { nextCheckAt, set } = keptBackUntil(at, keptUntil, now);
   await commitAll(deps, [
     whileOperation(db, operation),
-    putOperation(db, operation, { wanted: {}, status: "failed", reason, txHash: null, nextCheckAt }, now),
+    putOperation(db, operation, { wanted, status: "failed", reason, txHash: null, nextCheckAt }, now),
     checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, {
-      refundStatus: refundStatus(owed, "outstanding"),
-      owed: nextCheckAt === null ? 0 : owed,
-    }),
+    ...progress(deps, at, set),
     raiseAlert(db, refused(dispute, reason)),
   ]);
   return true;
 }
 
-/** What was cancelled is kept back until its days are over or it was given back. */
+/** What was cancelled, each hour: what wallets give back meanwhile is kept back no more, and nothing is once its days are over. */
 export async function keptBack(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
-  const { operation } = at;
+  const { operation, dispute } = at;
   const now = Date.now();
-  const left = refundOwed(at);
-  const nextCheckAt =
-    left > 0 && operation.nextCheckAt !== null && operation.nextCheckAt > now ? operation.nextCheckAt : null;
+  const { nextCheckAt, set } = keptBackUntil(at, Number(operation.wanted["kept_until"] ?? 0), now);
   await commitAll(deps, [
     whileOperation(db, operation),
     checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, { refundStatus: refundStatus(left, "outstanding"), owed: nextCheckAt === null ? 0 : left }),
+    ...progress(deps, at, { ...paidColumns(at, dispute.paidOut), ...set }),
   ]);
   return true;
+}
+
+function keptBackUntil(at: At, until: number, now: number) {
+  const left = refundOwed(at);
+  const kept = now < until;
+  return {
+    nextCheckAt: kept ? Math.min(until, now + HOUR_MS) : null,
+    set: { refundStatus: refundStatus(left, "outstanding"), owed: kept ? left : 0 },
+  };
 }
 
 /** An award that the guardian's cancellation has ended is owed again, and its next part is planned anew. */

@@ -115,8 +115,8 @@ async function readAt(
   const dispute = { ...found.dispute, refundedBefore: Math.max(found.dispute.refundedBefore, found.earlier) };
   if (!on || dispute.refundFrom !== "vault") return null;
   const now = deps.clock.now() + found.clockOffsetMs;
-  // Of one that is done nothing is paid any more.
-  const read = operation.status === "done" ? null : await readAhead(deps, transaction, place);
+  // Of one that is done or given up nothing is paid any more.
+  const read = operation.status !== "waiting" ? null : await readAhead(deps, transaction, place);
   if (read === "unavailable") return "unavailable";
   const refunded = Math.max(0, found.refunded - dispute.refundedBefore);
   const ahead = read?.refunded ?? 0;

@@ -102,7 +102,7 @@ function requested(
   { amount, currency }: PayoutView,
 ): Statement[] {
   const now = deps.clock.now();
-  const wanted = { requested_by: id, requested_at: String(now) };
+  const wanted = { ...operation.wanted, requested_by: id, requested_at: String(now) };
   const { nextCheckAt } = operation;
   const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt } as const;
   const alert: Alert = {

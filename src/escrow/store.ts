@@ -82,27 +82,27 @@ export const moveBalance = (
       ),
   );
 
-/** The same of many that stay in their states, in one statement: a block may move as many vaults as it has room for. */
+/** The same of many in one statement: a block may move as many vaults as it has room for. */
 export const moveBalances = (
   db: Database,
-  moves: readonly { readonly before: EscrowRow; readonly amount: number }[],
+  moves: readonly { readonly before: EscrowRow; readonly after: EscrowRow; readonly amount: number }[],
 ): Statement[] => {
   if (moves.length === 0) return [];
   const values = JSON.stringify(
-    moves.map(({ before: { did, environment, network, contract, state, threshold }, amount }) => [
-      ...[did, environment, network, contract, state, threshold, amount],
+    moves.map(({ before: { did, environment, network, contract, state, threshold }, after, amount }) => [
+      ...[did, environment, network, contract, state, threshold, amount, after.state],
     ]),
   );
   const balance = sql`${escrows.balance} + (k.value ->> 6)`;
   return [
     db
       .update(escrows)
-      .set({ balance })
+      .set({ balance, state: sql`k.value ->> 7` })
       .from(sql`json_each(${values}) k`)
       .where(
         sql`${escrows.did} = k.value ->> 0 and ${escrows.environment} = k.value ->> 1 and ${escrows.network} = k.value ->> 2
           and ${escrows.contract} = k.value ->> 3 and ${escrows.state} = k.value ->> 4 and ${escrows.threshold} = k.value ->> 5
-          and ${stateIs(sql`k.value ->> 4`, { balance })}`,
+          and ${stateIs(sql`k.value ->> 7`, { balance })}`,
       ),
     guard(db, sql`changes() = ${moves.length}`),
   ];

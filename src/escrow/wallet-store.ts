@@ -8,12 +8,12 @@ import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
 
 /** Those that are named already stay so. */
 export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Statement[] => {
-  const named = JSON.stringify(wallets.map(({ did, network, wallet }) => [did, network, wallet]));
-  const rows = sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${named}) where true`;
+  const named = JSON.stringify(wallets.map(({ did, network, wallet, since }) => [did, network, wallet, since]));
+  const rows = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${named}) where true`;
   return wallets.length === 0 ? [] : [db.insert(namedWallets).select(rows).onConflictDoNothing()];
 };
 
-export const isNamed = (db: Database, { did, network, wallet }: NamedWallet): Read<boolean> =>
+export const isNamed = (db: Database, { did, network, wallet }: Omit<NamedWallet, "since">): Read<boolean> =>
   read(
     db
       .select({ wallet: namedWallets.wallet })
@@ -25,18 +25,24 @@ export const isNamed = (db: Database, { did, network, wallet }: NamedWallet): Re
 type PaidBy = { readonly providerDidHash: Hash; readonly payer: string; readonly minedAt: number };
 
 /** Those of the payments whose payer was a wallet of the provider that is paid. */
-export const findOwnPayments = <P extends PaidBy>(db: Database, payments: readonly P[]): Read<ReadonlySet<P>> => {
+export const findOwnPayments = <P extends PaidBy>(
+  db: Database,
+  network: string,
+  payments: readonly P[],
+): Read<ReadonlySet<P>> => {
   const wanted = JSON.stringify(
     payments.map(({ providerDidHash, payer, minedAt }) => [shortHash(providerDidHash), payer, minedAt]),
   );
   const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
+  const named = sql`select 1 from named_wallets n where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1
+    and n.since < k.value ->> 2`;
   return read(
     db
       .select({ at: sql<number>`k.key`.as("at"), did: agents.did })
       .from(sql`json_each(${wanted}) k`)
       .crossJoin(agents)
       // Literal text, so that SQLite uses the partial index.
-      .where(sql`did_hash <> '' and ${agents.didHash} = k.value ->> 0 and exists (${own})`),
+      .where(sql`did_hash <> '' and ${agents.didHash} = k.value ->> 0 and (exists (${own}) or exists (${named}))`),
     (rows) =>
       new Set(
         rows.flatMap(({ at, did }) => {

@@ -17,14 +17,14 @@ import { gained, hasTurned } from "../escrow/changes.ts";
 import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
 import { insertRefundAddresses } from "../escrow/refund-store.ts";
 import { editionOf } from "../escrow/states.ts";
-import { moveBalance, moveBalances } from "../escrow/store.ts";
+import { moveBalances } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
 import { type FoundPayments, lostIn, type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
-import { moveFollower, noteBlock, noteDifferences } from "./store.ts";
-import { turnedStatements } from "./turn.ts";
+import { moveFollower, noteBlock, noteDifferences, noteTurned } from "./store.ts";
+import { TURNED_AT_ONCE, turnedStatements } from "./turn.ts";
 import { followWallets, type WalletSet } from "./wallets.ts";
 
 type Reading = {
@@ -49,21 +49,34 @@ type Reading = {
   readonly alone: boolean;
 };
 
-/** `complete`: false where more payments were seen than one batch binds; then the place is as before, and the next step finds the others. */
-export type BookedStep = { readonly complete: boolean; readonly statements: number };
+/** What a run has sent the database. */
+export type Spent = { statements: number };
 
-/** Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. */
-export async function book(deps: Deps, network: Network, reading: Reading): Promise<BookedStep> {
+/**
+ * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. False where more payments were
+ * seen than one batch binds: then the place is as before, and the next step finds the others.
+ */
+export async function book(deps: Deps, network: Network, reading: Reading, spent: Spent): Promise<boolean> {
   const { db } = deps;
+  const send = (statements: readonly Statement[]): Promise<void> => {
+    spent.statements += statements.length;
+    return commitAll(deps, statements);
+  };
   const { before, movements, payments } = reading;
   const found = await readBatch(db, {
     ...vaultReads(deps, network, movements),
     ...paymentReads(deps, network, payments),
   });
   const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
+  const alerts = [
+    ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
+    ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
+    ...(reading.alone ? [raiseAlert(db, alone(network))] : []),
+  ];
   if (!paid.complete && before !== null) {
-    await commitAll(deps, [...moveFollower(db, before, before, paid.change), ...paid.statements]);
-    return { complete: false, statements: paid.statements.length };
+    const acts = await followActs(deps, network, { ...reading.acts, booked: before.bookedBlock });
+    await send([...moveFollower(db, before, before, paid.change), ...paid.statements, ...alerts, ...acts]);
+    return false;
   }
   const booked = bookedOf(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
@@ -73,7 +86,7 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const lined = booked.filter(({ lines }) => lines.length > 0);
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
-  const statements = [
+  await send([
     ...moveFollower(db, before, after, paid.change),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
     ...(moved
@@ -85,13 +98,10 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
     ...followed.statements,
     ...releasedStatements(db, network, movements, found),
     ...paid.statements,
-    ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
-    ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
-    ...(reading.alone ? [raiseAlert(db, alone(network))] : []),
+    ...alerts,
     ...acts,
-  ];
-  await commitAll(deps, statements);
-  return { complete: paid.complete, statements: statements.length };
+  ]);
+  return paid.complete;
 }
 
 /** The intents whose lost payments can't be mined again: another transaction has the nonce. The chain is asked only where there are any. */
@@ -199,13 +209,15 @@ export async function gainStatements(
         .map((row) => ({ before: row, after: gained(row, { amount, settled: false }), amount })),
     );
   const turned = changes.filter(hasTurned);
+  const dids = [...new Set(turned.map(({ before }) => before.did))];
+  const told = dids.slice(0, TURNED_AT_ONCE);
   return [
-    ...moveBalances(
-      deps.db,
-      changes.filter((change) => !turned.includes(change)),
-    ),
-    ...turned.flatMap(({ before, after, amount }) => moveBalance(deps.db, before, after, { amount, settled: false })),
-    ...(await turnedStatements(deps, turned)),
+    ...moveBalances(deps.db, changes),
+    ...(await turnedStatements(
+      deps,
+      turned.filter(({ before }) => told.includes(before.did)),
+    )),
+    ...noteTurned(deps.db, network.network, { added: dids.slice(TURNED_AT_ONCE) }),
   ];
 }
 

@@ -9,6 +9,7 @@ import { didHash, shortHash } from "../chain/hashes.ts";
 import { eventsUpTo } from "../chain/logs.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { realTimeOf } from "../core/clock.ts";
 import { Conflict } from "../core/retry.ts";
@@ -18,20 +19,24 @@ import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { actsIn } from "./acts.ts";
-import { book } from "./book.ts";
+import { book, type Spent } from "./book.ts";
 import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
 import { refundAddressesIn, refundsIn } from "./refunds.ts";
 import { rewind } from "./rewind.ts";
 import { CHECKED_AT_ONCE, checkable, checkSettlements } from "./settlements.ts";
-import { findFollower, findUnchecked, type Recorded } from "./store.ts";
+import { findFollower, findUnchecked, noteTurned, type Recorded } from "./store.ts";
+import { TURNED_AT_ONCE, turnedBefore } from "./turn.ts";
 import { walletsIn } from "./wallets.ts";
 
-/** `level`: read to the head; `far`: there is more to read; `stuck`: no node answered, or none can be believed. */
-export type Followed = "level" | "far" | "stuck";
+/**
+ * `level`: read to the head; `far`: there is more to read; `full`: there is, and the run has written what it may; `stuck`: no node answered, or none can
+ * be believed.
+ */
+export type Followed = "level" | "far" | "full" | "stuck";
 
-/** A run that has written so many begins no further step: an invocation may send D1 1,000 statements (JOB-12). */
-const STATEMENTS = 300;
+/** A call that has written so many begins no further step: an invocation may send D1 1,000 statements (JOB-12). */
+const STATEMENTS = 600;
 /** Readings of a run that only look a second time. */
 const SECOND_LOOKS = 3;
 
@@ -43,24 +48,27 @@ export async function followNetwork(
   deps: Deps,
   name: string,
   until: number,
-  { whole = false }: { readonly whole?: boolean } = {},
+  { whole = false, most = STATEMENTS }: { readonly whole?: boolean; readonly most?: number } = {},
 ): Promise<Followed> {
-  const followed = await readOn(deps, name, until, whole);
+  const followed = await readOn(deps, name, { until, whole, most });
   return followed === "old" ? "level" : followed;
 }
 
 /** Reads on likewise. True at a head that is recent: a node that stands still has not seen what is paid meanwhile. */
 export const readToNow = async (deps: Deps, name: string, until: number): Promise<boolean> =>
-  (await readOn(deps, name, until, false)) === "level";
+  (await readOn(deps, name, { until, whole: false, most: STATEMENTS })) === "level";
 
-async function readOn(deps: Deps, name: string, until: number, whole: boolean): Promise<Followed | "old"> {
+type How = { readonly until: number; readonly whole: boolean; readonly most: number };
+
+async function readOn(deps: Deps, name: string, { until, whole, most }: How): Promise<Followed | "old"> {
   const network = networkNamed(deps.config.networks, name);
-  let [looks, wrote] = [0, 0];
+  const spent: Spent = { statements: 0 };
+  let looks = 0;
   let target: number | null = null;
   for (;;) {
-    const { followed, booked, settled, moved, ...done } = await step(deps, network);
-    wrote += done.wrote;
-    if (followed === "far" && Date.now() < until && wrote < STATEMENTS) continue;
+    const { followed, booked, settled, moved } = await step(deps, network, spent);
+    if (followed === "far" && spent.statements >= most) return "full";
+    if (followed === "far" && Date.now() < until) continue;
     target ??= moved || whole ? settled : booked;
     if (followed !== "far" && followed !== "stuck" && booked < target && Date.now() < until && ++looks <= SECOND_LOOKS)
       continue;
@@ -79,12 +87,10 @@ type Step = {
   /** The last block with the network's confirmations, and whether something has moved between that and the booked one. */
   readonly settled: number;
   readonly moved: boolean;
-  /** Statements that it has written. */
-  readonly wrote: number;
 };
-const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false, wrote: 0 });
+const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
 
-async function step(deps: Deps, network: Network): Promise<Step> {
+async function step(deps: Deps, network: Network, spent: Spent): Promise<Step> {
   const { db, chain } = deps;
   const name = network.network;
   const beganAt = Date.now();
@@ -94,13 +100,16 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   });
   if (!known) await nameProviders(deps);
   try {
+    if (known && known.turned.length > 0) {
+      await tellTurned(deps, known, spent);
+      return without("far");
+    }
     const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
     if (!read.ok && read.error.reason === "contradiction") await commit(db, [raiseAlert(db, contradicting(name))]);
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
-      const recorded = await record(deps, network, known, read.value, beganAt);
-      const level = await compareBooked(deps, network, recorded, unchecked);
-      return level ? recorded : { ...without("far"), wrote: recorded.wrote };
+      const recorded = await record(deps, network, known, read.value, beganAt, spent);
+      return (await compareBooked(deps, network, recorded, unchecked)) ? recorded : without("far");
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
@@ -108,6 +117,14 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     if (thrown instanceof Conflict) return without("far");
     throw thrown;
   }
+}
+
+/** What a batch had no room for. */
+async function tellTurned(deps: Deps, { network, turned }: FollowerRow, spent: Spent): Promise<void> {
+  const told = turned.slice(0, TURNED_AT_ONCE);
+  const statements = [...(await turnedBefore(deps, network, told)), ...noteTurned(deps.db, network, { told })];
+  spent.statements += statements.length;
+  await commitAll(deps, statements);
 }
 
 /** Compares the settlements whose blocks are booked, before the network is level. False where there is more to compare, or to read anew. */
@@ -163,6 +180,7 @@ async function record(
   known: FollowerRow | null,
   read: Read,
   beganAt: number,
+  spent: Spent,
 ): Promise<Step> {
   const { from, head, end, settled, events, paused, second } = read;
   const token = network.token.toLowerCase();
@@ -184,7 +202,7 @@ async function record(
   const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD, beganBlock: head.number };
-  const { complete, statements: wrote } = await book(deps, network, {
+  const reading = {
     before: known,
     after: {
       ...began,
@@ -210,13 +228,13 @@ async function record(
     contradicted,
     future: saw.future,
     alone,
-  });
+  };
+  const complete = await book(deps, network, reading, spent);
   const place = {
     booked: to.number,
     head: head.number,
     settled: settled?.number ?? to.number,
     moved: settled !== null && eventsUpTo(events, settled).some(isBehind(to)),
-    wrote,
   };
   if (!complete && known) return { ...place, followed: "far", booked: from.number };
   if (contradicted) return { followed: "stuck", ...place };
@@ -237,6 +255,7 @@ const UNREAD = {
   checkedReceipt: 0,
   bound: [],
   rereadFor: null,
+  turned: [],
 };
 
 /**

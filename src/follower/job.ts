@@ -15,11 +15,14 @@ export const followChains: EachJob = {
   },
 };
 
-/** False where there is more to read, which another message goes on with, or no node answered: then the next minute does. */
+/** What a message may write: others are worked in the same invocation. */
+const STATEMENTS = 150;
+
+/** False where there is more to read, or no node answered: the next minute goes on. What is more than one run may write another message goes on with. */
 export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
-  const followed = await followNetwork(deps, network, until);
-  if (followed === "far") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
-  if (followed !== "level") return false;
+  const followed = await followNetwork(deps, network, until, { most: STATEMENTS });
+  if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
+  if (followed !== "level") return followed === "full";
   await checkNextVaults(deps, network);
   return true;
 }

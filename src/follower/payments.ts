@@ -53,7 +53,7 @@ export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, 
   used: findUsedOf(db, network, payments),
   lost: findIntentsThatLost(db, network, payments),
   bound: findBoundIntents(db, network),
-  own: findOwnPayments(db, payments),
+  own: findOwnPayments(db, network, payments),
   waiting: findWaitingIntents(db, network),
 });
 export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
@@ -78,7 +78,7 @@ type Seen = {
 };
 
 /** Statements about intents of one batch: an invocation may send D1 1,000 in all (JOB-12). */
-const STATEMENTS = 300;
+const STATEMENTS = 150;
 
 /** The first of them whose statements fit, one at least; `rest`: there are more. */
 function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
@@ -131,23 +131,24 @@ export function paymentStatements(
   const gone = allGone.filter((intent) => moved.taken.includes(intent));
   const left = new Map(gone.map(({ intentId }) => [intentId, lost.get(intentId) as Timed<IntentRow>]));
   const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
-  const bind = fitting(paid, (one) => paidStatements(deps, one), STATEMENTS - moved.statements.length);
+  const room = STATEMENTS - moved.statements.length;
+  const bind = fitting(paid, (one) => paidStatements(deps, one), room);
   const { taken } = bind;
   // What one reading has found at the head alone may be a lie, and a reorganisation may take it away.
   const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
   const spoil = fitting(
-    spoiltIntents(network, payments.filter(isBooked), found, taken),
+    spoiltIntents(network, payments.filter(isBooked), found, paid),
     (one) => spoiltStatements(deps, one),
-    STATEMENTS - moved.statements.length - bind.statements.length,
+    room - bind.statements.length,
   );
   const touched = new Set([
-    ...taken.map(({ intent }) => intent.intentId),
+    ...paid.map(({ intent }) => intent.intentId),
     ...spoil.taken.map(({ intentId }) => intentId),
   ]);
   const hopeless = fitting(
     found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !touched.has(intentId)),
     (one) => [...endLostHold(deps.db, one), ...moveHolds(deps.db, one, { ...one, lostUntil: null })],
-    STATEMENTS,
+    room - bind.statements.length - spoil.statements.length,
   );
   const complete = !more && ![moved, bind, spoil, hopeless].some(({ rest }) => rest);
   const bookedBlock = complete || before === null ? after.bookedBlock : before.bookedBlock;

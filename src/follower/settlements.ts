@@ -42,8 +42,11 @@ export function checkable(
   return first < 0 ? [...unchecked] : unchecked.slice(0, first);
 }
 
-/** `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
-type Checked = "checked" | "rewound" | "stuck";
+/** Settlements that the chain has otherwise and that are reversed at once, each by a batch of about forty statements. */
+const REVERSED_AT_ONCE = 8;
+
+/** `more`: others are left to compare. `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
+type Checked = "checked" | "more" | "rewound" | "stuck";
 
 /** Throws Conflict when another run has moved on. */
 export async function checkSettlements(
@@ -53,19 +56,27 @@ export async function checkSettlements(
   recorded: readonly Recorded[],
   head: Head = null,
 ): Promise<Checked> {
-  const last = recorded.at(-1);
-  if (!last) return "checked";
   const { db } = deps;
   const ids = recorded.filter((one) => one.network === network.network).map(({ transactionId }) => transactionId);
-  const { compared } = await readBatch(db, { compared: findCompared(db, ids) });
-  const isTold = (one: Compared): boolean => hasLine(network, one);
-  for (const { transaction } of compared.filter((one) => !isTold(one))) {
+  const { compared } = ids.length === 0 ? { compared: [] } : await readBatch(db, { compared: findCompared(db, ids) });
+  const untold = new Set(
+    compared.filter((one) => !hasLine(network, one)).map(({ transaction }) => transaction.transactionId),
+  );
+  const next = recorded.filter(({ transactionId }) => untold.has(transactionId))[REVERSED_AT_ONCE];
+  const part = next ? recorded.slice(0, recorded.indexOf(next)) : recorded;
+  const last = part.at(-1);
+  if (!last) return "checked";
+  const placed = new Set(part.map(({ transactionId }) => transactionId));
+  const inPart = compared.filter(({ transaction }) => placed.has(transaction.transactionId));
+  const isUntold = ({ transaction }: Compared): boolean => untold.has(transaction.transactionId);
+  for (const { transaction } of inPart.filter(isUntold)) {
     const settled = await settleUnequal(deps, network, known, transaction, head);
     if (settled !== "checked") return settled;
   }
-  await countRests(deps, network, known, compared.filter(isTold));
+  const told = inPart.filter((one) => !isUntold(one));
+  await countRests(deps, network, known, told);
   await commit(db, moveChecked(db, known, last.number));
-  return "checked";
+  return next ? "more" : "checked";
 }
 
 /** A provider without a vault here has no lines. Lines of earlier versions say no more than the part of the escrow. */

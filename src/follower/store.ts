@@ -77,12 +77,31 @@ const beforeFirstOf = (network: string): SQL<number> =>
  * A run that began before another one and ends behind it brings nothing back that the other one has read. How far settlements were compared, and
  * what is bound, are moved by themselves.
  */
-const sinceThen = ({ readThrough, readAt, paused, checkedReceipt: _own, bound: _too, ...after }: FollowerRow) => ({
-  ...after,
+const sinceThen = ({ readThrough, readAt, paused, ...others }: FollowerRow) => {
+  const { checkedReceipt: _compared, bound: _bound, turned: _turned, ...after } = others;
+  return { ...after, ...latest({ readThrough, readAt, paused }) };
+};
+const latest = ({ readThrough, readAt, paused }: Pick<FollowerRow, "readThrough" | "readAt" | "paused">) => ({
   readThrough: sql`max(${followers.readThrough}, ${readThrough})`,
   readAt: sql`max(${followers.readAt}, ${readAt})`,
   paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
 });
+
+/** The states of these providers' escrows are still to be told, or are told by this batch. */
+export const noteTurned = (db: Database, network: string, { added = [], told = [] }: TurnedChange): Statement[] =>
+  added.length + told.length === 0
+    ? []
+    : [
+        db
+          .update(followers)
+          .set({
+            turned: sql`(select json_group_array(value) from (
+              select value from json_each(followers.turned) where value not in (select value from json_each(${JSON.stringify(told)}))
+              union select value from json_each(${JSON.stringify(added)})))`,
+          })
+          .where(eq(followers.network, network)),
+      ];
+type TurnedChange = { readonly added?: readonly string[]; readonly told?: readonly string[] };
 
 /** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
 export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>
@@ -90,7 +109,7 @@ export const rewindFollower = (db: Database, before: FollowerRow, after: Followe
     db,
     db
       .update(followers)
-      .set({ ...after, bound: boundBehind(after) })
+      .set({ ...after, bound: boundBehind(after), turned: sql`${followers.turned}` })
       .where(isAt(before)),
   );
 

@@ -9,7 +9,7 @@ import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
-import type { MarketRow } from "../db/tables/agents.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { type EscrowChange, hasTurned } from "../escrow/changes.ts";
 import { movedStates } from "../escrow/store.ts";
@@ -19,15 +19,36 @@ import { effectivePrincipalStatus } from "../principals/standing.ts";
 
 const FOLLOWER: Actor = { type: "system", id: "follow_chains" };
 
-/** One further trip, for the agents whose escrows have turned. */
+/** Agents that one batch tells of; each takes about a dozen statements. */
+export const TURNED_AT_ONCE = 10;
+
+/** A further trip for each agent whose escrows turn. */
 export async function turnedStatements(deps: Deps, changes: readonly EscrowChange[]): Promise<Statement[]> {
   const byAgent = [...Map.groupBy(changes, ({ before }) => before.did)];
   const statements: Statement[] = [];
-  for (const [did, own] of byAgent) statements.push(...(await turnedOf(deps, did, own)));
+  for (const [did, own] of byAgent) statements.push(...(await turnedOf(deps, did, () => own)));
   return statements;
 }
 
-async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[]): Promise<Statement[]> {
+/** The same of agents whose escrows have turned before: what is still to be told stands in another state on the agent's row. */
+export async function turnedBefore(deps: Deps, network: string, dids: readonly string[]): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  for (const did of dids) {
+    statements.push(
+      ...(await turnedOf(deps, did, ({ agent }, escrows) =>
+        escrows
+          .filter((row) => row.network === network)
+          .map((after) => ({ before: { ...after, state: agent.escrowStates[network] ?? after.state }, after }))
+          .filter(hasTurned),
+      )),
+    );
+  }
+  return statements;
+}
+
+type Turned = (found: { readonly agent: AgentRow }, escrows: readonly EscrowRow[]) => readonly EscrowChange[];
+
+async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<Statement[]> {
   const { db } = deps;
   const { timed, newest, everywhere, sandbox, production } = await readBatch(db, {
     timed: findTimedAgent(db, did),
@@ -38,11 +59,11 @@ async function turnedOf(deps: Deps, did: string, changes: readonly EscrowChange[
   });
   if (!timed) return [];
   const { clockOffsetMs, ...found } = timed;
+  const escrows = found.agent.environment === "sandbox" ? sandbox : production;
   // What stands in the environment that the agent has left, or has not come to, is told to nobody.
-  const own = changes.filter(({ before }) => before.environment === found.agent.environment);
+  const own = changes(found, escrows).filter(({ before }) => before.environment === found.agent.environment);
   if (own.length === 0) return [];
   const now = deps.clock.now() + clockOffsetMs;
-  const escrows = found.agent.environment === "sandbox" ? sandbox : production;
   const markets = everywhere.filter(({ environment }) => environment === found.agent.environment);
   const held = escrows.map((row) => own.find(({ before }) => before.network === row.network)?.after ?? row);
   const source = { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };

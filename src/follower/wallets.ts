@@ -77,6 +77,7 @@ export async function followWallets(deps: Deps, network: Network, events: readon
           did: escrow.did,
           network: network.network,
           wallet: event.operationalWallet,
+          since: event.minedAt,
         })),
       ),
       ...[...Map.groupBy(confirmed, ({ escrow }) => escrow.did)].map(([did, own]) =>

@@ -33,6 +33,9 @@ const SIGNED: Record<string, () => Promise<Hex>> = {
   },
 };
 
+/** Of a legacy one the signature says its chain. */
+const OTHER_CHAIN: Record<string, { chainId: Hex }> = { legacy: { chainId: "0x1" } };
+
 /** As the node shows it once it is sent. */
 async function shown(raw: Hex): Promise<Record<string, unknown>> {
   const { client } = world;
@@ -53,7 +56,9 @@ test.each(Object.keys(SIGNED))("of %s", async (name) => {
   const told = await shown(raw);
   expect(await sentByOf(hash, told)).toEqual({ from: account.address.toLowerCase(), nonce: NONCE });
   // What it says of its sender and its place is not looked at.
-  expect(await sentByOf(hash, { ...told, from: TO, hash: `0x${"00".repeat(32)}`, blockNumber: "0x9" })).toEqual({
+  expect(
+    await sentByOf(hash, { ...told, from: TO, hash: `0x${"00".repeat(32)}`, blockNumber: "0x9", ...OTHER_CHAIN[name] }),
+  ).toEqual({
     from: account.address.toLowerCase(),
     nonce: NONCE,
   });

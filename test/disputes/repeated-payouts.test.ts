@@ -1,7 +1,7 @@
 // Awards whose payout the guardian has cancelled, and that an operator has paid again (DSP-19). The network `lab-repaid`, whose payouts wait a day,
 // belongs to this file alone.
 import { beforeAll, describe, expect, it } from "vitest";
-import { DAY_MS } from "../../src/core/limits.ts";
+import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { withVars } from "../support/variants.ts";
@@ -104,10 +104,19 @@ describe("the vault of a cancelled award", () => {
   /** Days have passed since the cancellation. */
   const pastDays = (one: Case, days: number) =>
     rows(
-      "update chain_operations set next_check_at = next_check_at - ? where kind = 'payout' and subject = ?",
+      `update chain_operations set wanted = json_set(wanted, '$.kept_until', cast((wanted ->> 'kept_until') - ? as text)),
+         next_check_at = next_check_at - ? where kind = 'payout' and subject = ?`,
+      days * DAY_MS,
       days * DAY_MS,
       one.id,
     );
+  const dueIn = async ({ id }: Case): Promise<number> => {
+    const [{ next_check_at }] = await rows(
+      "select next_check_at from chain_operations where kind = 'payout' and subject = ?",
+      id,
+    );
+    return (next_check_at - Date.now()) / HOUR_MS;
+  };
 
   it("keeps it back for seven days, in which an operator may have it paid, and no longer", async () => {
     const one = await cancelled();
@@ -128,6 +137,8 @@ describe("the vault of a cancelled award", () => {
     await refundOf(part.transaction, 4_000_000, LAB);
     await refundOf(whole.transaction, 10_000_000, LAB);
     await follow(world, LAB);
+    // The hour's check, by itself.
+    for (const one of [part, whole]) expect(await dueIn(one)).toBeLessThanOrEqual(1);
     for (const { id } of [part, whole]) expect(await payOut(world, id, LAB)).toBe(true);
     expect([await keptFor(part), await keptFor(whole)]).toEqual([
       [6_000_000, 6_000_000],

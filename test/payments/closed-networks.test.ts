@@ -241,7 +241,7 @@ describe("a contract that is paused", () => {
       readAt: before.read_at,
       checkedDid: "",
       checkedReceipt: 0,
-      ...{ bound: [], seen: null, rereadFor: null, paused: false },
+      ...{ bound: [], seen: null, rereadFor: null, turned: [], paused: false },
     };
     await commit(world.deps.db, moveFollower(world.deps.db, named, named));
     const [now] = await rows("select * from followers where network = ?", LAB);

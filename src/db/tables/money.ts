@@ -71,6 +71,8 @@ export const namedWallets = sqliteTable(
     network: text().notNull(),
     /** In lower case. */
     wallet: text().notNull(),
+    /** The instant of the block in which it was named first. Epoch milliseconds. */
+    since: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.did, t.network, t.wallet] })],
 );
