@@ -185,12 +185,12 @@ const ACTS = {
     const { kept, returned } = await chain.reorganise(depth, a % 4);
     play.kept = Math.min(play.kept ?? kept.number, kept.number);
     model.rolledBack(kept);
-    for (const { hash, block } of returned) {
+    for (const { hash, block, ok } of returned) {
       const payment = model.payments.find((one) => one.hash === hash);
-      if (payment) payment.block = block;
+      if (payment) payment[ok ? "block" : "reverted"] = block;
     }
     play.sync();
-    return { answered: true, expected: true, met: `reorganise ${returned.length}` };
+    return { answered: true, expected: true, met: `reorganise ${returned.filter(({ ok }) => ok).length}` };
   },
 } satisfies Record<string, Play>;
 export type Act = keyof typeof ACTS;

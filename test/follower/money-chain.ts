@@ -32,6 +32,8 @@ export const networkOf = (firstBlock: number, confirmations: number): string =>
   );
 
 export type Sent = { readonly hash: string; readonly nonce: number; readonly ok: boolean };
+/** A transaction that was gone, in its new block. */
+type Again = { readonly hash: string; readonly block: Block; readonly ok: boolean };
 type Signed = { readonly hash: string; readonly raw: string; readonly from: string; readonly nonce: number };
 
 export class MoneyChain {
@@ -97,13 +99,13 @@ export class MoneyChain {
   }
 
   /** A transaction that was gone is mined again, where its nonce is free. Null where no such one can be. */
-  async resend(): Promise<{ hash: string; block: Block; ok: boolean } | null> {
+  async resend(): Promise<Again | null> {
     const free = await Promise.all(this.#gone.map(async ({ from, nonce }) => (await nonceOf(from)) === nonce));
     const one = this.#gone.find((_, n) => free[n]);
     return one ? this.#again(one) : null;
   }
 
-  async #again(one: Signed): Promise<{ hash: string; block: Block; ok: boolean }> {
+  async #again(one: Signed): Promise<Again> {
     await this.#next();
     const { transactionHash: hash, status } = await lab("eth_sendRawTransactionSync", one.raw);
     await this.#noted();
@@ -117,9 +119,9 @@ export class MoneyChain {
 
   /**
    * The newest blocks are gone. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the
-   * chain is longer than it was. Returns the hash of each that came back and went well.
+   * chain is longer than it was. Returns each that came back.
    */
-  async reorganise(depth: number, back: number): Promise<{ kept: Block; returned: { hash: string; block: Block }[] }> {
+  async reorganise(depth: number, back: number): Promise<{ kept: Block; returned: Again[] }> {
     const gone = this.blocks.slice(-depth);
     const signed = gone.flatMap(({ number }) => this.#signed.get(number) ?? []);
     await lab("anvil_rollback", depth);
@@ -127,11 +129,8 @@ export class MoneyChain {
     const kept = this.head;
     for (const { number } of gone) this.#signed.delete(number);
     this.#gone.push(...signed);
-    const returned = [];
-    for (const one of signed.slice(0, back)) {
-      const { hash, block, ok } = await this.#again(one);
-      if (ok) returned.push({ hash, block });
-    }
+    const returned: Again[] = [];
+    for (const one of signed.slice(0, back)) returned.push(await this.#again(one));
     while (this.head.number <= (gone.at(-1)?.number ?? 0)) await this.mine();
     return { kept, returned };
   }

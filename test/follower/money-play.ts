@@ -114,6 +114,7 @@ export class MoneyPlay {
     const sent = await this.chain.pay(buyer.did, seller.did, units, names?.id ?? null);
     this.sync();
     if (sent.ok) this.model.paid({ buyer, seller, units, names, hash: sent.hash, nonce: sent.nonce });
+    else this.model.reverted(sent.hash);
     return sent.ok;
   }
 
