@@ -87,12 +87,6 @@ export class MoneyModel {
     else this.payments.push({ ...payment, block: this.head, reverted: null });
   }
 
-  /** One that was lost may come again, in the same words, when its intent is paid already. */
-  reverted(hash: string): void {
-    const known = this.payments.find((one) => one.hash === hash);
-    if (known) known.reverted = this.head;
-  }
-
   /** Blocks behind this one are gone, with what stood in them. */
   rolledBack(to: Block): void {
     this.head = to;

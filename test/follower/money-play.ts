@@ -114,7 +114,9 @@ export class MoneyPlay {
     const sent = await this.chain.pay(buyer.did, seller.did, units, names?.id ?? null);
     this.sync();
     if (sent.ok) this.model.paid({ buyer, seller, units, names, hash: sent.hash, nonce: sent.nonce });
-    else this.model.reverted(sent.hash);
+    // One that was lost may come again, in the same words, when its intent is paid already.
+    const again = sent.ok ? undefined : this.model.payments.find(({ hash }) => hash === sent.hash);
+    if (again) again.reverted = this.model.head;
     return sent.ok;
   }
 
