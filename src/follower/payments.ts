@@ -92,7 +92,7 @@ function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: numb
   return { taken, statements, rest: taken.length < all.length };
 }
 
-/** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments a reorganisation took away. */
+/** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments do not stand any more. */
 function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
@@ -100,7 +100,12 @@ function boundIn(network: Network, { before, payments, through }: Seen, found: F
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
   const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
-  const gone = bound.filter(({ paymentTx, paymentLog }) => !placed.has(placeOf(paymentTx, paymentLog)));
+  // Another reading may have told of other parts of it.
+  const stands = (intent: IntentRow): boolean => {
+    const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
+    return payment !== undefined && isOfTerms(network.network, intent, payment) && isNamedBy(intent, payment);
+  };
+  const gone = bound.filter((intent) => !stands(intent));
   return { still, placed, bound, gone };
 }
 
@@ -201,8 +206,8 @@ function replaced(
   through: number,
   { named, own }: Found,
 ): Timed<IntentRow>[] {
-  const names = (intent: IntentRow, { intentHash }: PaymentAt): boolean =>
-    intentHash !== null && storedHash(intentHash) === intent.intentHash;
+  const names = (intent: IntentRow, payment: PaymentAt): boolean =>
+    payment.intentHash !== null && isNamedBy(intent, payment);
   return named
     .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
     .filter((intent) =>
@@ -281,6 +286,10 @@ export const isForIntent = (network: string, intent: IntentRow, payment: Payment
 
 const takes = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =>
   mayPay(intent, payer, own) && (intent.status === "OPEN" || intent.status === "ABANDONED");
+
+/** True also for a payment that names none. */
+const isNamedBy = ({ intentHash }: IntentRow, payment: PaymentAt): boolean =>
+  payment.intentHash === null || storedHash(payment.intentHash) === intentHash;
 
 /** Whether it uses up the key of an intent that it names. */
 function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {

@@ -185,6 +185,8 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
   const world = nodes === "alone" ? alone : backed;
   const { provider, consumer } = parties[nodes];
   const { did } = provider;
+  // Nothing is measured here, and a meter keeps every statement.
+  world.meter.reset();
   await mine(3);
   for (let n = 0; n < 3; n++) await followOnce(world, LAB);
   await rows("delete from alerts");
@@ -272,12 +274,26 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
   expect(watch.silent()).toEqual([]);
 }
 
-/** One node that stays with what it has made up, as long as two readings: they come first. */
-const STEADY: [Play][] = ([[["balance more", 99]], [["balance less", 99]], [["no logs", 99]]] as const).map((lies) => [
-  { nodes: "alone", lies, when: "both", readFirst: false, isLess: false },
-]);
+/** One node that stays with what it has made up, as long as two readings, and one that binds an intent to a payment of less: they come first. */
+const FIRST: [Play][] = [
+  ...([[["balance more", 99]], [["balance less", 99]], [["no logs", 99]]] as const).map((lies): [Play] => [
+    { nodes: "alone", lies, when: "both", readFirst: false, isLess: false },
+  ]),
+  ...(["alone", "backed"] as const).map((nodes): [Play] => [
+    {
+      nodes,
+      lies: [
+        ["gross", 2],
+        ["forged logs", 1],
+      ],
+      when: "reading",
+      readFirst: true,
+      isLess: true,
+    },
+  ]),
+];
 
 it("one or two lies at a time credit nothing without money, refuse nothing for good, and are told within two minutes", async () => {
   const property = fc.asyncProperty(play, run);
-  await fc.assert(property, { seed: 20_270_301, numRuns: scaled(2_000), endOnFailure: true, examples: STEADY });
+  await fc.assert(property, { seed: 20_270_301, numRuns: scaled(2_000), endOnFailure: true, examples: FIRST });
 });

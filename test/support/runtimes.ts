@@ -7,8 +7,8 @@ import { cloudflarePool, cloudflareTest } from "@cloudflare/vitest-plugin";
 import type { PoolOptions, PoolWorker, VitestPluginContext } from "vitest/node";
 import { SLOTS } from "./slots.ts";
 
-/** A runtime grows by about 12 MB a file, at whole size by more, and ends at 1.4 GB. */
-const FILES_EACH = process.env["TEST_SCALE"] === "whole" ? 40 : 80;
+/** A runtime grows by about 12 MB a file, at whole size by up to a gigabyte, and ends at 1.4 GB. */
+const FILES_EACH = process.env["TEST_SCALE"] === "whole" ? 10 : 80;
 /** Queues that nothing consumes: a test delivers messages itself. */
 const HELD_QUEUES = {
   CHAIN_QUEUE: { queueName: "held-chain" },
