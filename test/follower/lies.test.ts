@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { honestNode, networksWith, payOnChain, spoil } from "../support/chain.ts";
+import { chainOf, honestNode, networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { forgedLog, forgedReceipt } from "../support/forged.ts";
 import { labOf } from "../support/lab.ts";
 import { scaled } from "../support/scale.ts";
@@ -18,21 +18,28 @@ const LAB = "lab-lied";
 const UNIT = 1_000_000;
 const { lab, mine } = labOf(LAB);
 
-let alone: World;
-let backed: World;
-let parties: Readonly<Record<"alone" | "backed", { provider: Agent; consumer: Agent }>>;
+/** The node that lies is the one there is, the first of two, or the second. */
+const NODES = ["alone", "first", "second"] as const;
+type Nodes = (typeof NODES)[number];
+type Parties = { readonly world: World; readonly provider: Agent; readonly consumer: Agent };
+
+const parties: Partial<Record<Nodes, Parties>> = {};
 beforeAll(async () => {
   const networks = (more: Json) =>
     JSON.stringify(
       (JSON.parse(networksWith(LAB)) as Json[]).map((one) => (one.network === LAB ? { ...one, ...more } : one)),
     );
-  alone = await createWorld({ NETWORKS: networks({}) });
-  backed = await createWorld({ NETWORKS: networks({ fallback_rpc_url: honestNode(LAB) }) });
-  const pair = async (world: World) => ({
-    consumer: await world.consumer(),
-    provider: await world.provider({}, "GLOBAL-USDC", LAB),
-  });
-  parties = { alone: await pair(alone), backed: await pair(backed) };
+  const [liar, honest] = [chainOf(LAB).rpc_url, honestNode(LAB)];
+  const configured: Record<Nodes, Json> = {
+    alone: {},
+    first: { fallback_rpc_url: honest },
+    second: { rpc_url: honest, fallback_rpc_url: liar },
+  };
+  for (const nodes of NODES) {
+    const world = await createWorld({ NETWORKS: networks(configured[nodes]) });
+    const [consumer, provider] = [await world.consumer(), await world.provider({}, "GLOBAL-USDC", LAB)];
+    parties[nodes] = { world, consumer, provider };
+  }
 });
 afterAll(() => spoil(LAB));
 
@@ -49,7 +56,7 @@ const LIES = [
   "head ahead",
   "head behind",
 ] as const;
-const MORE = ["balance more", "balance less", "other hash", "refused", "lost"] as const;
+const MORE = ["balance more", "balance less", "other hash", "refused", "lost", "head lost", "balance lost"] as const;
 type Lie = (typeof LIES)[number] | (typeof MORE)[number];
 
 /** How the node answers instead, for so many of the next questions; `gross`: what a forged payment claims. */
@@ -101,17 +108,21 @@ async function spoilOf(lie: Lie, tx: string, times: number, gross: number): Prom
       return { method: "eth_getLogs", times, how: "refuse", message: "too many" };
     case "lost":
       return { method: RECEIPT, first: tx, times, how: "lose" };
+    case "head lost":
+      return { method: "eth_blockNumber", times, how: "lose_answer" };
+    case "balance lost":
+      return { method: "eth_call", times, how: "lose" };
   }
 }
 
 // ---- What it has done ----------------------------------------------------------------------------------------------------
 
 /**
- * What was answered, recorded or booked otherwise than the chain says, and the kinds of the alerts that tell of it. Of the thirteen lies:
+ * What was answered, recorded or booked otherwise than the chain says, and the kinds of the alerts that tell of it. Of the lies:
  * - `gross`, `reverted`: a settlement that is none (`recorded`), or a refusal of one that is (`refused`);
  * - `no logs`, `forged logs`, `gross` beside it, `balance more`: lines of movements that never were, or that were others (`booked`);
  * - `balance less`: a part of an escrow that does not count yet (`uncovered`).
- * The others have no effect: `no receipt`, `lost`, `refused` and `head behind` ask to come again; `doubled logs` are read once, by their receipt, and what stands before them is left out; `head
+ * The others have no effect: `no receipt`, `refused`, `head behind` and what is lost ask to come again; `doubled logs` are read once, by their receipt, and what stands before them is left out; `head
  * ahead` takes a payment that is as it says, before it is deep, and what comes of that is a reorganisation's; `other hash` is believed by nobody where all
  * blocks differ, and takes back what is read anew (`booked`) where only some do.
  */
@@ -154,7 +165,7 @@ class Watch {
 // ---- A purchase among them -----------------------------------------------------------------------------------------------
 
 type Play = {
-  readonly nodes: "alone" | "backed";
+  readonly nodes: Nodes;
   readonly lies: readonly (readonly [lie: Lie, times: number])[];
   /** When the node lies: at the facilitation, while its blocks are read, or at both. */
   readonly when: "facilitating" | "reading" | "both";
@@ -164,7 +175,7 @@ type Play = {
 };
 const lie = fc.tuple(fc.constantFrom<Lie>(...LIES, ...MORE), fc.constantFrom(1, 2, 3, 99));
 const play: fc.Arbitrary<Play> = fc.record({
-  nodes: fc.constantFrom("alone", "backed"),
+  nodes: fc.constantFrom(...NODES),
   lies: fc.uniqueArray(lie, { minLength: 1, maxLength: 2, selector: ([one]) => one }),
   when: fc.constantFrom("facilitating", "reading", "both"),
   readFirst: fc.boolean(),
@@ -182,8 +193,7 @@ const FINAL = ["settlement_verification_failed", "amount_mismatch", "intent_expi
 const DEPOSITED = 1_000;
 
 async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void> {
-  const world = nodes === "alone" ? alone : backed;
-  const { provider, consumer } = parties[nodes];
+  const { world, provider, consumer } = parties[nodes] as Parties;
   const { did } = provider;
   // Nothing is measured here, and a meter keeps every statement.
   world.meter.reset();
@@ -279,7 +289,7 @@ const FIRST: [Play][] = [
   ...([[["balance more", 99]], [["balance less", 99]], [["no logs", 99]]] as const).map((lies): [Play] => [
     { nodes: "alone", lies, when: "both", readFirst: false, isLess: false },
   ]),
-  ...(["alone", "backed"] as const).map((nodes): [Play] => [
+  ...NODES.map((nodes): [Play] => [
     {
       nodes,
       lies: [
