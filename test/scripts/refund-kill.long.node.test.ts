@@ -24,7 +24,7 @@ import {
   toArbiter,
 } from "./disputed-purchases.ts";
 import type { RpcCall } from "./held-node.ts";
-import { isWritten, type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
+import { isWritten, type KillableWorker, seededNumbers, slowDown, startKillable } from "./killable-worker.ts";
 
 const ENDS_WITHIN_MS = 1_200_000;
 /** So long the queues take to work what a trigger has found. */
@@ -36,6 +36,9 @@ const SEND_AGAIN_MS = 10_000;
 /** So long no batch lasts, but the one that books a refund: that is slowed down to some tenths of a second. */
 const NO_BATCH_MS = 100;
 const STEPS = 2_000_000;
+const RANDOM_KILLS = 12;
+/** An award is paid within less. */
+const WITHIN_MS = 2_000;
 
 /** Base units. Of 100, 4 are disputed; the bounty of 1 is within what is left. The vault holds a tenth of 99.95. */
 const [DISPUTED, BOUNTY, AWARD] = [4_000_000, 1_000_000, 5_000_000];
@@ -214,6 +217,23 @@ describe("an award, when the runtime is killed", () => {
       expect(await kill(one, freeze, () => award(worker, one))).toMatchObject(left);
       await worker.start();
       await after?.();
+      await expectPaid(one, [AWARD], ["dispute.updated paid 5.00"]);
+    });
+});
+
+describe("an award, when the runtime is killed at some instant", () => {
+  const random = seededNumbers();
+  for (const at of Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * WITHIN_MS)))
+    test(`${at} ms behind its beginning, is paid once`, async () => {
+      const one = await disputed(worker, consumer, "4.00");
+      await toArbiter(worker, one);
+      const freeze: Freeze = async () => {
+        await sleep(at);
+        await worker.freeze();
+      };
+      await kill(one, freeze, () => award(worker, one));
+      await worker.start();
+      if (recorded(worker, one).status !== "resolved") await award(worker, one);
       await expectPaid(one, [AWARD], ["dispute.updated paid 5.00"]);
     });
 });
