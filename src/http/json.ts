@@ -40,8 +40,9 @@ async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): Async
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const refusal = unreadable(`The body did not arrive within ${seconds} seconds.`);
-    timer = setTimeout(() => reject(refusal), seconds * SECOND_MS);
+    // An error takes its stack when it is made, which few calls need.
+    const refuse = () => reject(unreadable(`The body did not arrive within ${seconds} seconds.`));
+    timer = setTimeout(refuse, seconds * SECOND_MS);
   });
   try {
     for (;;) {
