@@ -37,6 +37,8 @@ type Reading = {
   readonly refunds: readonly RefundRow[];
   readonly refundAddresses: readonly RefundAddressRow[];
   readonly wallets: readonly WalletSet[];
+  /** Those up to the last block that was read: what they pay is the provider's own (FAC-22). */
+  readonly walletsSeen: readonly WalletSet[];
   readonly acts: ActsReading;
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
@@ -63,10 +65,11 @@ export async function book(deps: Deps, network: Network, reading: Reading, spent
     return commitAll(deps, statements);
   };
   const { before, movements, payments } = reading;
-  const found = await readBatch(db, {
+  const stored = await readBatch(db, {
     ...vaultReads(deps, network, movements),
     ...paymentReads(deps, network, payments),
   });
+  const found = { ...stored, own: withSeen(stored.own, payments, reading.walletsSeen) };
   const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
   const alerts = [
     ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
@@ -103,6 +106,21 @@ export async function book(deps: Deps, network: Network, reading: Reading, spent
   ]);
   return paid.complete;
 }
+
+/** The payments of providers' own wallets, also of those that the same reading has found. */
+const withSeen = (
+  own: ReadonlySet<PaymentAt>,
+  payments: readonly PaymentAt[],
+  wallets: readonly WalletSet[],
+): ReadonlySet<PaymentAt> =>
+  new Set([
+    ...own,
+    ...payments.filter(({ providerDidHash, payer, minedAt }) =>
+      wallets.some(
+        (set) => set.operationalWallet === payer && set.providerDidHash === providerDidHash && set.minedAt < minedAt,
+      ),
+    ),
+  ]);
 
 /** The intents whose lost payments can't be mined again: another transaction has the nonce. The chain is asked only where there are any. */
 async function replacedIn(

@@ -219,6 +219,7 @@ async function record(
     refunds: refundsIn(network, events, to.number),
     refundAddresses: refundAddressesIn(network, events, to.number),
     wallets: walletsIn(network, events, to.number),
+    walletsSeen: walletsIn(network, events, through),
     acts: {
       ...{ after: from.number, through, booked: to.number, readAt: end.time },
       events: actsIn(events, began.beganBlock, through),

@@ -97,7 +97,7 @@ export const noteTurned = (db: Database, network: string, { added = [], told = [
           .set({
             turned: sql`(select json_group_array(value) from (
               select value from json_each(followers.turned) where value not in (select value from json_each(${JSON.stringify(told)}))
-              union select value from json_each(${JSON.stringify(added)})))`,
+              union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.turned))))`,
           })
           .where(eq(followers.network, network)),
       ];

@@ -1,5 +1,8 @@
 // A run of the follower asks the database less than an invocation may (JOB-12), however much a minute brings: what does not fit is the next message's.
+import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
+import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
 import type { Deps } from "../../src/context.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
@@ -7,10 +10,10 @@ import { gainStatements } from "../../src/follower/book.ts";
 import { followChain } from "../../src/follower/job.ts";
 import { findEscrowsOfAll } from "../../src/follower/store.ts";
 import { buyer, dailyLimit, delegateOf, orderOf } from "../payments/support.ts";
-import { rows } from "../promotion/support.ts";
-import { payOnChain } from "../support/chain.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
-import { follow } from "./support.ts";
+import { follow, followOnce } from "./support.ts";
 
 const NETWORK = "base-sepolia";
 const MOST = 1_000;
@@ -40,11 +43,14 @@ it("of a minute with 130 payments, each of which moves three holds and is told t
   const CHAIN_QUEUE = { send: async (message: unknown) => void sent.push(message) };
   const deps: Deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE: CHAIN_QUEUE as never } };
   const statements: number[] = [];
+  const act = await setThreshold(provider.did, 14_000_000);
   do {
     sent.length = 0;
     world.meter.reset();
     await world.serve(() => followChain(deps, NETWORK, Date.now() + HOUR_MS));
     statements.push(world.meter.reading.statements);
+    // What a key did is told by the first run, which binds a part alone.
+    expect(await rows("select kind from alerts where instr(subject, ?) > 0", act)).toEqual([{ kind: "foreign_act" }]);
   } while (sent.length > 0);
   expect([statements.filter((count) => count >= MOST), statements.length > 1]).toEqual([[], true]);
   const paid = await rows(
@@ -61,6 +67,38 @@ it("of a minute with 130 payments, each of which moves three holds and is told t
   expect(
     await rows("select count(*) as count from ledger_lines where did = ? and kind = 'settlement'", provider.did),
   ).toEqual([{ count: PAYMENTS }]);
+});
+
+/** By the registrar's key, behind the service's back. */
+function setThreshold(did: string, units: number): Promise<string> {
+  const args = [didHash(did), chainOf(NETWORK).token as `0x${string}`, BigInt(units)] as const;
+  const call = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }));
+  return send(NETWORK, account(1), call.to, call.data);
+}
+
+it("of a block with 24 escrows that turn tells of all, and of each once", async () => {
+  const providers: string[] = [];
+  for (let n = 0; n < 24; n++) providers.push((await shops.provider()).did);
+  await follow(world);
+  for (const did of providers) await deposit(did, 15_000_000);
+  for (let n = 0; n < 4; n++) {
+    world.meter.reset();
+    await followOnce(world);
+    expect(world.meter.reading.statements).toBeLessThan(MOST / 2);
+  }
+  const told = await rows(
+    `select count(*) as count, count(distinct agent_did) as agents from events where type = 'agent.escrow_state_changed'
+       and agent_did in (select value from json_each(?))`,
+    JSON.stringify(providers),
+  );
+  expect(told).toEqual([{ count: 24, agents: 24 }]);
+  const states = await rows(
+    `select distinct e.state, a.escrow_states ->> 'base-sepolia' as told from escrows e join agents a using (did)
+       where e.did in (select value from json_each(?))`,
+    JSON.stringify(providers),
+  );
+  expect(states).toEqual([{ state: "ACTIVE", told: "ACTIVE" }]);
+  expect(await rows("select turned from followers where network = ?", NETWORK)).toEqual([{ turned: "[]" }]);
 });
 
 it("of a block that moves 600 vaults writes them in one statement, and none of them where one has moved on", async () => {
