@@ -31,6 +31,11 @@ const intentOf = ({ model }: MoneyPlay, n: number): Intent | undefined =>
 const paymentOf = ({ model }: MoneyPlay, n: number): Payment | undefined =>
   pick(n % 3 === 0 ? model.payments : model.payments.slice(-4), n);
 
+function atOwnInstant(play: MoneyPlay): void {
+  play.chain.wait(1);
+  play.sync();
+}
+
 export async function take(play: MoneyPlay, step: Step): Promise<Answers | null> {
   const answers = await ACTS[step.act](play, step);
   play.sync();
@@ -43,8 +48,7 @@ const ACTS = {
     const [buyer, seller] = [pick(model.buyers, a), pick(play.sellers, b)];
     if (!buyer || !seller) return null;
     // Of two that are opened at one instant neither is the newer one.
-    play.chain.wait(1);
-    play.sync();
+    atOwnInstant(play);
     const by = a % 5 === 0 ? "seller" : "buyer";
     const left = model.remaining(buyer);
     // All that is left to the last unit, or one more, now and then.
@@ -92,6 +96,8 @@ const ACTS = {
     const paidFor = model.intents.find((one) => one.paid?.payment === payment || one.settled?.payment === payment);
     const intent = b % 5 === 0 ? intentOf(play, b) : (payment?.names ?? paidFor ?? intentOf(play, b));
     if (!intent || !payment) return null;
+    // Of two that are spent at one instant the second one leaves its window a millisecond later.
+    atOwnInstant(play);
     const parts = {
       consumer: play.agentOf(intent.buyer.did),
       provider: play.agentOf(intent.seller.did),
@@ -106,6 +112,7 @@ const ACTS = {
     const { model, world } = play;
     const payment = paymentOf(play, a);
     if (!payment) return null;
+    atOwnInstant(play);
     const body = {
       provider_did: payment.seller.did,
       consumer_did: payment.buyer.did,
@@ -143,6 +150,7 @@ const ACTS = {
     return null;
   },
   jobs: async (play) => {
+    atOwnInstant(play);
     await play.world.run(abandonIntents);
     await play.world.run(spendPaidIntents);
     play.model.jobs();
