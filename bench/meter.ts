@@ -160,12 +160,17 @@ export type Meter = {
   beforeBatch(n: number, work: () => Promise<unknown>): void;
 };
 
+/** A random history makes hundreds of thousands, and measures nothing. */
+const TRIPS_KEPT = 20_000;
+
 /** Calls `onStatement` for every statement, also of trips that a reset forgets. */
 export function openMeter(d1: D1Database, onStatement: (sql: string) => void): Meter {
   let cost = newCost();
+  let isTooMuch = false;
   let waiting: { left: number; work: () => Promise<unknown> } | null = null;
   const hop: Hop = async (go) => {
     for (const { sql } of cost.trips.at(-1) ?? []) onStatement(sql);
+    if (cost.trips.length > TRIPS_KEPT) [cost, isTooMuch] = [newCost(), true];
     if (waiting && --waiting.left === 0) {
       const { work } = waiting;
       waiting = null;
@@ -176,13 +181,14 @@ export function openMeter(d1: D1Database, onStatement: (sql: string) => void): M
   return {
     d1: meterD1(d1, () => cost, hop),
     get reading() {
+      if (isTooMuch) throw new Error("a reading of more trips than a meter keeps");
       return readingOf(cost);
     },
     beforeBatch(n, work) {
       waiting = { left: n, work };
     },
     reset() {
-      cost = newCost();
+      [cost, isTooMuch] = [newCost(), false];
     },
   };
 }

@@ -195,8 +195,6 @@ const DEPOSITED = 1_000;
 async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void> {
   const { world, provider, consumer } = parties[nodes] as Parties;
   const { did } = provider;
-  // Nothing is measured here, and a meter keeps every statement.
-  world.meter.reset();
   await mine(3);
   for (let n = 0; n < 3; n++) await followOnce(world, LAB);
   await rows("delete from alerts");

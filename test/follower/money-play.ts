@@ -50,8 +50,6 @@ export class MoneyPlay {
   static async begin(): Promise<MoneyPlay> {
     funded ??= fundOnce();
     const shared = await funded;
-    // Nothing is measured here, and a meter keeps every statement.
-    shared.meter.reset();
     let now = (await headOf()).at;
     const clock = { now: () => now, ahead: () => 0 };
     const world = withDeps(shared, { ...shared.deps, clock });
