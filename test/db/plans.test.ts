@@ -25,6 +25,16 @@ describe("the check of plans", () => {
       "SCAN p",
     ],
     ["a sort", "select * from agents where principal_id = ? order by display_name", "USE TEMP B-TREE FOR ORDER BY"],
+    [
+      "a search by what half the world has",
+      "select sum(amount) from ledger_lines where network = ?",
+      "SEARCH ledger_lines",
+    ],
+    [
+      "one under another name",
+      "select count(*) from agents a where a.platform_id = ? and a.environment = ?",
+      "SEARCH a USING",
+    ],
     ["a group without an order", "select status from agents where principal_id = ? group by status", "USE TEMP B-TREE"],
   ])("names %s and its statement", async (_what, sql, step) => {
     const fault = await faultOf(sql);
@@ -36,6 +46,8 @@ describe("the check of plans", () => {
     "select * from agents where did = ?",
     "select * from agents where did in (select value from json_each(?))",
     "select * from agents where principal_id = ? order by created_at, did limit ?",
+    "select p.email from agents a join platforms p on p.platform_id = a.platform_id where a.did = ?",
+    "select * from activity_entries where platform_id = ? order by seq desc limit ?",
   ])("passes %s", async (sql) => {
     expect(await faultOf(sql)).toBe("");
   });
