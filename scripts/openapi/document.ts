@@ -118,7 +118,7 @@ function describe(
       },
     }),
     responses: {
-      ...successOf(route, schemas),
+      ...successOf(route, schemas, sentences),
       ...(isConditional(route) && { 304: { $ref: "#/components/responses/NotModified" } }),
       ...refusalsOf(route, usual),
       ...outcomesOf(route),
@@ -164,8 +164,9 @@ export const isFile = (type: string): boolean => FILES.has(type);
 
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
-function successOf(route: Route, schemas: Schemas): Record<string, Json> {
-  const { description, schema, types = ["application/json"], forms } = route.response;
+function successOf(route: Route, schemas: Schemas, sentences: Sentences): Record<string, Json> {
+  const description = sentences.ofAnswer(route.operationId);
+  const { schema, types = ["application/json"], forms } = route.response;
   const headers = Object.fromEntries(headersOf(route).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   if (route.status === 204) return { 204: { description, headers } };
   const recorded = EXAMPLES[route.operationId];

@@ -205,7 +205,6 @@ export const health = route({
   status: 200,
   response: {
     schema: z.object({ status: z.literal("ok") }).register(z.globalRegistry, { id: "Health" }),
-    description: "It does.",
   },
   errors: [],
   handle: async () => ({ status: "ok" }),

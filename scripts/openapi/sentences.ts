@@ -1,6 +1,6 @@
 // Looks up the sentences of fields.ts and operations.ts for a document, and lists those that are unused.
 import { FIELDS, SCHEMAS } from "./fields.ts";
-import { OPERATIONS } from "./operations.ts";
+import { ANSWERS, OPERATIONS } from "./operations.ts";
 
 export class Sentences {
   readonly #asked = new Set<string>();
@@ -23,9 +23,15 @@ export class Sentences {
     return this.#say(OPERATIONS, operationId)?.description;
   }
 
+  ofAnswer(operationId: string): string {
+    const said = this.#say(ANSWERS, operationId);
+    if (!said) throw new Error(`operations.ts does not say what ${operationId} answers`);
+    return said.description;
+  }
+
   /** The sentences that no document uses. */
   unused(): string[] {
-    const names = [FIELDS, SCHEMAS, OPERATIONS].flatMap((sentences) => Object.keys(sentences));
+    const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS].flatMap((sentences) => Object.keys(sentences));
     return names.filter((name) => !this.#asked.has(name));
   }
 

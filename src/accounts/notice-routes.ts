@@ -13,7 +13,7 @@ export const noticeRoutes = [
     surfaces: ["operator"],
     body: announcementInput,
     status: 202,
-    response: { schema: announcementView, description: "The notice is on its way." },
+    response: { schema: announcementView },
     errors: [],
     idempotency: "plain",
     handle: (call, { body }) => announceToAll(call, body),

@@ -26,7 +26,7 @@ const pageRoute = (
     surfaces: ["public"],
     query,
     status: 200,
-    response: { schema: page, description: "The page, the same for every token.", types: ["text/html"] },
+    response: { schema: page, types: ["text/html"] },
     errors: [],
     handle: async (_call, { query: asked }) => answer(200, { ...PAGE_HEADERS }, htmlOf(asked)),
   });

@@ -31,7 +31,7 @@ export const sessionRoutes = [
     surfaces: ["public"],
     body: logInInput,
     status: 201,
-    response: { schema: sessionView, description: "The session; its token is shown once." },
+    response: { schema: sessionView },
     errors: ["invalid_credentials", "email_not_verified", "account_suspended"],
     handle: async (call, { body }) => {
       const session = await logIn(call, body);
@@ -48,7 +48,7 @@ export const sessionRoutes = [
     surfaces: ["session"],
     query: sessionsQuery,
     status: 200,
-    response: { schema: sessionList, description: "A page of sessions." },
+    response: { schema: sessionList },
     errors: [],
     handle: (call, { query }) => getSessions(call, query),
   }),
@@ -62,7 +62,7 @@ export const sessionRoutes = [
     unpromoted: true,
     query: othersQuery,
     status: 204,
-    response: { schema: z.null(), description: "The other sessions have ended." },
+    response: { schema: z.null() },
     errors: [],
     handle: (call) => endOtherSessions(call),
   }),
@@ -75,7 +75,7 @@ export const sessionRoutes = [
     surfaces: ["session"],
     unpromoted: true,
     status: 204,
-    response: { schema: z.null(), description: "The session has ended." },
+    response: { schema: z.null() },
     errors: [],
     handle: async (call) => {
       await logOut(call);
@@ -92,7 +92,7 @@ export const sessionRoutes = [
     unpromoted: true,
     params: sessionParams,
     status: 204,
-    response: { schema: z.null(), description: "The session has ended." },
+    response: { schema: z.null() },
     errors: ["not_found"],
     handle: async (call, { params }) => ((await endSession(call, params.session_id)).isCurrent ? LOGGED_OUT : null),
     precheck: (call, { params }) => precheckSession(call, params.session_id),
@@ -109,7 +109,7 @@ export const sessionRoutes = [
     body: confirmationInput,
     rules: confirmationFaults,
     status: 200,
-    response: { schema: confirmationView, description: "Until when the session counts as confirmed." },
+    response: { schema: confirmationView },
     errors: ["current_password_invalid"],
     handle: (call, { body }) => confirmPerson(call, body),
   }),

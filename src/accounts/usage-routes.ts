@@ -15,7 +15,7 @@ export const usageRoutes = [
     surfaces: ["operator"],
     params: accountParams,
     status: 200,
-    response: { schema: accountUsage, description: "What the account has used." },
+    response: { schema: accountUsage },
     errors: ["not_found"],
     handle: (call, { params }) => getUsage(call, params.platform_id),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),

@@ -23,7 +23,7 @@ export const facilitationRoutes = [
     body: facilitationInput,
     rules: facilitationFaults,
     status: 200,
-    response: { schema: facilitationView, description: "The settled transaction." },
+    response: { schema: facilitationView },
     errors: [
       "proof_invalid",
       "forbidden",
@@ -49,7 +49,7 @@ export const facilitationRoutes = [
     summary: "Ask whether a settlement still stands",
     params: facilitationParams,
     status: 200,
-    response: { schema: standingView, description: "Whether it stands." },
+    response: { schema: standingView },
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],

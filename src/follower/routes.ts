@@ -13,7 +13,7 @@ export const followerRoutes = [
     summary: "Cancel a payment intent",
     params: intentParams,
     status: 200,
-    response: { schema: intentView, description: "The intent, ABANDONED." },
+    response: { schema: intentView },
     errors: ["not_found", "forbidden", "invalid_status", "chain_unavailable"],
     idempotency: "plain",
     surfaces: ["agent"],

@@ -44,7 +44,6 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly status: 200 | 201 | 202 | 204;
   readonly response: {
     readonly schema: z.ZodType;
-    readonly description: string;
     readonly types?: readonly string[];
     /** The schemas of types that show different things, instead of `schema`. */
     readonly forms?: Readonly<Record<string, z.ZodType>>;

@@ -12,7 +12,7 @@ export const authorityRoutes = [
     summary: "Show the keys of the CA",
     surfaces: ["operator"],
     status: 200,
-    response: { schema: authorityView, description: "The keys." },
+    response: { schema: authorityView },
     errors: [],
     handle: (call) => getAuthority(call),
   }),

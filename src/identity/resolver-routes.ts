@@ -102,7 +102,6 @@ export const resolverRoutes = [
     status: 200,
     response: {
       schema: resolutionView,
-      description: "A result, or the document or its part alone, as `Accept` says.",
       types: [...RESULTS, ...CONTENTS],
       forms: {
         "application/did-resolution": resolutionView,

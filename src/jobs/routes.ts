@@ -12,7 +12,7 @@ export const jobRoutes = [
     summary: "List the jobs",
     surfaces: ["operator"],
     status: 200,
-    response: { schema: jobList, description: "Every job that has run." },
+    response: { schema: jobList },
     errors: [],
     handle: (call) => getJobs(call),
   }),

@@ -13,7 +13,7 @@ export const operatorLogRoutes = [
     surfaces: ["operator"],
     query: operatorLogQuery,
     status: 200,
-    response: { schema: operatorEntryList, description: "A page of entries." },
+    response: { schema: operatorEntryList },
     errors: [],
     handle: (call, { query }) => getOperatorLog(call, query),
   }),

@@ -16,7 +16,7 @@ export const networkRoutes = [
     surfaces: ["operator"],
     query: networkQuery,
     status: 200,
-    response: { schema: networkList, description: "A page of networks." },
+    response: { schema: networkList },
     errors: [],
     handle: (call, { query }) => getNetworks(call, query),
   }),

@@ -16,7 +16,7 @@ export const promotionRoutes = [
     params: agentParams,
     body: promotionInput,
     status: 200,
-    response: { schema: movedAgentView, description: "The agent in production, with its new certificate." },
+    response: { schema: movedAgentView },
     errors: [
       "not_found",
       "environment_mismatch",

@@ -13,7 +13,7 @@ export const sandboxRoutes = [
     summary: "Read the sandbox's clock",
     surfaces: ["management"],
     status: 200,
-    response: { schema: clockView, description: "The clock." },
+    response: { schema: clockView },
     errors: ["forbidden"],
     handle: (call) => getClock(call),
   }),
@@ -28,7 +28,7 @@ export const sandboxRoutes = [
     rules: advanceFaults,
     precheck: (call) => precheckClock(call),
     status: 200,
-    response: { schema: clockView, description: "The clock, as it stands now." },
+    response: { schema: clockView },
     errors: ["forbidden", "chain_unavailable"],
     idempotency: "plain",
     handle: async (call, { body }) => {

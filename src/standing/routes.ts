@@ -39,7 +39,7 @@ const standing = {
   body: principalStandingInput,
   optionalBody: true,
   status: 200,
-  response: { schema: principalView, description: "The principal." },
+  response: { schema: principalView },
 } as const;
 
 export const principalStandingRoutes = [
@@ -54,7 +54,7 @@ export const principalStandingRoutes = [
     body: principalPatch,
     rules: principalPatchRules,
     status: 200,
-    response: { schema: principalView, description: "The principal." },
+    response: { schema: principalView },
     errors: [
       "not_found",
       "no_changes_requested",
@@ -77,7 +77,7 @@ export const principalStandingRoutes = [
     body: revocation,
     optionalBody: true,
     status: 200,
-    response: { schema: revocationView, description: "The revocation." },
+    response: { schema: revocationView },
     errors: ["not_found"],
     handle: (call, { params, body }) =>
       call.surface === "verifier"
@@ -96,7 +96,7 @@ export const principalStandingRoutes = [
     params: principalParams,
     body: recordingInput,
     status: 201,
-    response: { schema: attestedPrincipal, description: "The attestation, and the principal's status by it." },
+    response: { schema: attestedPrincipal },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     idempotency: "plain",
     handle: (call, { params, body }) => recordAttestation(call, params.principal_id, body),
@@ -112,7 +112,7 @@ export const principalStandingRoutes = [
     params: principalParams,
     query: attestationQuery,
     status: 200,
-    response: { schema: attestationList, description: "A page of attestations." },
+    response: { schema: attestationList },
     errors: ["not_found"],
     handle: (call, { params, query }) => getAttestations(call, params.principal_id, query),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
@@ -133,7 +133,7 @@ export const principalStandingRoutes = [
     operationId: "reactivatePrincipal",
     summary: "Reactivate a suspended principal",
     body: reactivationInput,
-    response: { schema: reactivatedPrincipal, description: "The principal." },
+    response: { schema: reactivatedPrincipal },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
@@ -158,7 +158,7 @@ const customerStanding = {
   body: customerStandingInput,
   optionalBody: true,
   status: 200,
-  response: { schema: customerView, description: "The customer." },
+  response: { schema: customerView },
   errors: ["not_found", "invalid_status"],
 } as const;
 
@@ -178,7 +178,7 @@ export const customerStandingRoutes = [
     operationId: "reactivateCustomer",
     summary: "Reactivate a suspended customer",
     body: reactivationInput,
-    response: { schema: reactivatedCustomer, description: "The customer." },
+    response: { schema: reactivatedCustomer },
     handle: (call, { params, body }) => reactivateCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),

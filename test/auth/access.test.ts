@@ -42,7 +42,7 @@ async function actorOf(headers: Record<string, string>): Promise<unknown> {
     path: "/v1/operator/probe",
     surfaces: ["operator"],
     status: 200,
-    response: { schema: z.unknown(), description: "" },
+    response: { schema: z.unknown() },
     errors: [],
     handle: async ({ actor }) => actor,
   });

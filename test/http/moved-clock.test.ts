@@ -145,7 +145,7 @@ describe("a handler that reads twice", () => {
         path: "/v1/probe",
         surfaces: ["management"],
         status: 200,
-        response: { schema: z.unknown(), description: "" },
+        response: { schema: z.unknown() },
         errors: [],
         handle: async (call) => {
           for (const clock of clocks) await call.read({}, { clock: () => clock });

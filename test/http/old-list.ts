@@ -18,7 +18,7 @@ export const oldList = (deprecated?: Deprecation): Route =>
     query: z.strictObject(pageQuery),
     cors: true,
     status: 200,
-    response: { schema: listOf(z.object({})), description: "A page." },
+    response: { schema: listOf(z.object({})) },
     errors: ["forbidden"],
     ...(deprecated && { deprecated }),
     handle: async (_call, { query }) => {

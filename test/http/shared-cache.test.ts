@@ -215,7 +215,7 @@ describe("an answer that changes, or is one caller's", () => {
   ])("whose header says %s costs the second reading %i trips", async (caching, trips) => {
     const probe = route({
       ...{ operationId: "probe", tag: "Account", summary: "", method: "get", path: "/v1/probe" },
-      ...{ surfaces: ["public"], status: 200, response: { schema: z.unknown(), description: "" }, errors: [] },
+      ...{ surfaces: ["public"], status: 200, response: { schema: z.unknown() }, errors: [] },
       shared: () => "json",
       handle: async (call) => {
         await call.read({ offset: findClockOffset(call.db, "plt_x") });
