@@ -11,10 +11,10 @@ import { findAid, findAidVersion, keepSignedAid, type SignedDocument } from "./s
 
 export type ServedAid = {
   readonly json: string;
-  /** Null for a DRAFT, which is never signed. */
-  readonly jwt: string | null;
-  /** The answer without `live.as_of`, from which the entity tag is made (IDN-22). */
-  readonly says: string;
+  /** Undefined for a DRAFT, which is never signed. */
+  readonly jwt: (() => string) | undefined;
+  /** Tells it from any other answer about the agent, but for `live.as_of` (IDN-22). */
+  readonly tag: string;
   /** A version or revision that was requested by number and never changes (IDN-21). */
   readonly immutable: boolean;
 };
@@ -37,7 +37,7 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   const signed = isCurrent(found) && aid ? aid : await signStale(call, did, db === deps.db ? found : null);
   if (revision === undefined) return serveLive(signed, liveOf(agent, principal, now));
   if (signed.revision !== revision || signed.proof === null) throw movedOn();
-  return serveFixed({ content: signed.content, proof: signed.proof });
+  return serveFixed({ content: signed.content, proof: signed.proof }, `r${revision}`);
 }
 
 const movedOn = () => new ServiceError("not_found", { message: "The document has moved on to another revision." });
@@ -45,26 +45,22 @@ const movedOn = () => new ServiceError("not_found", { message: "The document has
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });
   if (!earlier) throw new ServiceError("not_found");
-  return serveFixed(earlier);
+  return serveFixed(earlier, `v${version}`);
 }
 
-function serveLive({ content, proof }: Signed, live: ReturnType<typeof liveOf>): ServedAid {
-  return {
-    json: serveAid(content, proof, live),
-    jwt: proof === null ? null : jwtOf(content, proof),
-    says: [content, live.status, live.environment].join("\n"),
-    immutable: false,
-  };
-}
-
-const serveFixed = ({ content, proof }: SignedDocument): ServedAid => ({
-  json: serveAid(content, proof),
-  jwt: jwtOf(content, proof),
-  says: content,
-  immutable: true,
+const serveLive = ({ content, proof, revision }: Signed, live: ReturnType<typeof liveOf>): ServedAid => ({
+  json: serveAid(content, proof, live),
+  jwt: proof === null ? undefined : () => aidAsJwt({ canonical: content, proof }),
+  tag: `${revision}-${live.status}-${live.environment}`,
+  immutable: false,
 });
 
-const jwtOf = (canonical: string, proof: string): string => aidAsJwt({ canonical, proof });
+const serveFixed = ({ content, proof }: SignedDocument, tag: string): ServedAid => ({
+  json: serveAid(content, proof),
+  jwt: () => aidAsJwt({ canonical: content, proof }),
+  tag,
+  immutable: true,
+});
 
 type Signed = { readonly content: string; readonly proof: string | null; readonly revision: number };
 
@@ -77,14 +73,16 @@ const isCurrent = ({ agent, aid }: FoundDocument): boolean => aid?.revision === 
 function signStale(call: PublicCall, did: string, known: FoundDocument | null): Promise<Signed> {
   const { deps, now } = call;
   const { db } = deps;
-  let source = known;
+  let first = known;
   return retryConflicts(async () => {
-    const found = source ?? (await readBatch(db, { found: findDocument(db, did) })).found;
-    source = null;
+    const found = first ?? (await readBatch(db, { found: findDocument(db, did) })).found;
+    first = null;
     if (!found) throw new ServiceError("not_found");
     if (found.aid && isCurrent(found)) return found.aid;
-    const certificate = found.newest && certificateIn(found.newest);
-    const content = buildAid(deps.config, { ...found, certificate }, now);
+    if (!found.source) throw new Conflict();
+    const { newest, ...source } = found.source;
+    const certificate = newest && certificateIn(newest);
+    const content = buildAid(deps.config, { ...source, certificate }, now);
     const { revision } = content;
     if (certificate === null) return { content: aidCanonical(content), proof: null, revision };
     const { canonical, proof } = await signAid(content, (await deps.ca()).signing);

@@ -1,20 +1,50 @@
 // Store of what a document is served and signed from: the agent's row and what stands beside it, as one statement.
-import { eq, sql } from "drizzle-orm";
-import { columnsOf, compileOnce, type Database, type Read, readOne } from "../db/batch.ts";
+import { eq, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { compileOnce, type Database, type Read, read } from "../db/batch.ts";
 import { agents, aids, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
+import type { PrincipalStanding } from "../principals/standing.ts";
 import { ownedRows } from "./owned-store.ts";
-import { type AgentWithPrincipal, type SignedDocument, withPrincipal } from "./store.ts";
+import type { AgentWithPrincipal, SignedDocument } from "./store.ts";
 
 /** The stored document is of an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
 
+/** The whole row as one column, and null where it is not needed: a reader pays for each column that an answer has. */
+function rowIf<T extends SQLiteTable>(table: T, when: SQL) {
+  const columns = Object.entries(getTableColumns(table));
+  const values = sql.join(
+    columns.map(([, column]) => sql`${column}`),
+    sql`, `,
+  );
+  return sql<InferSelectModel<T> | null>`case when ${when} then json_array(${values}) end`.mapWith(
+    (text: string): InferSelectModel<T> => {
+      const stored = JSON.parse(text) as unknown[];
+      const entries = columns.map(([name, column], at) => {
+        const value = stored[at];
+        return [name, value === null ? null : column.mapFromDriverValue(value)];
+      });
+      return Object.fromEntries(entries) as InferSelectModel<T>;
+    },
+  );
+}
+
 const documentByDid = compileOnce((db) =>
   db
     .select({
-      ...withPrincipal,
-      aid: columnsOf(aids, "d"),
+      status: agents.status,
+      environment: agents.environment,
+      agentRevision: agents.revision,
+      principalStatus: sql<PrincipalStanding["status"]>`${principals.status}`.as("p_status"),
+      attestationExpiresAt: principals.attestationExpiresAt,
+      accountStopped: principals.accountStopped,
+      content: aids.content,
+      proof: aids.proof,
+      revision: sql<number | null>`${aids.revision}`.as("d_revision"),
+      agent: rowIf(agents, STALE).as("agent"),
+      principal: rowIf(principals, STALE).as("principal"),
       newest: sql<string | null>`case when ${STALE} then
         (select content from aid_versions where did = agents.did order by version desc limit 1) end`.as("newest"),
       ...ownedRows(STALE),
@@ -25,14 +55,33 @@ const documentByDid = compileOnce((db) =>
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
 
-export type FoundDocument = AgentWithPrincipal & {
-  readonly aid: (SignedDocument & { readonly revision: number }) | null;
-  /** What a stale document is built from; nothing is read of it while the stored one is current. */
+type Row = ReturnType<typeof documentByDid>["_"]["result"][number];
+
+/** What a stale document is signed from anew. */
+export type DocumentSource = AgentWithPrincipal & {
   readonly newest: string | null;
   readonly markets: MarketRow[];
   readonly escrows: EscrowRow[];
 };
 
-/** The document as it was last signed, null for a DRAFT, with its agent; and where it is stale what the next one says. */
+export type FoundDocument = {
+  readonly agent: Pick<AgentWithPrincipal["agent"], "status" | "environment" | "revision">;
+  readonly principal: PrincipalStanding;
+  /** As it was last signed; null for a DRAFT. */
+  readonly aid: (SignedDocument & { readonly revision: number }) | null;
+  /** Null while the stored document is current, of which nothing else is read. */
+  readonly source: DocumentSource | null;
+};
+
 export const findDocument = (db: Database, did: string): Read<FoundDocument | null> =>
-  readOne(documentByDid(db, { did }));
+  read(documentByDid(db, { did }), ([row]: Row[]) => {
+    if (!row) return null;
+    const { content, proof, revision, agent, principal, newest, markets, escrows } = row;
+    const { status, environment, agentRevision, principalStatus, attestationExpiresAt, accountStopped } = row;
+    return {
+      agent: { status, environment, revision: agentRevision },
+      principal: { status: principalStatus, attestationExpiresAt, accountStopped },
+      aid: content === null || proof === null || revision === null ? null : { content, proof, revision },
+      source: agent && principal ? { agent, principal, newest, markets, escrows } : null,
+    };
+  });

@@ -1,6 +1,5 @@
 // Public routes of an agent, and the context of its DID document. No answer may be cached but a document that was requested by number
 // (IDN-21), and the context, which never changes (IDN-31).
-import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { acceptWeights } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
@@ -28,14 +27,14 @@ function fixedForm({ query, headers }: AidAsked): string | null {
 }
 
 /** The entity tag differs by representation and covers the answer but the instant of the reading (IDN-22). */
-async function serve(aid: ServedAid, headers: AidAsked["headers"]): Promise<Answer> {
+function serve({ json, jwt, tag, immutable }: ServedAid, headers: AidAsked["headers"]): Answer {
   const weight = acceptWeights(headers["accept"]);
-  const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (aid.jwt !== null || weight(JSON_TYPE) === 0);
-  if (wantsJwt && aid.jwt === null) throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
-  const type = wantsJwt ? JWT_TYPE : JSON_TYPE;
-  const etag = `W/"${(await sha256Hex(`${type}\n${aid.says}`)).slice(0, 32)}"`;
-  const caching = { ETag: etag, Vary: "Accept", "Cache-Control": aid.immutable ? IMMUTABLE : "no-cache" };
-  return answer(200, { ...caching, "Content-Type": type }, wantsJwt ? aid.jwt : aid.json);
+  const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (jwt !== undefined || weight(JSON_TYPE) === 0);
+  if (wantsJwt && jwt === undefined)
+    throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
+  const [type, form] = wantsJwt ? [JWT_TYPE, "jwt"] : [JSON_TYPE, "json"];
+  const caching = { ETag: `W/"${tag}-${form}"`, Vary: "Accept", "Cache-Control": immutable ? IMMUTABLE : "no-cache" };
+  return answer(200, { ...caching, "Content-Type": type }, wantsJwt && jwt ? jwt() : json);
 }
 
 const DOCUMENTS = {
