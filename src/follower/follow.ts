@@ -109,7 +109,12 @@ async function step(deps: Deps, network: Network, spent: Spent): Promise<Step> {
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt, spent);
-      return (await compareBooked(deps, network, recorded, unchecked)) ? recorded : without("far");
+      if (!(await compareBooked(deps, network, recorded, unchecked))) return without("far");
+      // A settlement whose block is not booked yet may have left no event to be read a second time.
+      const waits = unchecked.some(
+        (one) => one.network === name && one.blockNumber > recorded.booked && one.blockNumber <= recorded.settled,
+      );
+      return { ...recorded, moved: recorded.moved || waits };
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
