@@ -12,7 +12,11 @@ export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable
 export type DidForm = "aeap" | "web";
 
 /** The keys that count at this instant of real time, the newest first: two during the grace of a rotation (AGT-32). */
-export function keysOf({ keyId, publicJwk, earlierKey }: AgentRow): AgentKey[] {
+export function keysOf({
+  keyId,
+  publicJwk,
+  earlierKey,
+}: Pick<AgentRow, "keyId" | "publicJwk" | "earlierKey">): AgentKey[] {
   if (keyId === null || publicJwk === null) return [];
   const graced = earlierKey !== null && earlierKey.until > systemClock.now() ? [earlierKey] : [];
   return [{ keyId, publicJwk }, ...graced];

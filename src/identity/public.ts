@@ -10,13 +10,13 @@ import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { certificateIn, liveOf } from "./aid.ts";
 import { type DidForm, didDocument, keysOf } from "./did-document.ts";
-import { findCertified, findPublicAgent, findTimedAgent } from "./store.ts";
+import { findCertified, findStatus, findSubjectRow, principalIn } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
   const { db, deps, now } = call;
-  const { found } = await call.read({ found: findTimedAgent(db, did) });
-  if (!found) throw new ServiceError("not_found");
-  const { agent, principal, clockOffsetMs } = found;
+  const { agent } = await call.read({ agent: findStatus(db, did) });
+  if (!agent) throw new ServiceError("not_found");
+  const principal = principalIn(agent);
   const { status, environment, as_of } = liveOf(agent, principal, now);
   return {
     did,
@@ -25,7 +25,7 @@ export async function getStatus(call: PublicCall, did: string) {
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
     escrow_state: escrowStateOf(agent),
-    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now + clockOffsetMs),
+    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now + agent.clockOffsetMs),
     principal_status: effectivePrincipalStatus(principal, now),
     aid_version: agent.version,
     aid_revision: agent.revision,
@@ -45,11 +45,11 @@ export async function getCertificate(call: PublicCall, did: string) {
   };
 }
 
-/** The agent's row, and whether its DID is deactivated: REVOKED and TERMINATED are final. Null where there is none. */
+/** What its document says, and whether its DID is deactivated: REVOKED and TERMINATED are final. Null where there is none. */
 export async function findSubject(call: PublicCall, did: string) {
-  const { found } = await call.read({ found: findPublicAgent(call.db, did) });
-  if (!found) return null;
-  return { agent: found.agent, deactivated: isFinal(liveOf(found.agent, found.principal, call.now).status) };
+  const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
+  if (!agent) return null;
+  return { agent, deactivated: isFinal(liveOf(agent, principalIn(agent), call.now).status) };
 }
 
 /** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` belongs to the metadata of a resolution. */

@@ -18,6 +18,7 @@ import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
+import type { PrincipalStanding } from "../principals/standing.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
@@ -33,7 +34,10 @@ export const selectAgent = (db: Database, where: SQL | undefined) =>
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(where);
 
-const publicAgentByDid = compileOnce((db) => selectAgent(db, eq(agents.did, sql`${sql.placeholder("did")}`)));
+const byDid = eq(agents.did, sql`${sql.placeholder("did")}`);
+type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];
+
+const publicAgentByDid = compileOnce((db) => selectAgent(db, byDid));
 
 /** For the public and for counterparties: without a tenant, because the registry is public. */
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
@@ -59,7 +63,7 @@ const timedAgentByDid = compileOnce((db) =>
     .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents) })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
-    .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
+    .where(byDid),
 );
 
 /** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9) and dates its rating (TSK-18). */
@@ -92,17 +96,83 @@ const calling = {
   clockOffsetMs: platforms.clockOffsetMs,
 };
 
+const callingAgentByDid = compileOnce((db) =>
+  db
+    .select(calling)
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .innerJoin(platforms, eq(platforms.platformId, agents.platformId))
+    .where(byDid),
+);
+export type CallingAgent = RowOf<typeof callingAgentByDid>;
+
 /** The states that decide whether an agent may call: its own, its principal's and its platform's. */
-export const findCallingAgent = (db: Database, did: string) =>
-  readOne(
-    db
-      .select(calling)
-      .from(agents)
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .innerJoin(platforms, eq(platforms.platformId, agents.platformId))
-      .where(eq(agents.did, did)),
-  );
-export type CallingAgent = NonNullable<ReturnType<ReturnType<typeof findCallingAgent>["map"]>>;
+export const findCallingAgent = (db: Database, did: string): Read<CallingAgent | null> =>
+  readOne(callingAgentByDid(db, { did }));
+
+/** What decides an agent's effective status. */
+const standing = {
+  status: agents.status,
+  environment: agents.environment,
+  principalStatus: sql<PrincipalRow["status"]>`${principals.status}`.as("principal_status"),
+  attestationExpiresAt: principals.attestationExpiresAt,
+  accountStopped: principals.accountStopped,
+};
+export const principalIn = ({
+  principalStatus: status,
+  attestationExpiresAt,
+  accountStopped,
+}: Pick<CallingAgent, "principalStatus" | "attestationExpiresAt" | "accountStopped">): PrincipalStanding => ({
+  status,
+  attestationExpiresAt,
+  accountStopped,
+});
+
+const statusByDid = compileOnce((db) =>
+  db
+    .select({
+      ...standing,
+      certTier: agents.certTier,
+      economicRole: agents.economicRole,
+      escrowStates: agents.escrowStates,
+      version: agents.version,
+      revision: agents.revision,
+      ratingWeight: agents.ratingWeight,
+      ratingWeighted: agents.ratingWeighted,
+      ratingInteractions: agents.ratingInteractions,
+      ratingCounterparties: agents.ratingCounterparties,
+      ratingHeaviest: agents.ratingHeaviest,
+      clockOffsetMs: clockOffsetOf(agents),
+    })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(byDid),
+);
+
+/** What an agent's public status says, with the clock of its platform, on which its rating is dated (TSK-18). */
+export const findStatus = (db: Database, did: string): Read<RowOf<typeof statusByDid> | null> =>
+  readOne(statusByDid(db, { did }));
+
+const subjectByDid = compileOnce((db) =>
+  db
+    .select({
+      ...standing,
+      did: agents.did,
+      endpointUrl: agents.endpointUrl,
+      keyId: agents.keyId,
+      publicJwk: agents.publicJwk,
+      earlierKey: agents.earlierKey,
+      createdAt: agents.createdAt,
+    })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(byDid),
+);
+export type SubjectRow = RowOf<typeof subjectByDid>;
+
+/** What an agent's DID document says. */
+export const findSubjectRow = (db: Database, did: string): Read<SubjectRow | null> =>
+  readOne(subjectByDid(db, { did }));
 
 /** The delegators of an agent, nearest first; registration bounds their number (AGT-24). */
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
