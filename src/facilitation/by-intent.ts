@@ -3,14 +3,13 @@ import type { AgentCall } from "../call.ts";
 import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, networkNamed } from "../chain/networks.ts";
 import { escrowOn } from "../escrow/changes.ts";
-import { findSeller } from "../identity/owned-store.ts";
-import { ofIntent } from "../intents/find-store.ts";
-import { findIntentsPaidBy } from "../intents/paid-store.ts";
+import { findSellerOf } from "../identity/owned-store.ts";
+import { findIntentsPaidBeside } from "../intents/paid-store.ts";
 import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
 import type { FacilitationView } from "./schema.ts";
-import { findBuyer, findIntentToSettle, findUsedSettlements } from "./store.ts";
+import { findBuyerOf, findIntentToSettle, findUsedSettlements } from "./store.ts";
 import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";
 import { requireWallet } from "./wallet.ts";
@@ -67,14 +66,13 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
 /** The first trip. No read grows with any history. */
 function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const { db, deps } = call;
-  const of = ofIntent(intentId);
   const everywhere = deps.config.networks.map(({ network }) => network);
   const reads = {
     intent: findIntentToSettle(db, intentId),
     used: findUsedSettlements(db, txHash, everywhere),
-    bound: findIntentsPaidBy(db, of.network, txHash),
-    provider: findSeller(db, of.providerDid),
-    consumer: findBuyer(db, of.consumerDid),
+    bound: findIntentsPaidBeside(db, intentId, txHash),
+    provider: findSellerOf(db, intentId),
+    consumer: findBuyerOf(db, intentId),
   };
   return call.read(reads, { clock: ({ intent }) => intent?.clockOffsetMs });
 }

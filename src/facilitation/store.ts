@@ -2,6 +2,7 @@
 import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import {
   columnsOf,
+  compileOnce,
   type Database,
   mustChange,
   type Read,
@@ -13,7 +14,7 @@ import {
 import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
-import { type PaidIntent, paidIntent } from "../intents/find-store.ts";
+import { ofIntent, type PaidIntent, paidIntent } from "../intents/find-store.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
@@ -32,28 +33,30 @@ export type IntentToSettle = Timed<PaidIntent> & { readonly settled: Facilitated
 const settledColumns = columnsOf(transactions, "x");
 const timedIntent = { ...paidIntent, clockOffsetMs: consumersOffsetOf(paymentIntents) };
 
-export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
-  read(
-    db
-      .select({
-        intent: timedIntent,
-        transaction: settledColumns,
-        // Read only where there is one.
-        receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
+const intentToSettle = compileOnce((db) =>
+  db
+    .select({
+      intent: timedIntent,
+      transaction: settledColumns,
+      // Read only where there is one.
+      receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
           where r.network = ${transactions.network} and r.block_number = ${transactions.blockNumber}
             and r.transaction_id = ${transactions.transactionId}) end`
-          .mapWith(receipts.receipt)
-          .as("receipt"),
-      })
-      .from(paymentIntents)
-      .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))
-      .where(eq(paymentIntents.intentId, intentId)),
-    ([row]) => {
-      if (!row) return null;
-      const { intent, transaction, receipt } = row;
-      return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };
-    },
-  );
+        .mapWith(receipts.receipt)
+        .as("receipt"),
+    })
+    .from(paymentIntents)
+    .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))
+    .where(sql`${paymentIntents.intentId} = ${sql.placeholder("intentId")}`),
+);
+type IntentToSettleRow = ReturnType<typeof intentToSettle>["_"]["result"][number];
+
+export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
+  read(intentToSettle(db, { intentId }), ([row]: IntentToSettleRow[]) => {
+    if (!row) return null;
+    const { intent, transaction, receipt } = row;
+    return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };
+  });
 
 /** What was reversed does not count any more. Literal text, so that SQLite uses the partial index. */
 const STANDS = sql`reversed_at is null`;
@@ -164,8 +167,14 @@ export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
 const buyer = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
 
 /** The columns of the consumer that facilitation reads. */
-export const findBuyer = (db: Database, did: string | SQL<string>): Read<Buyer | null> =>
-  readOne(db.select(buyer).from(agents).where(eq(agents.did, did)));
+const buyerOfIntent = compileOnce((db) =>
+  db
+    .select(buyer)
+    .from(agents)
+    .where(eq(agents.did, ofIntent(sql.placeholder("intentId")).consumerDid)),
+);
+export const findBuyerOf = (db: Database, intentId: string): Read<Buyer | null> =>
+  readOne(buyerOfIntent(db, { intentId }));
 
 /** The consumer with the clock of its platform, which rules its intents (ACC-9). */
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>

@@ -1,12 +1,13 @@
 // What each agent of a statement owns, as JSON beside the agent's own row: another statement would read the agents again.
-import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { eq, getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
-import { type Database, type Read, readOne } from "../db/batch.ts";
+import { compileOnce, type Database, type Read, readOne } from "../db/batch.ts";
 import { type OfTwoClocks, providersOffsetOf } from "../db/clock.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
+import { ofIntent } from "../intents/find-store.ts";
 import { type AgentWithPrincipal, withPrincipal } from "./store.ts";
 
 type Owned = typeof agentMarkets | typeof escrows;
@@ -72,14 +73,18 @@ const ownedRowsIn = (environment: SQL) => {
 /** An agent that sells, with its markets and vaults. */
 export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; readonly escrows: EscrowRow[] };
 
-export const findSeller = (db: Database, did: string | SQL<string>): Read<Seller | null> =>
-  readOne(
-    db
-      .select({ ...withPrincipal, ...ownedRows() })
-      .from(agents)
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .where(eq(agents.did, did)),
-  );
+const sellers = (db: Database, did: SQL | Placeholder) =>
+  db
+    .select({ ...withPrincipal, ...ownedRows() })
+    .from(agents)
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .where(sql`${agents.did} = ${did}`);
+const sellerByDid = compileOnce((db) => sellers(db, sql.placeholder("did")));
+const sellerOfIntent = compileOnce((db) => sellers(db, ofIntent(sql.placeholder("intentId")).providerDid));
+
+export const findSeller = (db: Database, did: string): Read<Seller | null> => readOne(sellerByDid(db, { did }));
+export const findSellerOf = (db: Database, intentId: string): Read<Seller | null> =>
+  readOne(sellerOfIntent(db, { intentId }));
 
 /** The provider of a settlement, with its vaults in the environment of that, and its platform's clock. */
 export const findSellerIn = (db: Database, transactionId: string): Read<(Seller & OfTwoClocks) | null> =>

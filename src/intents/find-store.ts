@@ -1,5 +1,5 @@
 // Reads of intents by what a payment, a job or a call knows of them.
-import { and, asc, desc, eq, getTableColumns, gt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
@@ -85,7 +85,7 @@ export const findUnratedIntents = (db: Database, endedBefore: number, after: Due
   );
 
 /** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
-export const ofIntent = (intentId: string) => ({
+export const ofIntent = (intentId: string | Placeholder) => ({
   providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
   consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
   network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,

@@ -1,26 +1,37 @@
 // Reads of the intents that payments are for: by what the follower has bound, by name, and by terms (PAY-21).
-import { and, asc, eq, getTableColumns, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { type Database, type Read, readAll } from "../db/batch.ts";
+import { compileOnce, type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { type PaidIntent, paidIntent } from "./find-store.ts";
+import { ofIntent, type PaidIntent, paidIntent } from "./find-store.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 
 /** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
-export const findIntentsPaidBy = (db: Database, network: string | SQL<string>, txHash: string): Read<PaidIntent[]> =>
-  readAll(
+const paidBy = (db: Database, network: SQL | Placeholder) => {
+  const on = sql`${paymentIntents.network} = ${network}`;
+  const txHash = sql.placeholder("txHash");
+  return (
     db
       .select(paidIntent)
       .from(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(
         or(
-          and(eq(paymentIntents.network, network), eq(paymentIntents.paymentTx, txHash), sql`payment_tx is not null`),
-          and(eq(paymentIntents.network, network), eq(paymentIntents.lostTx, txHash), sql`lost_tx is not null`),
+          and(on, sql`${paymentIntents.paymentTx} = ${txHash}`, sql`payment_tx is not null`),
+          and(on, sql`${paymentIntents.lostTx} = ${txHash}`, sql`lost_tx is not null`),
         ),
-      ),
+      )
   );
+};
+const paidOnNetwork = compileOnce((db) => paidBy(db, sql.placeholder("network")));
+const paidOnNetworkOf = compileOnce((db) => paidBy(db, ofIntent(sql.placeholder("intentId")).network));
+
+export const findIntentsPaidBy = (db: Database, network: string, txHash: string): Read<PaidIntent[]> =>
+  readAll(paidOnNetwork(db, { network, txHash }));
+/** On the network of an intent. */
+export const findIntentsPaidBeside = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
+  readAll(paidOnNetworkOf(db, { intentId, txHash }));
 
 /** Those whose payments a reorganisation took away, of these payments. */
 export const findIntentsThatLost = (
