@@ -45,7 +45,7 @@ export function checkable(
 /** Settlements that the chain has otherwise and that are reversed at once, each by a batch of about forty statements. */
 const REVERSED_AT_ONCE = 8;
 
-/** `more`: others are left to compare. `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
+/** `more`: others are left to compare, or something was reversed. `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
 type Checked = "checked" | "more" | "rewound" | "stuck";
 
 /** Throws Conflict when another run has moved on. */
@@ -76,7 +76,8 @@ export async function checkSettlements(
   const told = inPart.filter((one) => !isUntold(one));
   await countRests(deps, network, known, told);
   await commit(db, moveChecked(db, known, last.number));
-  return next ? "more" : "checked";
+  // What was reversed waits for its payment, of which the next step may know that it never comes back.
+  return next || inPart.some(isUntold) ? "more" : "checked";
 }
 
 /** A provider without a vault here has no lines. Lines of earlier versions say no more than the part of the escrow. */
