@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildDocument } from "./openapi/document.ts";
 import { OPERATORS, PLACEHOLDER, PUBLIC } from "./openapi/documents.ts";
+import { ANSWERS } from "./openapi/operations.ts";
 import { reviewDocument } from "./openapi/review.ts";
 import { Sentences } from "./openapi/sentences.ts";
 
@@ -25,6 +26,8 @@ if (process.argv.includes("--check")) {
   const behind = Object.entries(files).filter(([file, text]) => read(file) !== text);
   for (const [file] of behind) console.error(`${file} is behind the routes: run \`npm run generate\``);
   const faults = [open, operators].flatMap((document) => (document ? reviewDocument(document) : []));
+  for (const { operationId } of [...PUBLIC, ...OPERATORS])
+    if (!ANSWERS[operationId]) faults.push(`scripts/openapi/operations.ts: does not say what ${operationId} answers`);
   for (const name of sentences.unused())
     faults.push(`scripts/openapi/fields.ts or operations.ts: no document says ${name}`);
   for (const fault of faults) console.error(fault);

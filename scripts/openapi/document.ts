@@ -165,7 +165,7 @@ export const isFile = (type: string): boolean => FILES.has(type);
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas, sentences: Sentences): Record<string, Json> {
-  const description = sentences.ofAnswer(route.operationId);
+  const description = sentences.ofAnswer(route.operationId) ?? `${route.summary}.`;
   const { schema, types = ["application/json"], forms } = route.response;
   const headers = Object.fromEntries(headersOf(route).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   if (route.status === 204) return { 204: { description, headers } };

@@ -93,8 +93,12 @@ describe("an award whose payout waits", () => {
     await cancelLast(LAB);
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
-    expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });
-    expect((await escrowOf(one.provider.did)).owed).toBe(0);
+    expect(await operationOf(one)).toMatchObject({
+      status: "failed",
+      reason: "cancelled",
+      next_check_at: expect.any(Number),
+    });
+    expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
     const alerts = await rows("select kind from alerts where subject = ?", `${one.id} on ${LAB}`);
     expect(alerts).toEqual([{ kind: "award" }]);
     expect(await heldBy(one.provider.did, LAB)).toBe(held);
@@ -105,7 +109,11 @@ describe("an award whose payout waits", () => {
     await cancelLast(LAB);
     await refundOf(one.transaction, 1_000_000, LAB);
     expect(await payOut(world, one.id, LAB)).toBe(true);
-    expect(await operationOf(one)).toMatchObject({ status: "failed", reason: "cancelled", next_check_at: null });
+    expect(await operationOf(one)).toMatchObject({
+      status: "failed",
+      reason: "cancelled",
+      next_check_at: expect.any(Number),
+    });
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
   });
 
