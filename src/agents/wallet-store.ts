@@ -1,8 +1,7 @@
 // SQL expressions for the list of an agent's wallets (FAC-22).
 import { type SQL, sql } from "drizzle-orm";
+import { WALLETS_KEPT } from "../core/limits.ts";
 import { agents, type WalletSince } from "../db/tables/agents.ts";
-
-const KEPT = 50;
 
 /** `all`: the agent's list with the new ones of these wallets (lower case) behind it. `isAny`: whether one of them is new. */
 export function addedWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
@@ -11,7 +10,7 @@ export function addedWallets(wallets: readonly WalletSince[]): { readonly all: S
   const isNew = sql`not exists (select 1 from json_each(${agents.wallets}) k where k.value ->> 0 = n.value ->> 0)`;
   return {
     all: sql`(select json_group_array(json(value)) from (
-      select value from json_each(${agents.wallets}) where key >= json_array_length(${agents.wallets}) - ${KEPT}
+      select value from json_each(${agents.wallets}) where key >= json_array_length(${agents.wallets}) - ${WALLETS_KEPT}
       union all select value from json_each(${added}) n where ${isNew}))`,
     isAny: sql`exists (select 1 from json_each(${added}) n where ${isNew})`,
   };

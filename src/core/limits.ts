@@ -103,6 +103,8 @@ export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 /** How long after a settlement the contract pays out for it. */
 export const PAYOUT_DAYS_MAX = 400;
+/** Wallets of a provider on its own row, the last ones (FAC-22). */
+export const WALLETS_KEPT = 50;
 /** How long a vault keeps back what the guardian's cancellation has left unpaid (DSP-19). */
 export const CANCELLED_PAYOUT_KEPT_DAYS = 7;
 /** A scheduled call that is longer is told without its data (CHN-33). */

@@ -87,7 +87,10 @@ export const moveBalances = (
   db: Database,
   moves: readonly { readonly before: EscrowRow; readonly after: EscrowRow; readonly amount: number }[],
 ): Statement[] => {
-  if (moves.length === 0) return [];
+  const [first, ...others] = moves;
+  if (!first) return [];
+  // The database counts the rows of a list, too.
+  if (others.length === 0) return moveBalance(db, first.before, first.after, { amount: first.amount, settled: false });
   const values = JSON.stringify(
     moves.map(({ before: { did, environment, network, contract, state, threshold }, after, amount }) => [
       ...[did, environment, network, contract, state, threshold, amount, after.state],

@@ -2,6 +2,7 @@
 // any payer (FAC-22).
 import { and, eq, sql } from "drizzle-orm";
 import { didHash, type Hash, shortHash } from "../chain/hashes.ts";
+import { WALLETS_KEPT } from "../core/limits.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
@@ -34,15 +35,16 @@ export const findOwnPayments = <P extends PaidBy>(
     payments.map(({ providerDidHash, payer, minedAt }) => [shortHash(providerDidHash), payer, minedAt]),
   );
   const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
-  const named = sql`select 1 from named_wallets n where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1
-    and n.since < k.value ->> 2`;
+  // The agent's row has the last ones, and all of an agent that has no more.
+  const named = sql`json_array_length(${agents.wallets}) >= ${WALLETS_KEPT} and exists (select 1 from named_wallets n
+    where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1 and n.since < k.value ->> 2)`;
   return read(
     db
       .select({ at: sql<number>`k.key`.as("at"), did: agents.did })
       .from(sql`json_each(${wanted}) k`)
       .crossJoin(agents)
       // Literal text, so that SQLite uses the partial index.
-      .where(sql`did_hash <> '' and ${agents.didHash} = k.value ->> 0 and (exists (${own}) or exists (${named}))`),
+      .where(sql`did_hash <> '' and ${agents.didHash} = k.value ->> 0 and (exists (${own}) or ${named})`),
     (rows) =>
       new Set(
         rows.flatMap(({ at, did }) => {

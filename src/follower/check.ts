@@ -29,7 +29,7 @@ import {
 } from "./store.ts";
 
 /** Escrows of one comparison whose turn it is; a provider has one for each environment and network. */
-const ESCROWS = 26;
+const ESCROWS = 24;
 /** Further ones, whose vaults got lines in the last minutes. */
 const BOOKED_LAST = 10;
 /** How often a comparison that another run has overtaken is done again. */
