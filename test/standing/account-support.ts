@@ -1,6 +1,6 @@
 // An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
 
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { inject } from "vitest";
 import { hashPassword } from "../../src/accounts/derivations.ts";
 import { insertPassword } from "../../src/accounts/password-store.ts";
@@ -13,6 +13,7 @@ import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { setEscrow } from "../payments/support.ts";
+import { rows } from "../promotion/support.ts";
 import { type Agent, type Json, PASSWORD_COST, type Reply, type World } from "../support/world.ts";
 
 export const PASSWORD = "correct horse battery staple";
@@ -103,9 +104,10 @@ const certify = ({ deps: { db }, platformId }: World, did: string) =>
 export const storedAgent = async (world: World, did: string) =>
   (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];
 
-export const inStatus = async (world: World, ...statuses: AgentStatus[]): Promise<string[]> => {
-  const where = and(eq(agents.platformId, world.platformId), inArray(agents.status, statuses));
-  return (await world.deps.db.select({ did: agents.did }).from(agents).where(where)).map(({ did }) => did).sort();
+export const inStatus = async ({ platformId }: World, ...statuses: AgentStatus[]): Promise<string[]> => {
+  const query =
+    "select did from agents where platform_id = ? and status in (select value from json_each(?)) order by did";
+  return (await rows(query, platformId, JSON.stringify(statuses))).map(({ did }) => did);
 };
 
 export const cascadesLeft = (world: World) =>
