@@ -61,6 +61,19 @@ export function compileOnce<Row, V extends Record<string, unknown>>(
   };
 }
 
+/** The same database, with the number of statements that were sent through it. */
+export function counted(db: Database): { readonly db: Database; readonly sent: () => number } {
+  let sent = 0;
+  const batch: Database["batch"] = (statements) => {
+    sent += statements.length;
+    return db.batch(statements);
+  };
+  return { db: Object.create(db, { batch: { value: batch } }) as Database, sent: () => sent };
+}
+
+/** A row of a compiled query. */
+export type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];
+
 /** A write inside a batch of reads, for rows that no decision depends on. */
 export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
 
@@ -144,4 +157,20 @@ export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Alia
     sql`${column}`.mapWith(column).as(`${prefix}_${name}`),
   ]);
   return Object.fromEntries(columns) as Aliased<T>;
+}
+
+/** All columns of a row as one JSON array. A query pays for each column that its rows have. */
+export const valuesOf = (table: SQLiteTable): SQL =>
+  sql`json_array(${sql.join(
+    Object.values(getTableColumns(table)).map((column) => sql`${column}`),
+    sql`, `,
+  )})`;
+
+/** Decodes a row from the array of `valuesOf`. */
+export function rowFrom<T extends SQLiteTable>(table: T, values: readonly unknown[]): InferSelectModel<T> {
+  const entries = Object.entries(getTableColumns(table)).map(([name, column], at) => {
+    const value = values[at];
+    return [name, value === null ? null : column.mapFromDriverValue(value)];
+  });
+  return Object.fromEntries(entries) as InferSelectModel<T>;
 }

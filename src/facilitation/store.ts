@@ -6,6 +6,7 @@ import {
   type Database,
   mustChange,
   type Read,
+  type RowOf,
   read,
   readAll,
   readOne,
@@ -49,10 +50,8 @@ const intentToSettle = compileOnce((db) =>
     .leftJoin(transactions, eq(transactions.transactionId, paymentIntents.transactionId))
     .where(sql`${paymentIntents.intentId} = ${sql.placeholder("intentId")}`),
 );
-type IntentToSettleRow = ReturnType<typeof intentToSettle>["_"]["result"][number];
-
 export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
-  read(intentToSettle(db, { intentId }), ([row]: IntentToSettleRow[]) => {
+  read(intentToSettle(db, { intentId }), ([row]: RowOf<typeof intentToSettle>[]) => {
     if (!row) return null;
     const { intent, transaction, receipt } = row;
     return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };

@@ -51,19 +51,12 @@ type Reading = {
   readonly alone: boolean;
 };
 
-/** What a run has sent the database. */
-export type Spent = { statements: number };
-
 /**
  * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. False where more payments were
  * seen than one batch binds: then the place is as before, and the next step finds the others.
  */
-export async function book(deps: Deps, network: Network, reading: Reading, spent: Spent): Promise<boolean> {
+export async function book(deps: Deps, network: Network, reading: Reading): Promise<boolean> {
   const { db } = deps;
-  const send = (statements: readonly Statement[]): Promise<void> => {
-    spent.statements += statements.length;
-    return commitAll(deps, statements);
-  };
   const { before, movements, payments } = reading;
   const stored = await readBatch(db, {
     ...vaultReads(deps, network, movements),
@@ -78,7 +71,7 @@ export async function book(deps: Deps, network: Network, reading: Reading, spent
   ];
   if (!paid.complete && before !== null) {
     const acts = await followActs(deps, network, { ...reading.acts, booked: before.bookedBlock });
-    await send([...moveFollower(db, before, before, paid.change), ...paid.statements, ...alerts, ...acts]);
+    await commitAll(deps, [...moveFollower(db, before, before, paid.change), ...paid.statements, ...alerts, ...acts]);
     return false;
   }
   const booked = bookedOf(network, movements, found);
@@ -89,7 +82,7 @@ export async function book(deps: Deps, network: Network, reading: Reading, spent
   const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const lined = booked.filter(({ lines }) => lines.length > 0);
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
-  await send([
+  await commitAll(deps, [
     ...moveFollower(db, before, after, paid.change),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
     ...(moved
@@ -107,7 +100,7 @@ export async function book(deps: Deps, network: Network, reading: Reading, spent
   return paid.complete;
 }
 
-/** The payments of providers' own wallets, also of those that the same reading has found. */
+/** Adds the payments of wallets that a provider's own wallet has named in the blocks of this reading, which the database does not have yet. */
 const withSeen = (
   own: ReadonlySet<PaymentAt>,
   payments: readonly PaymentAt[],
@@ -117,7 +110,11 @@ const withSeen = (
     ...own,
     ...payments.filter(({ providerDidHash, payer, minedAt }) =>
       wallets.some(
-        (set) => set.operationalWallet === payer && set.providerDidHash === providerDidHash && set.minedAt < minedAt,
+        (set) =>
+          set.confirmedBy !== null &&
+          set.operationalWallet === payer &&
+          set.providerDidHash === providerDidHash &&
+          set.minedAt < minedAt,
       ),
     ),
   ]);

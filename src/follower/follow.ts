@@ -13,13 +13,13 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { realTimeOf } from "../core/clock.ts";
 import { Conflict } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, counted, readBatch } from "../db/batch.ts";
 import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
 import { isMovement, type Movement } from "../escrow/ledger.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { actsIn } from "./acts.ts";
-import { book, type Spent } from "./book.ts";
+import { book } from "./book.ts";
 import { noteLag } from "./lag.ts";
 import type { PaymentAt } from "./payments.ts";
 import { refundAddressesIn, refundsIn } from "./refunds.ts";
@@ -35,7 +35,7 @@ import { walletsIn } from "./wallets.ts";
  */
 export type Followed = "level" | "far" | "full" | "stuck";
 
-/** A call that has written so many begins no further step: an invocation may send D1 1,000 statements (JOB-12). */
+/** A call begins no further step once it has sent so many statements: an invocation may send D1 1,000 (JOB-12). */
 const STATEMENTS = 600;
 /** Readings of a run that only look a second time. */
 const SECOND_LOOKS = 3;
@@ -62,17 +62,18 @@ type How = { readonly until: number; readonly whole: boolean; readonly most: num
 
 async function readOn(deps: Deps, name: string, { until, whole, most }: How): Promise<Followed | "old"> {
   const network = networkNamed(deps.config.networks, name);
-  const spent: Spent = { statements: 0 };
+  const { db, sent } = counted(deps.db);
   let looks = 0;
   let target: number | null = null;
   for (;;) {
-    const { followed, booked, settled, moved } = await step(deps, network, spent);
-    if (followed === "far" && spent.statements >= most) return "full";
-    if (followed === "far" && Date.now() < until) continue;
+    const { followed, booked, settled, moved } = await step({ ...deps, db }, network);
+    const isFull = followed === "far" && sent() >= most;
+    if (followed === "far" && !isFull && Date.now() < until) continue;
     target ??= moved || whole ? settled : booked;
     if (followed !== "far" && followed !== "stuck" && booked < target && Date.now() < until && ++looks <= SECOND_LOOKS)
       continue;
     if (followed !== "level") await noteLag(deps, name);
+    if (isFull) return "full";
     if (whole && booked < target) return "stuck";
     return followed;
   }
@@ -90,7 +91,7 @@ type Step = {
 };
 const without = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
 
-async function step(deps: Deps, network: Network, spent: Spent): Promise<Step> {
+async function step(deps: Deps, network: Network): Promise<Step> {
   const { db, chain } = deps;
   const name = network.network;
   const beganAt = Date.now();
@@ -101,14 +102,14 @@ async function step(deps: Deps, network: Network, spent: Spent): Promise<Step> {
   if (!known) await nameProviders(deps);
   try {
     if (known && known.turned.length > 0) {
-      await tellTurned(deps, known, spent);
+      await tellTurned(deps, known);
       return without("far");
     }
     const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
     if (!read.ok && read.error.reason === "contradiction") await commit(db, [raiseAlert(db, contradicting(name))]);
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
-      const recorded = await record(deps, network, known, read.value, beganAt, spent);
+      const recorded = await record(deps, network, known, read.value, beganAt);
       if (!(await compareBooked(deps, network, recorded, unchecked))) return without("far");
       // A settlement whose block is not booked yet may have left no event to be read a second time.
       const waits = unchecked.some(
@@ -125,11 +126,9 @@ async function step(deps: Deps, network: Network, spent: Spent): Promise<Step> {
 }
 
 /** What a batch had no room for. */
-async function tellTurned(deps: Deps, { network, turned }: FollowerRow, spent: Spent): Promise<void> {
+async function tellTurned(deps: Deps, { network, turned }: FollowerRow): Promise<void> {
   const told = turned.slice(0, TURNED_AT_ONCE);
-  const statements = [...(await turnedBefore(deps, network, told)), ...noteTurned(deps.db, network, { told })];
-  spent.statements += statements.length;
-  await commitAll(deps, statements);
+  await commitAll(deps, [...(await turnedBefore(deps, network, told)), ...noteTurned(deps.db, network, { told })]);
 }
 
 /** Compares the settlements whose blocks are booked, before the network is level. False where there is more to compare, or to read anew. */
@@ -185,7 +184,6 @@ async function record(
   known: FollowerRow | null,
   read: Read,
   beganAt: number,
-  spent: Spent,
 ): Promise<Step> {
   const { from, head, end, settled, events, paused, second } = read;
   const token = network.token.toLowerCase();
@@ -207,7 +205,7 @@ async function record(
   const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD, beganBlock: head.number };
-  const reading = {
+  const complete = await book(deps, network, {
     before: known,
     after: {
       ...began,
@@ -234,8 +232,7 @@ async function record(
     contradicted,
     future: saw.future,
     alone,
-  };
-  const complete = await book(deps, network, reading, spent);
+  });
   const place = {
     booked: to.number,
     head: head.number,

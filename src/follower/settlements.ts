@@ -42,10 +42,13 @@ export function checkable(
   return first < 0 ? [...unchecked] : unchecked.slice(0, first);
 }
 
-/** Settlements that the chain has otherwise and that are reversed at once, each by a batch of about forty statements. */
-const REVERSED_AT_ONCE = 8;
+/** At most so many settlements of a step are reversed or counted in full: each takes batches of its own, up to 60 statements (JOB-12). */
+const CORRECTED_AT_ONCE = 4;
 
-/** `more`: others are left to compare, or something was reversed. `rewound`: blocks are read anew, because a node has a settlement that the ledger has not. `stuck`: no node can be believed. */
+/**
+ * `more`: the next step compares further settlements, or binds the intents of reversed ones. `rewound`: the follower reads blocks again, because a node
+ * has a settlement that the ledger lacks. `stuck`: no node can be believed.
+ */
 type Checked = "checked" | "more" | "rewound" | "stuck";
 
 /** Throws Conflict when another run has moved on. */
@@ -58,26 +61,26 @@ export async function checkSettlements(
 ): Promise<Checked> {
   const { db } = deps;
   const ids = recorded.filter((one) => one.network === network.network).map(({ transactionId }) => transactionId);
-  const { compared } = ids.length === 0 ? { compared: [] } : await readBatch(db, { compared: findCompared(db, ids) });
-  const untold = new Set(
-    compared.filter((one) => !hasLine(network, one)).map(({ transaction }) => transaction.transactionId),
-  );
-  const next = recorded.filter(({ transactionId }) => untold.has(transactionId))[REVERSED_AT_ONCE];
-  const part = next ? recorded.slice(0, recorded.indexOf(next)) : recorded;
+  const { compared } = await readBatch(db, { compared: findCompared(db, ids) });
+  const byId = new Map(compared.map((one) => [one.transaction.transactionId, one]));
+  const part: Recorded[] = [];
+  const [unequal, uncounted]: [Compared[], Compared[]] = [[], []];
+  for (const one of recorded) {
+    if (unequal.length + uncounted.length >= CORRECTED_AT_ONCE) break;
+    part.push(one);
+    const found = byId.get(one.transactionId);
+    if (found && !hasLine(network, found)) unequal.push(found);
+    else if (found && found.transaction.uncounted > 0) uncounted.push(found);
+  }
   const last = part.at(-1);
   if (!last) return "checked";
-  const placed = new Set(part.map(({ transactionId }) => transactionId));
-  const inPart = compared.filter(({ transaction }) => placed.has(transaction.transactionId));
-  const isUntold = ({ transaction }: Compared): boolean => untold.has(transaction.transactionId);
-  for (const { transaction } of inPart.filter(isUntold)) {
+  for (const { transaction } of unequal) {
     const settled = await settleUnequal(deps, network, known, transaction, head);
     if (settled !== "checked") return settled;
   }
-  const told = inPart.filter((one) => !isUntold(one));
-  await countRests(deps, network, known, told);
+  await countRests(deps, network, known, uncounted);
   await commit(db, moveChecked(db, known, last.number));
-  // What was reversed waits for its payment, of which the next step may know that it never comes back.
-  return next || inPart.some(isUntold) ? "more" : "checked";
+  return part.length < recorded.length || unequal.length > 0 ? "more" : "checked";
 }
 
 /** A provider without a vault here has no lines. Lines of earlier versions say no more than the part of the escrow. */
@@ -161,7 +164,7 @@ async function countRests(
   compared: readonly Compared[],
 ): Promise<void> {
   const { db } = deps;
-  const rests = compared.map(({ transaction }) => transaction).filter(({ uncounted }) => uncounted > 0);
+  const rests = compared.map(({ transaction }) => transaction);
   if (rests.length === 0) return;
   const dids = rests.map(({ providerDid }) => providerDid);
   const { escrows } = await readBatch(db, { escrows: findEscrowsOfAll(db, network.network, dids) });

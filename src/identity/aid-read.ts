@@ -11,9 +11,9 @@ import { findAid, findAidVersion, keepSignedAid, type SignedDocument } from "./s
 
 export type ServedAid = {
   readonly json: string;
-  /** Undefined for a DRAFT, which is never signed. */
+  /** Undefined for a DRAFT: the service never signs one. */
   readonly jwt: (() => string) | undefined;
-  /** Tells it from any other answer about the agent, but for `live.as_of` (IDN-22). */
+  /** The entity tag without the form. It covers the answer except for `live.as_of` (IDN-22). */
   readonly tag: string;
   /** A version or revision that was requested by number and never changes (IDN-21). */
   readonly immutable: boolean;
@@ -51,7 +51,8 @@ async function getVersion(call: PublicCall, did: string, version: number): Promi
 const serveLive = ({ content, proof, revision }: Signed, live: ReturnType<typeof liveOf>): ServedAid => ({
   json: serveAid(content, proof, live),
   jwt: proof === null ? undefined : () => aidAsJwt({ canonical: content, proof }),
-  tag: `${revision}-${live.status}-${live.environment}`,
+  // Each reading of a DRAFT has content of its own: it is unsigned, and dated by the reading.
+  tag: [revision, live.status, live.environment, ...(proof === null ? [live.as_of] : [])].join("-"),
   immutable: false,
 });
 

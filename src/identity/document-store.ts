@@ -1,45 +1,28 @@
 // Store of what a document is served and signed from: the agent's row and what stands beside it, as one statement.
-import { eq, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import { eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { compileOnce, type Database, type Read, read } from "../db/batch.ts";
+import { compileOnce, type Database, type Read, type RowOf, read, rowFrom, valuesOf } from "../db/batch.ts";
 import { agents, aids, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
 import { ownedRows } from "./owned-store.ts";
-import type { AgentWithPrincipal, SignedDocument } from "./store.ts";
+import { type AgentWithPrincipal, principalIn, type SignedDocument, standing } from "./store.ts";
 
 /** The stored document is of an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
 
-/** The whole row as one column, and null where it is not needed: a reader pays for each column that an answer has. */
-function rowIf<T extends SQLiteTable>(table: T, when: SQL) {
-  const columns = Object.entries(getTableColumns(table));
-  const values = sql.join(
-    columns.map(([, column]) => sql`${column}`),
-    sql`, `,
+/** A whole row as one column; null unless the condition holds. */
+const rowIf = <T extends SQLiteTable>(table: T, when: SQL) =>
+  sql<InferSelectModel<T> | null>`case when ${when} then ${valuesOf(table)} end`.mapWith(
+    (text: string): InferSelectModel<T> => rowFrom(table, JSON.parse(text) as unknown[]),
   );
-  return sql<InferSelectModel<T> | null>`case when ${when} then json_array(${values}) end`.mapWith(
-    (text: string): InferSelectModel<T> => {
-      const stored = JSON.parse(text) as unknown[];
-      const entries = columns.map(([name, column], at) => {
-        const value = stored[at];
-        return [name, value === null ? null : column.mapFromDriverValue(value)];
-      });
-      return Object.fromEntries(entries) as InferSelectModel<T>;
-    },
-  );
-}
 
 const documentByDid = compileOnce((db) =>
   db
     .select({
-      status: agents.status,
-      environment: agents.environment,
+      ...standing,
       agentRevision: agents.revision,
-      principalStatus: sql<PrincipalStanding["status"]>`${principals.status}`.as("p_status"),
-      attestationExpiresAt: principals.attestationExpiresAt,
-      accountStopped: principals.accountStopped,
       content: aids.content,
       proof: aids.proof,
       revision: sql<number | null>`${aids.revision}`.as("d_revision"),
@@ -54,8 +37,6 @@ const documentByDid = compileOnce((db) =>
     .leftJoin(aids, eq(aids.did, agents.did))
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
-
-type Row = ReturnType<typeof documentByDid>["_"]["result"][number];
 
 /** What a stale document is signed from anew. */
 export type DocumentSource = AgentWithPrincipal & {
@@ -74,13 +55,12 @@ export type FoundDocument = {
 };
 
 export const findDocument = (db: Database, did: string): Read<FoundDocument | null> =>
-  read(documentByDid(db, { did }), ([row]: Row[]) => {
+  read(documentByDid(db, { did }), ([row]: RowOf<typeof documentByDid>[]) => {
     if (!row) return null;
     const { content, proof, revision, agent, principal, newest, markets, escrows } = row;
-    const { status, environment, agentRevision, principalStatus, attestationExpiresAt, accountStopped } = row;
     return {
-      agent: { status, environment, revision: agentRevision },
-      principal: { status: principalStatus, attestationExpiresAt, accountStopped },
+      agent: { status: row.status, environment: row.environment, revision: row.agentRevision },
+      principal: principalIn(row),
       aid: content === null || proof === null || revision === null ? null : { content, proof, revision },
       source: agent && principal ? { agent, principal, newest, markets, escrows } : null,
     };

@@ -1,8 +1,8 @@
 // What each agent of a statement owns, as JSON beside the agent's own row: another statement would read the agents again.
-import { eq, getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
+import { eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
-import { compileOnce, type Database, type Read, readOne } from "../db/batch.ts";
+import { compileOnce, type Database, type Read, readOne, rowFrom, valuesOf } from "../db/batch.ts";
 import { type OfTwoClocks, providersOffsetOf } from "../db/clock.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
@@ -11,12 +11,6 @@ import { ofIntent } from "../intents/find-store.ts";
 import { type AgentWithPrincipal, withPrincipal } from "./store.ts";
 
 type Owned = typeof agentMarkets | typeof escrows;
-
-const valuesOf = (table: Owned): SQL =>
-  sql`json_array(${sql.join(
-    Object.values(getTableColumns(table)).map((column) => sql`${column}`),
-    sql`, `,
-  )})`;
 
 const OWN = sql`agents.environment`;
 
@@ -39,22 +33,20 @@ const MARKETS = firstOf(agentMarkets, sql`not sole`);
 const VAULTS = sql`case when agents.escrow_states = '{}' then '[]'
   when instr(agents.escrow_states, ',') = 0 then ${firstOf(escrows)} else ${listOf(escrows)} end`;
 
-function toRows<Row>(table: Owned, lists: SQL, only: SQL): SQL<Row[]> {
-  const names = Object.keys(getTableColumns(table));
-  const toRow = (values: readonly unknown[]) => Object.fromEntries(names.map((name, place) => [name, values[place]]));
+function toRows<T extends Owned>(table: T, lists: SQL, only: SQL) {
   const sellers = sql.join(
     ECONOMIC_ROLES.filter(sells).map((role) => sql`${role}`),
     sql`, `,
   );
   return sql`case when agents.economic_role in (${sellers}) and ${only} then ${lists} else '[]' end`.mapWith(
-    (text: string): Row[] => JSON.parse(text).map(toRow),
+    (text: string) => (JSON.parse(text) as unknown[][]).map((values) => rowFrom(table, values)),
   );
 }
 
 /** The markets and vaults of each agent. One that does not sell has none, and none is looked for; neither is where `only` does not hold. */
 export const ownedRows = (only = sql`true`) => ({
-  markets: toRows<MarketRow>(agentMarkets, MARKETS, only).as("markets"),
-  escrows: toRows<EscrowRow>(escrows, VAULTS, only).as("escrows"),
+  markets: toRows(agentMarkets, MARKETS, only).as("markets"),
+  escrows: toRows(escrows, VAULTS, only).as("escrows"),
 });
 
 /**
@@ -66,7 +58,7 @@ const ownedRowsIn = (environment: SQL) => {
   const escrowRows = sql`case when ${still} then ${VAULTS} else ${listOf(escrows, environment)} end`;
   return {
     markets: ownedRows(still).markets,
-    escrows: toRows<EscrowRow>(escrows, escrowRows, sql`true`).as("escrows"),
+    escrows: toRows(escrows, escrowRows, sql`true`).as("escrows"),
   };
 };
 

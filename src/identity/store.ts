@@ -7,6 +7,7 @@ import {
   compileOnce,
   type Database,
   type Read,
+  type RowOf,
   read,
   readAll,
   readOne,
@@ -35,7 +36,6 @@ export const selectAgent = (db: Database, where: SQL | undefined) =>
     .where(where);
 
 const byDid = eq(agents.did, sql`${sql.placeholder("did")}`);
-type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];
 
 const publicAgentByDid = compileOnce((db) => selectAgent(db, byDid));
 
@@ -110,8 +110,8 @@ export type CallingAgent = RowOf<typeof callingAgentByDid>;
 export const findCallingAgent = (db: Database, did: string): Read<CallingAgent | null> =>
   readOne(callingAgentByDid(db, { did }));
 
-/** What decides an agent's effective status. */
-const standing = {
+/** The columns that decide an agent's effective status. */
+export const standing = {
   status: agents.status,
   environment: agents.environment,
   principalStatus: sql<PrincipalRow["status"]>`${principals.status}`.as("principal_status"),

@@ -1,7 +1,7 @@
 // A reversal that is killed between any two trips, and one beside the confirmation of its task, end in one of two ways: the task is void and rates
 // nobody, or it is closed and its signals are taken back (FAC-18). The network `lab-raced` belongs to this file alone.
 import { afterEach, describe, expect, it } from "vitest";
-import { confirm } from "../facilitation/support.ts";
+import { confirm, type Pair } from "../facilitation/support.ts";
 import { buyer, dailyLimit, spendState } from "../payments/support.ts";
 import type { Reply, World } from "../support/world.ts";
 import {
@@ -16,7 +16,7 @@ import {
   UNIT,
   useReversals,
 } from "./reversals.ts";
-import { escrowOf, linesOf } from "./support.ts";
+import { escrowOf, followMessages, linesOf } from "./support.ts";
 
 const LAB = "lab-raced";
 /** Trips of a run of the follower that takes a block back and reverses what stood in it, and some more. */
@@ -58,6 +58,22 @@ async function expectReversed({ id, task, ...purchase }: Settled, status: "void"
 
 const outcome = ({ status, body }: Reply) => (status === 200 ? [200] : [status, body.code, body.detail]);
 const VOID = [409, "invalid_status", { status: "void" }];
+
+describe("twenty settlements that one reorganisation takes away", () => {
+  it("are reversed in several runs, each with few statements (JOB-12)", async () => {
+    const consumer = await world.consumer();
+    const pairs: Pair[] = [];
+    for (let n = 0; n < 20; n++) pairs.push(await chain.pairOf(consumer));
+    const purchases: Settled[] = [];
+    for (const pair of pairs) purchases.push(await chain.facilitated(pair));
+    await chain.followed();
+    await chain.takeAway(purchases[0] as Settled);
+    const statements = [...(await followMessages(world, LAB)), ...(await followMessages(world, LAB))];
+    expect(statements.filter((count) => count >= 400)).toEqual([]);
+    const reversed = await Promise.all(purchases.map(async ({ id }) => (await transactionOf(id)).reversed_at));
+    expect(reversed).toEqual(purchases.map(() => expect.any(Number)));
+  });
+});
 
 describe("a reversal", () => {
   it.each(TRIPS)("that dies before its trip %i is made by the next run, once", async (trip) => {

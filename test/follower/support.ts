@@ -5,6 +5,7 @@ import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
+import type { Deps } from "../../src/context.ts";
 import { commit } from "../../src/db/batch.ts";
 import { followers } from "../../src/db/tables/chain.ts";
 import { transactions } from "../../src/db/tables/money.ts";
@@ -34,6 +35,26 @@ export async function livePair(selling: World, buying = selling): Promise<Pair> 
 /** One minute's run of the follower. */
 export const followOnce = (world: World, network = "base-sepolia"): Promise<boolean> =>
   world.serve(() => followChain(world.deps, network, Date.now() + HOUR));
+
+/** Runs messages of a network until one sends no further message. Returns the number of statements of each run. `after` is called after each. */
+export async function followMessages(
+  world: World,
+  network = "base-sepolia",
+  after: () => Promise<void> = async () => undefined,
+): Promise<number[]> {
+  const sent: unknown[] = [];
+  const CHAIN_QUEUE = { send: async (message: unknown) => void sent.push(message) } as never;
+  const deps: Deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } };
+  const statements: number[] = [];
+  do {
+    sent.length = 0;
+    world.meter.reset();
+    await world.serve(() => followChain(deps, network, Date.now() + HOUR));
+    statements.push(world.meter.reading.statements);
+    await after();
+  } while (sent.length > 0);
+  return statements;
+}
 
 /** The runs of two minutes: what the first one has seen the second one books, also blocks without an event. */
 export async function follow(world: World, network = "base-sepolia"): Promise<boolean> {

@@ -49,6 +49,21 @@ describe("a cache that revalidates", () => {
     expect(await revalidated(agent.did, tag)).toBe("SUSPENDED");
   });
 
+  it("shows a DRAFT's renewed attestation at once, although the agent's own row did not change", async () => {
+    const { did, principalId } = await world.draft("CONSUMER");
+    const tag = await tagOf(did);
+    const body = {
+      attestation_id: "att-renewed",
+      verifier_id: "demo-verifier",
+      issued_at: new Date(world.now() - 1_000).toISOString(),
+      expires_at: new Date(world.now() + 86_400_000).toISOString(),
+      model: "kyb",
+    };
+    expectStatus(await world.call("POST", `/v1/principals/${principalId}/attestations`, { body }), 201);
+    const { status, body: shown } = await read(did, "", { "If-None-Match": tag });
+    expect([status, shown.identity?.principal.verification.attestation_id]).toEqual([200, "att-renewed"]);
+  });
+
   it("revalidates the present document each time", async () => {
     const agent = await world.consumer();
     expect((await read(agent.did)).headers.get("cache-control")).toBe("no-cache");
