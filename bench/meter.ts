@@ -160,7 +160,7 @@ export type Meter = {
   beforeBatch(n: number, work: () => Promise<unknown>): void;
 };
 
-/** A random history makes hundreds of thousands, and measures nothing. */
+/** Bounds the memory of random histories, which make hundreds of thousands of trips and read no costs. */
 const TRIPS_KEPT = 20_000;
 
 /** Calls `onStatement` for every statement, also of trips that a reset forgets. */

@@ -138,10 +138,10 @@ const EXCEPTIONS: readonly Exception[] = [
 
 const BAD = /^SCAN |USE TEMP B-TREE/;
 
-/** Half the world has one of these: a search by them alone reads all of it, unless it ends at a limit. */
+/** Columns with few distinct values. A search by these alone reads a large part of the table, unless a limit ends it. */
 const WIDE: ReadonlySet<string> = new Set(["network", "environment", "platform_id"]);
 
-/** Tables whose key is one of them: one row. */
+/** Tables with such a column as the primary key: a search reads one row. */
 const ONE_ROW: ReadonlySet<string> = new Set([
   ...["account_volumes", "activity_chains", "directory_feeds", "followers", "mainnet_trials", "network_standings"],
   ...["passwords", "platforms", "registered_editions"],
@@ -154,7 +154,7 @@ function isWide(step: string, sql: string): boolean {
   return !(searched?.includes("PRIMARY KEY") && ONE_ROW.has(tableOf(name, sql)));
 }
 
-/** The table of a name in a statement. */
+/** Resolves the alias of a table. */
 function tableOf(name: string, sql: string): string {
   const named = new RegExp(`(?:from|join|,) +"?(\\w+)"? +(?:as +)?"?${name}"?(?!\\w)`, "i").exec(sql)?.[1];
   return named === undefined || /^(?:select|on|where)$/i.test(named) ? name : named;

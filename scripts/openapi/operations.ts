@@ -1,4 +1,4 @@
-// What the OpenAPI documents say of operations beyond their summaries, by operationId. One without a sentence here says its summary again.
+// Descriptions of operations and of their answers in the OpenAPI documents, by operationId. An operation without a description repeats its summary.
 
 export const OPERATIONS: Readonly<Record<string, string>> = {
   // ---- Platform ----------------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   getHealth: "Asks nothing else: no database, no chain.",
 };
 
-/** What a successful answer is, by operationId. */
+/** Descriptions of successful answers. */
 export const ANSWERS: Readonly<Record<string, string>> = {
   // ---- Platform ----------------------------------------------------------------------------------------------------------
   getPlatform: "The account of the presented key.",

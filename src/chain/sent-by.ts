@@ -1,4 +1,4 @@
-// Who sent the transaction of a payment, and under which nonce: what the transaction's own bytes say, for one node may say anything.
+// Takes the sender and the nonce of a payment from the bytes of its transaction, because a node can lie about them (PAY-11).
 import { formatTransaction, keccak256, recoverAddress, serializeTransaction } from "viem/utils";
 import type { SentBy } from "./gateway.ts";
 import type { RpcCall } from "./rpc.ts";
@@ -10,16 +10,16 @@ export const sentCall = (hash: string): RpcCall => ({
   optional: true,
 });
 
-/** EIP-155. */
+/** Returns the chain id that `v` contains (EIP-155). */
 const chainIn = (v: bigint): number | undefined => (v >= 35n ? Number((v - 35n) / 2n) : undefined);
 
 type Answer = Parameters<typeof formatTransaction>[0];
 
-/** Undefined where the answer is not that of the hash, or of a kind that nobody signs. */
+/** Returns undefined if the answer does not have this hash, or has no signature. */
 export async function sentByOf(hash: string, answer: unknown): Promise<SentBy | undefined> {
   try {
     const { r, s, v, yParity = Number((v + 1n) % 2n), input, nonce = 0, ...told } = formatTransaction(answer as Answer);
-    // Of a legacy one the signature says it.
+    // A legacy transaction states its chain only in its signature.
     const chainId = told.type === "legacy" ? chainIn(v) : told.chainId;
     const unsigned = { ...told, chainId, nonce, data: input } as Parameters<typeof serializeTransaction>[0];
     const signed = serializeTransaction(unsigned, told.type === "legacy" ? { r, s, v } : { r, s, yParity });

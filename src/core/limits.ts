@@ -103,9 +103,9 @@ export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 /** How long after a settlement the contract pays out for it. */
 export const PAYOUT_DAYS_MAX = 400;
-/** Wallets of a provider on its own row, the last ones (FAC-22). */
+/** An agent's row keeps this many of its newest wallets (FAC-22). */
 export const WALLETS_KEPT = 50;
-/** How long a vault keeps back what the guardian's cancellation has left unpaid (DSP-19). */
+/** A vault reserves the refund of a cancelled award for this long (DSP-19). */
 export const CANCELLED_PAYOUT_KEPT_DAYS = 7;
 /** A scheduled call that is longer is told without its data (CHN-33). */
 export const SCHEDULED_CALL_BYTES_MAX = 4_096;

@@ -136,14 +136,14 @@ export async function later(deps: Deps, at: At): Promise<boolean> {
   return true;
 }
 
-/** The contract refuses it for good, and an operator looks. What was cancelled may be paid again, so the vault keeps it back for a while. */
+/** Stops paying an award and alerts an operator. After a cancellation the vault reserves the refund, because an operator may repeat the payout. */
 export async function givenUp(deps: Deps, at: At, reason: string): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const keptUntil = reason === "cancelled" ? now + CANCELLED_PAYOUT_KEPT_DAYS * DAY_MS : now;
   const wanted = reason === "cancelled" ? { kept_until: String(keptUntil) } : {};
-  const { nextCheckAt, set } = keptBackUntil(at, keptUntil, now);
+  const { nextCheckAt, set } = reserveUntil(at, keptUntil, now);
   await commitAll(deps, [
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status: "failed", reason, txHash: null, nextCheckAt }, now),
@@ -154,12 +154,12 @@ export async function givenUp(deps: Deps, at: At, reason: string): Promise<boole
   return true;
 }
 
-/** What was cancelled, each hour: what wallets give back meanwhile is kept back no more, and nothing is once its days are over. */
-export async function keptBack(deps: Deps, at: At): Promise<boolean> {
+/** Updates the reserve of a cancelled award each hour, and releases it when its days are over. */
+export async function updateReserve(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  const { nextCheckAt, set } = keptBackUntil(at, Number(operation.wanted["kept_until"] ?? 0), now);
+  const { nextCheckAt, set } = reserveUntil(at, Number(operation.wanted["kept_until"] ?? 0), now);
   await commitAll(deps, [
     whileOperation(db, operation),
     checkAt(db, operation, nextCheckAt, now),
@@ -168,7 +168,7 @@ export async function keptBack(deps: Deps, at: At): Promise<boolean> {
   return true;
 }
 
-function keptBackUntil(at: At, until: number, now: number) {
+function reserveUntil(at: At, until: number, now: number) {
   const left = refundOwed(at);
   const kept = now < until;
   return {

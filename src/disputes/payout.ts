@@ -23,7 +23,6 @@ import {
   givenUp,
   hasPaid,
   isOver,
-  keptBack,
   knownOf,
   later,
   noted,
@@ -31,6 +30,7 @@ import {
   partOf,
   refundLeft,
   unfound,
+  updateReserve,
 } from "./payout-record.ts";
 import { findEscrowOfDispute, findPaidOut, findPlace, findRefundedDispute, transactionOf } from "./store.ts";
 import { partStands } from "./terms.ts";
@@ -65,7 +65,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   if (at === null) return true;
   if (at === "unavailable") return false;
   const { operation, on, place } = at;
-  if (operation.status === "failed") return keptBack(deps, at);
+  if (operation.status === "failed") return updateReserve(deps, at);
   const begun = partOf(operation);
   const over = operation.status !== "done" && isOver(at);
   const part = begun ?? (over ? null : await nextPart(at));
@@ -115,7 +115,7 @@ async function readAt(
   const dispute = { ...found.dispute, refundedBefore: Math.max(found.dispute.refundedBefore, found.earlier) };
   if (!on || dispute.refundFrom !== "vault") return null;
   const now = deps.clock.now() + found.clockOffsetMs;
-  // Of one that is done or given up nothing is paid any more.
+  // An operation that is done or failed pays nothing.
   const read = operation.status !== "waiting" ? null : await readAhead(deps, transaction, place);
   if (read === "unavailable") return "unavailable";
   const refunded = Math.max(0, found.refunded - dispute.refundedBefore);

@@ -82,14 +82,14 @@ export const moveBalance = (
       ),
   );
 
-/** The same of many in one statement: a block may move as many vaults as it has room for. */
+/** Moves many balances in one statement, because one block can move any number of vaults. */
 export const moveBalances = (
   db: Database,
   moves: readonly { readonly before: EscrowRow; readonly after: EscrowRow; readonly amount: number }[],
 ): Statement[] => {
   const [first, ...others] = moves;
   if (!first) return [];
-  // The database counts the rows of a list, too.
+  // D1 counts each element of a JSON list as a row read.
   if (others.length === 0) return moveBalance(db, first.before, first.after, { amount: first.amount, settled: false });
   const values = JSON.stringify(
     moves.map(({ before: { did, environment, network, contract, state, threshold }, after, amount }) => [

@@ -1,5 +1,4 @@
-// Store of the wallets that providers have named on-chain (FAC-17), and of whose wallets paid: what a wallet of the provider pays settles no intent of
-// any payer (FAC-22).
+// Store of wallets that providers named on-chain (FAC-17). Also finds payments by a provider's own wallets, which settle no intent (FAC-22).
 import { and, eq, sql } from "drizzle-orm";
 import { didHash, type Hash, shortHash } from "../chain/hashes.ts";
 import { WALLETS_KEPT } from "../core/limits.ts";
@@ -7,7 +6,7 @@ import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
 
-/** Those that are named already stay so. */
+/** Inserts the wallets that are not stored yet. */
 export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Statement[] => {
   const named = JSON.stringify(wallets.map(({ did, network, wallet, since }) => [did, network, wallet, since]));
   const rows = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${named}) where true`;
@@ -35,7 +34,7 @@ export const findOwnPayments = <P extends PaidBy>(
     payments.map(({ providerDidHash, payer, minedAt }) => [shortHash(providerDidHash), payer, minedAt]),
   );
   const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
-  // The agent's row has the last ones, and all of an agent that has no more.
+  // The agent's row is complete unless it is full.
   const named = sql`json_array_length(${agents.wallets}) >= ${WALLETS_KEPT} and exists (select 1 from named_wallets n
     where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1 and n.since < k.value ->> 2)`;
   return read(

@@ -37,7 +37,7 @@ type Reading = {
   readonly refunds: readonly RefundRow[];
   readonly refundAddresses: readonly RefundAddressRow[];
   readonly wallets: readonly WalletSet[];
-  /** Those up to the last block that was read: what they pay is the provider's own (FAC-22). */
+  /** Wallet changes up to the last block that was read. They identify payments by a provider's own wallets (FAC-22). */
   readonly walletsSeen: readonly WalletSet[];
   readonly acts: ActsReading;
   /** The payments up to the last block that was read. */
@@ -52,8 +52,8 @@ type Reading = {
 };
 
 /**
- * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. False where more payments were
- * seen than one batch binds: then the place is as before, and the next step finds the others.
+ * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. Returns false if one batch cannot
+ * bind all payments: it books nothing, and the next step reads the same blocks.
  */
 export async function book(deps: Deps, network: Network, reading: Reading): Promise<boolean> {
   const { db } = deps;

@@ -30,8 +30,8 @@ import { TURNED_AT_ONCE, turnedBefore } from "./turn.ts";
 import { walletsIn } from "./wallets.ts";
 
 /**
- * `level`: read to the head; `far`: there is more to read; `full`: there is, and the run has written what it may; `stuck`: no node answered, or none can
- * be believed.
+ * `level`: the follower has read to the head. `far`: it has more to read. `full`: it has more to read, and the run has sent as many statements as it may.
+ * `stuck`: no node answers, or none can be believed.
  */
 export type Followed = "level" | "far" | "full" | "stuck";
 
@@ -102,7 +102,7 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   if (!known) await nameProviders(deps);
   try {
     if (known && known.turned.length > 0) {
-      await tellTurned(deps, known);
+      await recordTurned(deps, known);
       return without("far");
     }
     const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
@@ -111,11 +111,11 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     if (read.value.state === "read") {
       const recorded = await record(deps, network, known, read.value, beganAt);
       if (!(await compareBooked(deps, network, recorded, unchecked))) return without("far");
-      // A settlement whose block is not booked yet may have left no event to be read a second time.
-      const waits = unchecked.some(
+      // A reorg may have removed the events of a facilitated settlement whose block is not booked yet.
+      const isUnbooked = unchecked.some(
         (one) => one.network === name && one.blockNumber > recorded.booked && one.blockNumber <= recorded.settled,
       );
-      return { ...recorded, moved: recorded.moved || waits };
+      return { ...recorded, moved: recorded.moved || isUnbooked };
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
@@ -125,10 +125,11 @@ async function step(deps: Deps, network: Network): Promise<Step> {
   }
 }
 
-/** What a batch had no room for. */
-async function tellTurned(deps: Deps, { network, turned }: FollowerRow): Promise<void> {
-  const told = turned.slice(0, TURNED_AT_ONCE);
-  await commitAll(deps, [...(await turnedBefore(deps, network, told)), ...noteTurned(deps.db, network, { told })]);
+/** Writes the events of changed escrows that an earlier batch had no room for. */
+async function recordTurned(deps: Deps, { network, turned }: FollowerRow): Promise<void> {
+  const recorded = turned.slice(0, TURNED_AT_ONCE);
+  const statements = await turnedBefore(deps, network, recorded);
+  await commitAll(deps, [...statements, ...noteTurned(deps.db, network, { recorded })]);
 }
 
 /** Compares the settlements whose blocks are booked, before the network is level. False where there is more to compare, or to read anew. */

@@ -15,10 +15,10 @@ export const followChains: EachJob = {
   },
 };
 
-/** What a message may write: others are worked in the same invocation. */
+/** A message begins no further step once it has sent so many statements, because one invocation runs several messages (JOB-12). */
 const STATEMENTS = 150;
 
-/** False where there is more to read, or no node answered: the next minute goes on. What is more than one run may write another message goes on with. */
+/** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends the next message itself. */
 export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
   const followed = await followNetwork(deps, network, until, { most: STATEMENTS });
   if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });

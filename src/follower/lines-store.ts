@@ -50,7 +50,7 @@ export const findProvidersByHash = (
       .from(named(jsonOf(hashes.map((hash) => [hash])))),
   );
 
-/** Of the wallets of providers those that the providers have named on a network. */
+/** Finds which of these wallets their providers have named on a network. */
 export const findNamedByHash = (
   db: Database,
   network: string,

@@ -77,11 +77,11 @@ type Seen = {
   readonly through: number;
 };
 
-/** Statements about intents of one batch: an invocation may send D1 1,000 in all (JOB-12). */
+/** Bounds the statements about intents in one batch (JOB-12). */
 const STATEMENTS = 150;
 
-/** The first of them whose statements fit, one at least; `rest`: there are more. */
-function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
+/** Takes items while their statements fit into `room`, and always the first one. `rest`: whether it has left any. */
+function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
   const [taken, statements]: [T[], Statement[]] = [[], []];
   for (const one of all) {
     const own = make(one);
@@ -92,7 +92,7 @@ function fitting<T>(all: readonly T[], make: (one: T) => Statement[], room: numb
   return { taken, statements, rest: taken.length < all.length };
 }
 
-/** `still`: all that are bound. `bound`: those of them that are looked at. `gone`: those whose payments do not stand any more. */
+/** `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment this reading lacks, or has with other parts. */
 function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
@@ -100,7 +100,6 @@ function boundIn(network: Network, { before, payments, through }: Seen, found: F
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
   const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
-  // Another reading may have told of other parts of it.
   const stands = (intent: IntentRow): boolean => {
     const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
     return payment !== undefined && isOfTerms(network.network, intent, payment) && isNamedBy(intent, payment);
@@ -114,9 +113,8 @@ export const lostIn = (network: Network, seen: Seen, found: Found): Timed<Intent
   [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
 
 /**
- * `complete`: all that were seen are bound; where they are not, nothing is booked with this batch, and the same blocks are read once more. `change`: of
- * the intents whose payments stand behind the booked block. `replacedBy`: the intents whose lost payments can never come back, because another transaction
- * has the nonce.
+ * `complete`: whether the batch binds all payments; if not, it books nothing, and the next step reads the same blocks. `change`: of the intents whose
+ * payments stand after the booked block. `replacedBy`: the intents whose lost payments can never return, because another transaction has the nonce.
  */
 export function paymentStatements(
   deps: Deps,
@@ -128,7 +126,7 @@ export function paymentStatements(
   const { before, after, payments } = seen;
   const { still, placed, bound, gone: allGone } = boundIn(network, seen, found);
   const lost = new Map(allGone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
-  const moved = fitting(
+  const moved = takeFitting(
     bound,
     (intent) => boundStatements(deps, intent, lost.get(intent.intentId), placed),
     STATEMENTS,
@@ -137,11 +135,11 @@ export function paymentStatements(
   const left = new Map(gone.map(({ intentId }) => [intentId, lost.get(intentId) as Timed<IntentRow>]));
   const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
   const room = STATEMENTS - moved.statements.length;
-  const bind = fitting(paid, (one) => paidStatements(deps, one), room);
+  const bind = takeFitting(paid, (one) => paidStatements(deps, one), room);
   const { taken } = bind;
   // What one reading has found at the head alone may be a lie, and a reorganisation may take it away.
   const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
-  const spoil = fitting(
+  const spoil = takeFitting(
     spoiltIntents(network, payments.filter(isBooked), found, paid),
     (one) => spoiltStatements(deps, one),
     room - bind.statements.length,
@@ -150,7 +148,7 @@ export function paymentStatements(
     ...paid.map(({ intent }) => intent.intentId),
     ...spoil.taken.map(({ intentId }) => intentId),
   ]);
-  const hopeless = fitting(
+  const hopeless = takeFitting(
     found.waiting.filter(({ intentId }) => replacedBy.has(intentId) && !touched.has(intentId)),
     (one) => [...endLostHold(deps.db, one), ...moveHolds(deps.db, one, { ...one, lostUntil: null })],
     room - bind.statements.length - spoil.statements.length,
@@ -287,7 +285,7 @@ export const isForIntent = (network: string, intent: IntentRow, payment: Payment
 const takes = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =>
   mayPay(intent, payer, own) && (intent.status === "OPEN" || intent.status === "ABANDONED");
 
-/** True also for a payment that names none. */
+/** Also true if the payment names no intent. */
 const isNamedBy = ({ intentHash }: IntentRow, payment: PaymentAt): boolean =>
   payment.intentHash === null || storedHash(payment.intentHash) === intentHash;
 

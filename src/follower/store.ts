@@ -87,21 +87,21 @@ const latest = ({ readThrough, readAt, paused }: Pick<FollowerRow, "readThrough"
   paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
 });
 
-/** The states of these providers' escrows are still to be told, or are told by this batch. */
-export const noteTurned = (db: Database, network: string, { added = [], told = [] }: TurnedChange): Statement[] =>
-  added.length + told.length === 0
+/** Adds providers to the list of those whose changed escrow has no event yet, or removes recorded ones. */
+export const noteTurned = (db: Database, network: string, { added = [], recorded = [] }: TurnedChange): Statement[] =>
+  added.length + recorded.length === 0
     ? []
     : [
         db
           .update(followers)
           .set({
             turned: sql`(select json_group_array(value) from (
-              select value from json_each(followers.turned) where value not in (select value from json_each(${JSON.stringify(told)}))
+              select value from json_each(followers.turned) where value not in (select value from json_each(${JSON.stringify(recorded)}))
               union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.turned))))`,
           })
           .where(eq(followers.network, network)),
       ];
-type TurnedChange = { readonly added?: readonly string[]; readonly told?: readonly string[] };
+type TurnedChange = { readonly added?: readonly string[]; readonly recorded?: readonly string[] };
 
 /** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
 export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>

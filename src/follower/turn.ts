@@ -19,10 +19,10 @@ import { effectivePrincipalStatus } from "../principals/standing.ts";
 
 const FOLLOWER: Actor = { type: "system", id: "follow_chains" };
 
-/** Agents that one batch tells of; each takes about a dozen statements. */
+/** One batch records this many agents; each takes about a dozen statements. */
 export const TURNED_AT_ONCE = 10;
 
-/** A further trip for each agent whose escrows turn. */
+/** Records the consequences for agents whose escrow changes its state. Reads each agent in one trip. */
 export async function turnedStatements(deps: Deps, changes: readonly EscrowChange[]): Promise<Statement[]> {
   const byAgent = [...Map.groupBy(changes, ({ before }) => before.did)];
   const statements: Statement[] = [];
@@ -30,7 +30,7 @@ export async function turnedStatements(deps: Deps, changes: readonly EscrowChang
   return statements;
 }
 
-/** The same of agents whose escrows have turned before: what is still to be told stands in another state on the agent's row. */
+/** Records them for escrows that an earlier batch changed: the agent's row still shows the earlier state. */
 export async function turnedBefore(deps: Deps, network: string, dids: readonly string[]): Promise<Statement[]> {
   const statements: Statement[] = [];
   for (const did of dids) {

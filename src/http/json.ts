@@ -40,7 +40,7 @@ async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): Async
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    // An error takes its stack when it is made, which few calls need.
+    // Creates the error only when the time is over, because its stack trace is expensive.
     const refuse = () => reject(unreadable(`The body did not arrive within ${seconds} seconds.`));
     timer = setTimeout(refuse, seconds * SECOND_MS);
   });

@@ -38,7 +38,7 @@ const documentByDid = compileOnce((db) =>
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
 
-/** What a stale document is signed from anew. */
+/** The rows that a stale document is built from. */
 export type DocumentSource = AgentWithPrincipal & {
   readonly newest: string | null;
   readonly markets: MarketRow[];
@@ -48,9 +48,9 @@ export type DocumentSource = AgentWithPrincipal & {
 export type FoundDocument = {
   readonly agent: Pick<AgentWithPrincipal["agent"], "status" | "environment" | "revision">;
   readonly principal: PrincipalStanding;
-  /** As it was last signed; null for a DRAFT. */
+  /** The document that was signed last; null for a DRAFT. */
   readonly aid: (SignedDocument & { readonly revision: number }) | null;
-  /** Null while the stored document is current, of which nothing else is read. */
+  /** Null while the stored document is current. */
   readonly source: DocumentSource | null;
 };
 

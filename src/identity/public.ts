@@ -45,7 +45,7 @@ export async function getCertificate(call: PublicCall, did: string) {
   };
 }
 
-/** What its document says, and whether its DID is deactivated: REVOKED and TERMINATED are final. Null where there is none. */
+/** Finds the columns of the DID document, and whether the DID is deactivated (REVOKED or TERMINATED). Null if there is no such agent. */
 export async function findSubject(call: PublicCall, did: string) {
   const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
   if (!agent) return null;

@@ -149,7 +149,7 @@ const statusByDid = compileOnce((db) =>
     .where(byDid),
 );
 
-/** What an agent's public status says, with the clock of its platform, on which its rating is dated (TSK-18). */
+/** Finds the columns of an agent's public status, with the clock of its platform, which dates its rating (TSK-18). */
 export const findStatus = (db: Database, did: string): Read<RowOf<typeof statusByDid> | null> =>
   readOne(statusByDid(db, { did }));
 
@@ -170,7 +170,7 @@ const subjectByDid = compileOnce((db) =>
 );
 export type SubjectRow = RowOf<typeof subjectByDid>;
 
-/** What an agent's DID document says. */
+/** Finds the columns of an agent's DID document. */
 export const findSubjectRow = (db: Database, did: string): Read<SubjectRow | null> =>
   readOne(subjectByDid(db, { did }));
 

@@ -29,7 +29,7 @@ const paidOnNetworkOf = compileOnce((db) => paidBy(db, ofIntent(sql.placeholder(
 
 export const findIntentsPaidBy = (db: Database, network: string, txHash: string): Read<PaidIntent[]> =>
   readAll(paidOnNetwork(db, { network, txHash }));
-/** On the network of an intent. */
+/** Finds them on the network of an intent. */
 export const findIntentsPaidBeside = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
   readAll(paidOnNetworkOf(db, { intentId, txHash }));
 

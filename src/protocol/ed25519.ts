@@ -1,5 +1,5 @@
-// Which 32 bytes are a public key of Ed25519 (RFC 8032): the points of the large prime group. Under a key of small order anyone can write a signature
-// that verifies, and WebCrypto imports it. Of public bytes alone, so it may take as long as it takes.
+// Checks public keys of Ed25519 (RFC 8032). A key must be a point of the large prime group: with a key of small order anyone can forge signatures, and
+// WebCrypto imports such keys. The input is public, so the running time may depend on it.
 
 /** The prime of the field, the coefficient d, a square root of -1, and the order of the group. */
 const P = 2n ** 255n - 19n;
@@ -11,13 +11,13 @@ const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 type Point = readonly [X: bigint, Y: bigint, Z: bigint, T: bigint];
 const NEUTRAL: Point = [0n, 1n, 1n, 0n];
 
-/** True for 32 bytes that encode, in the one way there is, a point of the large prime group that is not its neutral one. */
+/** True for the canonical encoding (32 bytes) of a point of the large prime group, except the neutral point. */
 export function isKeyPoint(bytes: Uint8Array): boolean {
   const point = bytes.length === 32 ? decoded(bytes) : null;
   return point !== null && !isNeutral(point) && isNeutral(times(point, ORDER));
 }
 
-/** RFC 8032, 5.1.3. */
+/** Decodes a point (RFC 8032, 5.1.3). Null if the bytes are not canonical, or are no point. */
 function decoded(bytes: Uint8Array): Point | null {
   const all = bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
   const [y, sign] = [all & (2n ** 255n - 1n), all >> 255n];
@@ -43,7 +43,7 @@ function times(point: Point, factor: bigint): Point {
   return sum;
 }
 
-/** RFC 8032, 5.1.4: for any two points, equal ones too. */
+/** Adds two points, which may be equal (RFC 8032, 5.1.4). */
 function added([X1, Y1, Z1, T1]: Point, [X2, Y2, Z2, T2]: Point): Point {
   const [a, b] = [mod((Y1 - X1) * (Y2 - X2)), mod((Y1 + X1) * (Y2 + X2))];
   const [c, d] = [mod(2n * D * T1 * T2), mod(2n * Z1 * Z2)];

@@ -1,5 +1,4 @@
-// Who sent a transaction is taken from its own bytes (PAY-11): of each type that wallets sign, as a node answers it, and not where the answer
-// has another value in any of its fields.
+// The sender and the nonce of a transaction come from its own bytes (PAY-11).
 import { type Hex, keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
@@ -33,10 +32,10 @@ const SIGNED: Record<string, () => Promise<Hex>> = {
   },
 };
 
-/** Of a legacy one the signature says its chain. */
+/** A legacy transaction states its chain only in its signature. */
 const OTHER_CHAIN: Record<string, { chainId: Hex }> = { legacy: { chainId: "0x1" } };
 
-/** As the node shows it once it is sent. */
+/** Sends a transaction, and returns the answer of the node. */
 async function shown(raw: Hex): Promise<Record<string, unknown>> {
   const { client } = world;
   await client.transport.request({ method: "anvil_dropAllTransactions", params: [] });
@@ -49,34 +48,43 @@ async function shown(raw: Hex): Promise<Record<string, unknown>> {
   >;
 }
 
-test.each(Object.keys(SIGNED))("of %s", async (name) => {
-  const raw = await SIGNED[name]?.();
-  if (!raw) throw new Error("nothing signed");
-  const hash = keccak256(raw);
-  const told = await shown(raw);
-  expect(await sentByOf(hash, told)).toEqual({ from: account.address.toLowerCase(), nonce: NONCE });
-  // What it says of its sender and its place is not looked at.
-  expect(
-    await sentByOf(hash, { ...told, from: TO, hash: `0x${"00".repeat(32)}`, blockNumber: "0x9", ...OTHER_CHAIN[name] }),
-  ).toEqual({
-    from: account.address.toLowerCase(),
-    nonce: NONCE,
-  });
-  for (const [field, value] of Object.entries({
-    nonce: "0x1",
-    value: "0x1",
-    to: account.address,
-    input: "0x",
-    gas: "0x1",
-  }))
-    expect([field, await sentByOf(hash, { ...told, [field]: value })]).toEqual([field, undefined]);
-  for (const field of ["r", "s", "nonce", "input"]) {
-    const { [field]: _left, ...rest } = told;
-    expect([field, await sentByOf(hash, rest)]).toEqual([field, undefined]);
-  }
-});
+test.each(Object.keys(SIGNED))(
+  "a %s transaction shows its sender and nonce, and no answer with an altered field does",
+  async (name) => {
+    const raw = await SIGNED[name]?.();
+    if (!raw) throw new Error("nothing signed");
+    const hash = keccak256(raw);
+    const told = await shown(raw);
+    expect(await sentByOf(hash, told)).toEqual({ from: account.address.toLowerCase(), nonce: NONCE });
+    // The sender and the place in the answer are ignored.
+    expect(
+      await sentByOf(hash, {
+        ...told,
+        from: TO,
+        hash: `0x${"00".repeat(32)}`,
+        blockNumber: "0x9",
+        ...OTHER_CHAIN[name],
+      }),
+    ).toEqual({
+      from: account.address.toLowerCase(),
+      nonce: NONCE,
+    });
+    for (const [field, value] of Object.entries({
+      nonce: "0x1",
+      value: "0x1",
+      to: account.address,
+      input: "0x",
+      gas: "0x1",
+    }))
+      expect([field, await sentByOf(hash, { ...told, [field]: value })]).toEqual([field, undefined]);
+    for (const field of ["r", "s", "nonce", "input"]) {
+      const { [field]: _left, ...rest } = told;
+      expect([field, await sentByOf(hash, rest)]).toEqual([field, undefined]);
+    }
+  },
+);
 
-test("of what is no transaction", async () => {
+test("anything but a transaction shows no sender", async () => {
   for (const answer of [null, undefined, {}, [], "0x", { type: "0x7e", nonce: "0x3", input: "0x" }])
     expect(await sentByOf(`0x${"00".repeat(32)}`, answer)).toBeUndefined();
 });

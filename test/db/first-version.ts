@@ -260,7 +260,7 @@ export const insertSessions = (db: D1Database): Promise<void> =>
     })),
   );
 
-/** A wallet that was registered, and one that a wallet of the provider has named. */
+/** Adds a former wallet that was registered, and one that the provider named on-chain. */
 export const nameWallets = (db: D1Database) =>
   db
     .prepare("update escrows set former_wallets = ? where did = 'did:a'")

@@ -269,7 +269,7 @@ describe("a database of the first version", () => {
     ]);
   });
 
-  it("keeps the wallets that were named on-chain apart from those that were registered", async () => {
+  it("moves wallets that were named on-chain to a table of their own", async () => {
     expect(await rows("select did, wallet from named_wallets")).toEqual([{ did: "did:a", wallet: "0xnamed" }]);
     const [{ former_wallets } = {}] = await rows("select former_wallets from escrows where did = 'did:a'");
     expect(parsed(former_wallets)).toEqual([{ wallet: "0xBefore", until: 5 }]);

@@ -98,7 +98,7 @@ describe("an award whose payout waits", () => {
       reason: "cancelled",
       next_check_at: expect.any(Number),
     });
-    // An operator may have it paid; the bounty keeps nothing back.
+    // The vault reserves the refund, and not the bounty.
     expect((await escrowOf(one.provider.did)).owed).toBe(REFUND);
     const alerts = await rows("select kind from alerts where subject = ?", `${one.id} on ${LAB}`);
     expect(alerts).toEqual([{ kind: "award" }]);

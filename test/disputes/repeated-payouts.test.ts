@@ -38,7 +38,7 @@ const activityOf = async ({ id }: Case): Promise<Json[]> =>
   (
     await rows("select changes from activity_entries where subject_id = ? and action = 'dispute.payout_repeated'", id)
   ).map(({ changes }: Json) => JSON.parse(changes));
-/** What its vault owes, and what the contract keeps back of it, in base units. */
+/** Returns the escrow's `owed` and the contract's reserve, in base units. */
 async function keptFor({ provider: { did } }: Case): Promise<[number, number]> {
   expect(await keepReserve(world, did, LAB)).toBe(true);
   return [(await escrowOf(did)).owed, await reserveOf(did, LAB)];
@@ -101,7 +101,7 @@ describe("an award whose payout was cancelled", () => {
 });
 
 describe("the vault of a cancelled award", () => {
-  /** Days have passed since the cancellation. */
+  /** Moves the cancellation some days into the past. */
   const pastDays = (one: Case, days: number) =>
     rows(
       `update chain_operations set wanted = json_set(wanted, '$.kept_until', cast((wanted ->> 'kept_until') - ? as text)),
@@ -118,7 +118,7 @@ describe("the vault of a cancelled award", () => {
     return (next_check_at - Date.now()) / HOUR_MS;
   };
 
-  it("keeps it back for seven days, in which an operator may have it paid, and no longer", async () => {
+  it("reserves the refund for seven days after the cancellation", async () => {
     const one = await cancelled();
     expect(await keptFor(one)).toEqual([10_000_000, 10_000_000]);
     await pastDays(one, 6.9);
@@ -127,17 +127,17 @@ describe("the vault of a cancelled award", () => {
     expect([await payOut(world, one.id, LAB), await keptFor(one)]).toEqual([true, [0, 0]]);
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding" });
     expect(await alertsOf(`${one.id} on ${LAB}`)).toHaveLength(1);
-    // It may still be asked for, and is paid from what is there then.
+    // An operator may still repeat the payout.
     expectStatus(await again(one), 200);
     expect(await keptFor(one)).toEqual([10_000_000, 10_000_000]);
   });
 
-  it("keeps back what was not given back meanwhile, and an award that was given back is paid", async () => {
+  it("reserves only the rest after a partial refund, and nothing after a full one, which marks the award as paid", async () => {
     const [part, whole] = [await cancelled(), await cancelled()];
     await refundOf(part.transaction, 4_000_000, LAB);
     await refundOf(whole.transaction, 10_000_000, LAB);
     await follow(world, LAB);
-    // The hour's check, by itself.
+    // The job checks each of them within an hour.
     for (const one of [part, whole]) expect(await dueIn(one)).toBeLessThanOrEqual(1);
     for (const { id } of [part, whole]) expect(await payOut(world, id, LAB)).toBe(true);
     expect([await keptFor(part), await keptFor(whole)]).toEqual([
@@ -177,7 +177,7 @@ describe("a payout that is not to be repeated", () => {
 const alertsOf = (subject: string) => rows("select kind, message from alerts where subject = ?", subject);
 
 describe("a payout above what one operator may ask for", () => {
-  it("waits for a second operator, who is told of it, and is not begun meanwhile", async () => {
+  it("waits for a second operator, and alerts him", async () => {
     // The alert of the cancellation is open still: another one is mailed.
     const one = await cancelled(101);
     const first = expectStatus(await again(one, both), 200);

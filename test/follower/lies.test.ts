@@ -1,6 +1,6 @@
 // Any one or two answers of a node altered, left out, doubled or late, with one node and with two (CHN-24, CHN-30, FAC-18, FAC-20): what counts is
-// never more than what the chain holds, no payment is refused for good, and a lie that had an effect is told within two minutes. A forged payment below
-// `ask_twice_from` that counts by a forged balance, two lies of the one node that is asked, ends with the next reading. The network `lab-lied` belongs to
+// never more than what the chain holds, no payment is refused for good, and a lie that had an effect is told within two minutes. A forged
+// receipt with a forged balance, below `ask_twice_from`, counts until the next reading. The network `lab-lied` belongs to
 // this file alone.
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -18,7 +18,7 @@ const LAB = "lab-lied";
 const UNIT = 1_000_000;
 const { lab, mine } = labOf(LAB);
 
-/** The node that lies is the one there is, the first of two, or the second. */
+/** The liar is the only node, the first of two, or the second. */
 const NODES = ["alone", "first", "second"] as const;
 type Nodes = (typeof NODES)[number];
 type Parties = { readonly world: World; readonly provider: Agent; readonly consumer: Agent };
@@ -129,8 +129,8 @@ async function spoilOf(lie: Lie, tx: string, times: number, gross: number): Prom
 const TOLD = {
   recorded: ["settlement_reversed"],
   uncovered: ["reconciliation"],
-  // Where one node alone refuses what the follower has not read, the parties are told: by `intent.paid`, as soon as it has. Of what it was never shown the
-  // operator is told, by what the vault has got without an event.
+  // The parties hear of a wrong refusal by `intent.paid`, as soon as the follower reads the payment. If a node hides the payment, the operator gets the
+  // alert about money in the vault without an event.
   refused: ["network", "intent.paid", "reconciliation"],
   booked: ["network", "chain_reorganised", "reconciliation"],
 } as const;
@@ -282,7 +282,7 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
   expect(watch.silent()).toEqual([]);
 }
 
-/** One node that stays with what it has made up, as long as two readings, and one that binds an intent to a payment of less: they come first. */
+/** Run before the random cases: lies that last for two readings, and a forged payment that binds an intent. */
 const FIRST: [Play][] = [
   ...([[["balance more", 99]], [["balance less", 99]], [["no logs", 99]]] as const).map((lies): [Play] => [
     { nodes: "alone", lies, when: "both", readFirst: false, isLess: false },

@@ -96,7 +96,7 @@ const ACTS = {
     const paidFor = model.intents.find((one) => one.paid?.payment === payment || one.settled?.payment === payment);
     const intent = b % 5 === 0 ? intentOf(play, b) : (payment?.names ?? paidFor ?? intentOf(play, b));
     if (!intent || !payment) return null;
-    // Of two that are spent at one instant the second one leaves its window a millisecond later.
+    // Two settlements of one instant would leave the window a millisecond apart.
     atOwnInstant(play);
     const parts = {
       consumer: play.agentOf(intent.buyer.did),

@@ -32,7 +32,7 @@ export const networkOf = (firstBlock: number, confirmations: number): string =>
   );
 
 export type Sent = { readonly hash: string; readonly nonce: number; readonly ok: boolean };
-/** A transaction that was gone, in its new block. */
+/** A transaction that a reorg removed, in its new block. */
 type Again = { readonly hash: string; readonly block: Block; readonly ok: boolean };
 type Signed = { readonly hash: string; readonly raw: string; readonly from: string; readonly nonce: number };
 

@@ -114,7 +114,7 @@ export class MoneyPlay {
     const sent = await this.chain.pay(buyer.did, seller.did, units, names?.id ?? null);
     this.sync();
     if (sent.ok) this.model.paid({ buyer, seller, units, names, hash: sent.hash, nonce: sent.nonce });
-    // One that was lost may come again, in the same words, when its intent is paid already.
+    // A lost payment that is mined again reverts if its intent is already paid.
     const again = sent.ok ? undefined : this.model.payments.find(({ hash }) => hash === sent.hash);
     if (again) again.reverted = this.model.head;
     return sent.ok;

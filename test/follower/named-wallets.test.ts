@@ -1,5 +1,4 @@
-// A provider's own wallet names another one on-chain, and that one the next: what was paid to any of them counts, however many they are, and what
-// one of them pays does not (FAC-17, FAC-22, CHN-29).
+// A provider's wallet names another wallet on-chain, which names the next one (FAC-17, FAC-22, CHN-29).
 import { expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -8,10 +7,10 @@ import { createWorld, expectStatus, type Json } from "../support/world.ts";
 import { escrowOf, follow, headTime, mineBehind, moveWallet } from "./support.ts";
 
 const NETWORK = "base-sepolia";
-/** More than the service keeps of a provider's wallets in its row. */
+/** More wallets than the agent's row keeps. */
 const NAMED = Array.from({ length: 110 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "b")}`);
 
-it("counts what was paid to a wallet that the provider had, however often it has moved on since, and not what such a wallet pays", async () => {
+it("payments to any of 110 named wallets count, and payments by them do not", async () => {
   const world = await createWorld();
   const [provider, consumer] = [await world.provider(), await world.consumer()];
   const [bought, soon, later] = [
@@ -35,7 +34,7 @@ it("counts what was paid to a wallet that the provider had, however often it has
     if (tx === "") tx = await pay(bought, 10_000_000);
     holder = wallet;
   }
-  // In the minute in which it is named, and in a later one.
+  // The first payment comes in the minute of the naming, the second one later.
   await mineBehind(await headTime());
   await pay(soon, 5_000_000, NAMED[0]);
   await follow(world);

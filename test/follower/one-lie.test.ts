@@ -99,7 +99,7 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
 });
 
 it.each(["alone", "backed"] as const)(
-  "a node (%s) that makes up whose nonce a payment has ends no hold of it when a reorganisation takes it away",
+  "a node (%s) that lies about the nonce of a payment releases no hold when a reorg removes the payment",
   async (nodes) => {
     const world = worlds[nodes] as World;
     const pair = await pairOf(world);

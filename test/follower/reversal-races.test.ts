@@ -59,7 +59,7 @@ async function expectReversed({ id, task, ...purchase }: Settled, status: "void"
 const outcome = ({ status, body }: Reply) => (status === 200 ? [200] : [status, body.code, body.detail]);
 const VOID = [409, "invalid_status", { status: "void" }];
 
-describe("twenty settlements that one reorganisation takes away", () => {
+describe("twenty settlements that one reorg removes", () => {
   it("are reversed in several runs, each with few statements (JOB-12)", async () => {
     const consumer = await world.consumer();
     const pairs: Pair[] = [];

@@ -1,5 +1,4 @@
-// The points of Ed25519 that are keys, beside those that a library tells: of random bytes, of keys, of points of small order and of points between
-// (PRN-22).
+// The check of Ed25519 keys agrees with a library (PRN-22).
 import { ed25519 } from "@noble/curves/ed25519";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -19,11 +18,11 @@ function isKey(bytes: Uint8Array): boolean {
 }
 const bytesOf = (value: bigint): Uint8Array =>
   Uint8Array.from({ length: 32 }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn));
-/** Of order eight: what the group's order leaves of a point outside it. */
+/** A point of order eight. */
 const TORSION = ExtendedPoint.fromHex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a");
 const SMALL = Array.from({ length: 8 }, (_, n) => (n === 0 ? ExtendedPoint.ZERO : TORSION.multiplyUnsafe(BigInt(n))));
 
-test("bytes are one where the library says so", () => {
+test("random bytes and keys are judged as the library judges them", () => {
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
   fc.assert(
     fc.property(bytes, (some) => {
@@ -34,7 +33,7 @@ test("bytes are one where the library says so", () => {
   );
 });
 
-test("no point of small order is one, nor a key with such a part", () => {
+test("points of small order, and keys with such a component, are no keys", () => {
   expect(new Set(SMALL.map((point) => point.toHex())).size).toBe(8);
   for (const point of SMALL) {
     expect([point.toHex(), isKeyPoint(point.toRawBytes())]).toEqual([point.toHex(), false]);
@@ -43,11 +42,11 @@ test("no point of small order is one, nor a key with such a part", () => {
   }
 });
 
-test("an encoding that another one says too is none, nor one of another length", () => {
+test("encodings that are not canonical, or have another length, are no keys", () => {
   for (let y = 0n; y < 19n; y++) {
     for (const sign of [0n, 2n ** 255n]) expect([y, isKeyPoint(bytesOf((P + y) | sign))]).toEqual([y, false]);
   }
-  // Zero has no negative.
+  // The sign bit must not be set for x = 0.
   for (const y of [1n, P - 1n]) expect(isKeyPoint(bytesOf(y | (2n ** 255n)))).toBe(false);
   const key = ed25519.getPublicKey(new Uint8Array(32).fill(7));
   for (const other of [key.slice(1), Uint8Array.of(...key, 0), new Uint8Array()]) expect(isKeyPoint(other)).toBe(false);

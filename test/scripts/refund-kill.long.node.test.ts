@@ -37,7 +37,7 @@ const SEND_AGAIN_MS = 10_000;
 const NO_BATCH_MS = 100;
 const STEPS = 2_000_000;
 const RANDOM_KILLS = 12;
-/** An award is paid within less. */
+/** Longer than the payout of an award takes. */
 const WITHIN_MS = 2_000;
 
 /** Base units. Of 100, 4 are disputed; the bounty of 1 is within what is left. The vault holds a tenth of 99.95. */
@@ -221,10 +221,10 @@ describe("an award, when the runtime is killed", () => {
     });
 });
 
-describe("an award, when the runtime is killed at some instant", () => {
+describe("an award, when the runtime is killed at a random instant", () => {
   const random = seededNumbers();
   for (const at of Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * WITHIN_MS)))
-    test(`${at} ms behind its beginning, is paid once`, async () => {
+    test(`${at} ms after its start, is paid once`, async () => {
       const one = await disputed(worker, consumer, "4.00");
       await toArbiter(worker, one);
       const freeze: Freeze = async () => {

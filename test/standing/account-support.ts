@@ -94,7 +94,7 @@ export async function crowd(world: World, count: number, { certified = false } =
   return { first, dids: [first.did, ...copies.map(({ did }) => did)].sort() };
 }
 
-/** Gives each copy of an agent a copy of its certificate, with a place in a list that has nobody else: the number of no list of the service. */
+/** Copies the certificate for each copy of the agent. Each copy is alone in its status list, whose negative number the service never uses. */
 const certify = ({ deps: { db }, platformId }: World, did: string) =>
   db.run(sql`insert into certificates (did, jti, key_id, ca_kid, list_id, idx, listed_status, issued_at, expires_at)
     select a.did, c.jti, c.key_id, c.ca_kid,

@@ -83,7 +83,7 @@ export const followers = sqliteTable("followers", {
   rereadFor: text(),
   /** The intents whose bound payments stand behind the booked block, where a reorganisation may still take them away (PAY-21). */
   bound: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
-  /** Providers whose escrows have come to another state that is still to be told: more than one batch tells of. */
+  /** Providers whose escrow changed its state, and whose events no batch had room for yet. */
   turned: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
   /** The head at the first reading: what keys did up to it is older than the service, its deployment first of all (CHN-33). */
   beganBlock: integer().notNull().default(0),

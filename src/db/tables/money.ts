@@ -63,7 +63,7 @@ export const escrows = sqliteTable(
 );
 export type EscrowRow = typeof escrows.$inferSelect;
 
-/** Wallets that a wallet of the provider has itself named on-chain: what is paid to them counts, however many they are (FAC-17). */
+/** Wallets that a provider's own wallet named on-chain. Payments to them count (FAC-17). */
 export const namedWallets = sqliteTable(
   "named_wallets",
   {
@@ -71,7 +71,7 @@ export const namedWallets = sqliteTable(
     network: text().notNull(),
     /** In lower case. */
     wallet: text().notNull(),
-    /** The instant of the block in which it was named first. Epoch milliseconds. */
+    /** Time of the block that named it first. Epoch milliseconds. */
     since: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.did, t.network, t.wallet] })],
