@@ -61,7 +61,7 @@ export function compileOnce<Row, V extends Record<string, unknown>>(
   };
 }
 
-/** The same database, with the number of statements that were sent through it. */
+/** Wraps a database to count the statements that are sent through it. */
 export function counted(db: Database): { readonly db: Database; readonly sent: () => number } {
   let sent = 0;
   const batch: Database["batch"] = (statements) => {
