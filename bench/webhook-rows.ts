@@ -28,7 +28,6 @@ async function makeHook(stage: Stage): Promise<Hook> {
     logged(hook, deliveryId(0), "delivered", null),
     logged(hook, deliveryId(1), "pending", LATER),
     queued(hook, deliveryId(1), LATER, true),
-    listed(hook),
   ]);
   return hook;
 }
@@ -51,12 +50,6 @@ export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: b
   sql: `insert into webhook_queue (webhook_id, next_at, delivery_id, event_id, event_type, event_seq, tries, logged, lease_until)
     values (?, ?, ?, ?, ?, coalesce((select max(seq) from events), 0), ?, ?, 0)`,
   params: [webhookId, nextAt, id, ...EVENT, tried ? 1 : 0, tried ? 1 : 0],
-});
-
-/** A term of an event that is there no longer. */
-const listed = ({ platform }: Hook): Sql => ({
-  sql: "insert into event_terms (platform_id, environment, term, seq, type) values (?, 'sandbox', '', 0, 'agent.status_changed')",
-  params: [platform.platformId],
 });
 
 /** Nothing is due, the endpoint is the only one of its account, and it answers. */
@@ -133,10 +126,5 @@ export const WEBHOOK_COPIES: readonly Copies[] = [
     table: "webhook_queue",
     where: `${OF_HOOK} and next_at = ${LATER}`,
     vary: { webhook_id: OTHER, next_at: "next_at + n", delivery_id: SAME_TIME },
-  },
-  {
-    table: "event_terms",
-    where: `seq = 0 and platform_id = (select platform_id from webhook_endpoints where description = '${MEASURED}')`,
-    vary: { seq: "-n" },
   },
 ];

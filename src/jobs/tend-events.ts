@@ -1,11 +1,11 @@
-// Writes the terms by which events are found, after the commit and beside it, and deletes events that are older than 30 days, in slices
+// Lists events, after the commit and beside it, and deletes events that are older than 30 days, in slices
 // (EVT-18, EVT-19).
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-term-store.ts";
+import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-tending-store.ts";
 import { firstListed } from "../journal/event-views.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { findMark } from "../journal/outbox-store.ts";
@@ -23,7 +23,8 @@ export async function listNewEvents(deps: Deps, slices = Number.POSITIVE_INFINIT
 const listSlice = ({ db }: Deps): Promise<number> =>
   retryConflicts(async () => {
     const { listed, fresh } = await readBatch(db, { listed: findMark(db, "listed"), fresh: findUnlisted(db, SLICE) });
-    await commit(db, listEvents(db, listed?.seq ?? 0, fresh));
+    const last = fresh.at(-1);
+    if (last) await commit(db, listEvents(db, listed?.seq ?? 0, last.seq));
     return fresh.length;
   });
 

@@ -1,13 +1,12 @@
-// Store of the list of a platform's events (EVT-18), newest first by number. What a job has not listed yet is looked through, a bounded number of
-// events of everybody.
+// Store of the list of a platform's events (EVT-17, EVT-18), newest first by number. What a job has not listed yet is looked through, a bounded
+// number of events of everybody.
 import { and, type SQL, sql } from "drizzle-orm";
 import { firstId } from "../core/ids.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import { BEYOND, bareColumns, type Found, foundOf, pageOf, scanOf, whereFits } from "../db/pages.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { OWN_ID } from "./event-subjects.ts";
-import { LISTED_TO, olderThan } from "./event-term-store.ts";
+import { LISTED_TO, olderThan } from "./event-tending-store.ts";
 
 export type EventFilter = {
   readonly type?: string | undefined;
@@ -28,19 +27,12 @@ const of = ({ platformId, environment }: Tenant): SQL =>
   sql`platform_id = ${platformId} and environment = ${environment}`;
 
 const unlisted = (tenant: Tenant): SQL =>
-  // By number: an index of agents would begin with all events of the platform.
   sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED} and ${of(tenant)}`;
-
-const OWN_IDS = sql.join(
-  Object.entries(OWN_ID).map(([noun, member]) => sql.raw(`when '${noun}' then '$.${member}'`)),
-  sql` `,
-);
-const isAbout = (subject: string): SQL =>
-  sql`${subject} in (agent_did, other_did, object ->> case substr(type, 1, instr(type, '.') - 1) ${OWN_IDS} end)`;
 
 /** The number of an event of the tenant, as an expression: null where there is none. */
 const numberOf = (tenant: Tenant, id: string): SQL =>
-  sql`coalesce((select seq from event_terms where ${of(tenant)} and term = ${id}), (select seq from ${unlisted(tenant)} and id = ${id}))`;
+  sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)} and id = ${id}),
+    (select seq from ${unlisted(tenant)} and id = ${id}))`;
 
 /** Its number, unless it is older than the first that is shown. */
 export const findNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
@@ -54,8 +46,8 @@ export const findNumber = (db: Database, tenant: Tenant, id: string, first: numb
 
 /** The number behind which events are later than the instant, but for neighbours, which are compared. */
 const laterThan = (tenant: Tenant, instant: number): SQL =>
-  sql`coalesce((select min(seq) - 1 from (select seq from event_terms where ${of(tenant)} and term >= ${firstId("evt", instant + 1)} and term < 'evt_~'
-    order by term limit ${NEIGHBOURS})), ${LISTED_TO})`;
+  sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)}
+    and id >= ${firstId("evt", instant + 1)} order by id limit ${NEIGHBOURS})), ${LISTED_TO})`;
 
 /** The number behind which events are later than the instant: of its neighbours some are not. Never one of those that are not shown. */
 export const findNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
@@ -66,8 +58,18 @@ export const findNumberAt = (db: Database, tenant: Tenant, instant: number, firs
     ([row]) => row?.seq ?? null,
   );
 
-const shown = bareColumns(events, "e");
-const ORDER = sql`seq desc`;
+const shown = bareColumns(events);
+
+/** Ranges of the numbers of a tenant's events: of all, or of those about a subject, in each place where an event may name it. */
+const rangesOf = (tenant: Tenant, subject: string | undefined): SQL[] =>
+  subject === undefined
+    ? [sql`events indexed by events_by_tenant where listed = 1 and ${of(tenant)}`, unlisted(tenant)]
+    : [
+        sql`events indexed by events_by_agent where listed = 1 and agent_did = ${subject} and ${of(tenant)}`,
+        sql`events indexed by events_by_other where listed = 1 and other_did = ${subject} and ${of(tenant)}`,
+        sql`events indexed by events_by_subject where listed = 1 and subject = ${subject} and ${of(tenant)}`,
+        sql`${unlisted(tenant)} and ${subject} in (agent_did, other_did, subject)`,
+      ];
 
 /** `first`: the instant of real time from which events are shown. `after`: the id of the last event of the page before. */
 export function listEvents(
@@ -83,23 +85,19 @@ export function listEvents(
     after === null ? undefined : sql`seq < ${numberOf(tenant, after)}`,
   );
   const ranges = {
-    columns: { seq: events.seq, type: events.type },
-    order: ORDER,
-    from: [
-      sql`event_terms where ${and(of(tenant), sql`term = ${subject ?? ""}`, place)}`,
-      sql`${unlisted(tenant)} and ${and(subject === undefined ? sql`true` : isAbout(subject), place)}`,
-    ],
+    columns: shown,
+    order: sql`seq desc`,
+    from: rangesOf(tenant, subject).map((range) => sql`${range} and ${place}`),
   };
   const fits = and(
-    type === undefined ? undefined : sql`listed.type = ${type}`,
-    since && "at" in since ? sql`e.occurred_at > ${since.at}` : undefined,
+    type === undefined ? undefined : sql`type = ${type}`,
+    since && "at" in since ? sql`occurred_at > ${since.at}` : undefined,
   );
   const all = fits === undefined;
-  const source = all ? pageOf(ranges, limit) : scanOf(ranges);
   return read(
     db
       .select({ ...shown, beyond: all ? sql<number>`0`.as("beyond") : BEYOND })
-      .from(sql`${source} cross join events e on e.seq = listed.seq`)
+      .from(all ? pageOf(ranges, limit) : scanOf(ranges))
       .where(fits && whereFits(fits))
       .limit(limit + 1),
     foundOf<EventRow & { beyond: number }>,
@@ -109,7 +107,7 @@ export function listEvents(
 export const findEvent = (db: Database, tenant: Tenant, id: string, first: number): Read<EventRow | null> =>
   readOne(
     db
-      .select(bareColumns(events))
+      .select(shown)
       .from(sql`events`)
       .where(sql`seq = ${numberOf(tenant, id)} and seq > ${olderThan(first)}`),
   );

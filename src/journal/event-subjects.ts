@@ -1,7 +1,7 @@
-// The subjects of an event (EVT-18): the ids that a reader may ask for events about.
+// The subject of an event (EVT-18): an id that a reader may ask for events about, beside its agents.
 
 /** The member of an event's object that names it, by the noun that the type begins with. */
-export const OWN_ID: Readonly<Record<string, string>> = {
+const OWN_ID: Readonly<Record<string, string>> = {
   agent: "did",
   api_key: "key_id",
   dispute: "dispute_id",
@@ -18,12 +18,12 @@ type Told = {
   readonly type: string;
   readonly object: Readonly<Record<string, unknown>>;
   readonly agentDid: string | null;
-  readonly otherDid: string | null;
+  readonly otherDid?: string | null;
 };
 
-/** Each once: what the event is about, and the platform's agents that it concerns. */
-export function subjectsOf({ type, object, agentDid, otherDid }: Told): string[] {
+/** What the event is about, where that is none of its agents. */
+export function subjectOf({ type, object, agentDid, otherDid = null }: Told): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];
-  return [...new Set([own, agentDid, otherDid].filter((id) => typeof id === "string"))];
+  return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;
 }

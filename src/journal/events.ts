@@ -5,6 +5,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { markEventWriter } from "../db/event-writers.ts";
 import type { Owner } from "../db/tenant.ts";
+import { subjectOf } from "./event-subjects.ts";
 import { insertEvent, insertEvents } from "./store.ts";
 
 export const EVENT_TYPES = [
@@ -50,14 +51,17 @@ export const eventRow = ({ platformId, environment }: Owner, now: number, { type
   occurredAt: now,
   object,
   previous: previous ?? null,
-  agentDid: agentOf(object),
+  ...namedBy(type, object),
 });
 
 export const writeEvent = (db: Database, row: ReturnType<typeof eventRow>): Statement =>
   markEventWriter(insertEvent(db, row));
 
-/** The agent that an object of one agent names. Of a purchase its parties tell. */
-const agentOf = ({ did }: Event["object"]): string | null => (typeof did === "string" ? did : null);
+/** The agent that an object of one agent names, or what else it is about. Of a purchase its parties tell. */
+function namedBy(type: EventType, object: Members) {
+  const agentDid = typeof object["did"] === "string" ? object["did"] : null;
+  return { agentDid, subject: subjectOf({ type, object, agentDid }) };
+}
 
 /** One event for each object, as `recordEvent`. */
 export const recordEvents = (
@@ -75,7 +79,7 @@ export const recordEvents = (
       id: newId("evt", now),
       object,
       previous: previous ?? null,
-      agentDid: agentOf(object),
+      ...namedBy(type, object),
     })),
   ).map(markEventWriter);
 
@@ -106,6 +110,7 @@ export const recordEventForParties = (
         object: event.object,
         agentDid,
         otherDid,
+        subject: subjectOf({ ...event, agentDid, otherDid }),
       }),
     );
   if (providerPlatformId === consumerPlatformId) return [write(providerPlatformId, providerDid, consumerDid)];

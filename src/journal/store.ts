@@ -1,9 +1,10 @@
 // Store of events, one at a time or many at once as JSON.
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { sqliteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
+import { markOf } from "./outbox-store.ts";
 
 /** The events without their numbers, which SQLite draws: where a statement names the column, as null too, each costs a row read. */
 const newEvents = sqliteTable("events", eventColumns);
@@ -13,25 +14,43 @@ export const insertEvent = (db: Database, row: Event): Statement => db.insert(ne
 
 /** The numbers of a slice of a platform's events. */
 export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
-  read(db.select({ seq: events.seq }).from(events).where(eq(events.platformId, platformId)).limit(slice), (rows) =>
-    rows.map(({ seq }) => seq),
+  read(
+    db
+      .select({ seq: sql<number>`seq` })
+      .from(
+        sql`(select seq from events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId}
+          union all select seq from events not indexed where seq > ${markOf("listed")} and platform_id = ${platformId})`,
+      )
+      .limit(slice),
+    (rows) => rows.map(({ seq }) => seq),
   );
 
 export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
   db.delete(events).where(sql`${events.seq} in (select value from json_each(${JSON.stringify(seqs)}))`);
 
-type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "previous" | "agentDid">;
+export const markListed = (db: Database, after: number, to: number): Statement =>
+  db.update(events).set({ listed: 1 }).where(sql`${events.seq} > ${after} and ${events.seq} <= ${to}`);
+
+type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "previous" | "agentDid" | "subject">;
 
 export const insertEvents = (
   db: Database,
   { at, type }: { readonly at: number; readonly type: string },
   each: readonly EventOfOne[],
 ): Statement[] =>
-  inParts(each.map((row) => [row.platformId, row.environment, row.id, row.object, row.previous, row.agentDid])).map(
-    ({ rows }) =>
-      db
-        .insert(newEvents)
-        .select(
-          sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, nullif(value -> 4, 'null'), value ->> 5, null from ${rows}`,
-        ),
+  inParts(
+    each.map((row) => [
+      row.platformId,
+      row.environment,
+      row.id,
+      row.object,
+      row.previous,
+      row.agentDid,
+      row.subject ?? null,
+    ]),
+  ).map(({ rows }) =>
+    db.insert(newEvents).select(
+      sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, nullif(value -> 4, 'null'), value ->> 5, null,
+          value ->> 6, null from ${rows}`,
+    ),
   );

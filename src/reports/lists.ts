@@ -6,7 +6,7 @@ import { SIDES } from "../core/vocabulary.ts";
 import { listTransactions } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/schema.ts";
 import { toTransactionView } from "../facilitation/views.ts";
-import { listEventsAbout } from "../journal/event-list-store.ts";
+import { findNumber, listEvents } from "../journal/event-log-store.ts";
 import type { EventView } from "../journal/event-schema.ts";
 import { firstListed, toEventView } from "../journal/event-views.ts";
 import { clocksOf } from "../tasks/clocks.ts";
@@ -54,14 +54,17 @@ export async function getAgentTransactions(
 }
 
 export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {
-  const { db, tenant, now, environment } = call;
+  const { db, tenant, deps, environment } = call;
   const page = await asked(call, did, query, listingOf("agent events", [environment, did], {}));
-  const first = firstListed(now);
-  const { agent, events } = await call.read({
+  // Retention is of real time, whatever a sandbox's clock says.
+  const first = firstListed(deps.clock.now());
+  const after = page.after?.id ?? null;
+  const { agent, events, at } = await call.read({
     agent: findReported(db, tenant, did),
-    events: listEventsAbout(db, tenant, did, first, page),
+    events: listEvents(db, tenant, { subject: did }, { limit: page.limit, after, first }),
+    ...(after !== null && { at: findNumber(db, tenant, after, first) }),
   });
   if (!agent) throw new ServiceError("not_found");
-  if (page.after !== null && page.after.at < first) throw new ServiceError("cursor_expired");
-  return toPage(events, page, ({ occurredAt, id }) => ({ at: occurredAt, id }), toEventView);
+  if (after !== null && at === null) throw new ServiceError("cursor_expired");
+  return toPage(events.rows, page, ({ id }) => ({ at: 0, id }), toEventView);
 }

@@ -7,7 +7,7 @@ import { OPEN_COUNTED_MAX, RECENT_EVENTS } from "../core/limits.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { performanceOf } from "../identity/aid.ts";
 import { findEscrows } from "../identity/store.ts";
-import { listEventsAbout } from "../journal/event-list-store.ts";
+import { listEvents } from "../journal/event-log-store.ts";
 import { firstListed, toEventView } from "../journal/event-views.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
@@ -19,12 +19,12 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { db, tenant, now, deps } = call;
   const { environment } = tenant;
   // A page reads one row more than its limit.
-  const newest = { limit: RECENT_EVENTS - 1, after: null };
+  const newest = { limit: RECENT_EVENTS - 1, after: null, first: firstListed(deps.clock.now()) };
   const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
     open: findOpen(db, { did, environment }, { now, real: clocksOf(call).real }, OPEN_COUNTED_MAX),
-    events: listEventsAbout(db, tenant, did, firstListed(now), newest),
+    events: listEvents(db, tenant, { subject: did }, newest),
   });
   if (!found) throw new ServiceError("not_found");
   const { agent } = found;
@@ -36,6 +36,6 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
     escrow_state: worstEscrowState(agent.economicRole, escrows),
     escrow: escrows.map((escrow) => toEscrowView(deps.config, escrow)),
     open: { ...open, disputes: agent.disputesOpen },
-    recent_events: events.map(toEventView),
+    recent_events: events.rows.map(toEventView),
   };
 }

@@ -2,8 +2,9 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { bareColumns } from "../db/pages.ts";
 import { platforms } from "../db/tables/accounts.ts";
-import { type EventRow, events, eventTerms } from "../db/tables/journal.ts";
+import { type EventRow, events } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
 
 export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | null> =>
@@ -46,21 +47,17 @@ export const beginReplay = (
       set: { afterSeq: sql`min(after_seq, excluded.after_seq)`, toSeq: sql`max(to_seq, excluded.to_seq)`, askedAt },
     });
 
-/** The next events of a replay, in their order: those of its account and environment that are listed. */
+/** The next events of a replay, in their order: those of its account and environment. */
 export const findReplayed = (
   db: Database,
   { platformId, environment, afterSeq, toSeq }: ReplayRow,
   limit: number,
 ): Read<EventRow[]> =>
   readAll(
-    db
-      .select()
-      .from(events)
-      .where(
-        sql`${events.seq} in (select seq from ${eventTerms} where platform_id = ${platformId} and environment = ${environment} and term = ''
-          and seq > ${afterSeq} and seq <= ${toSeq} order by seq limit ${limit})`,
-      )
-      .orderBy(events.seq),
+    db.select(bareColumns(events)).from(
+      sql`events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId} and environment = ${environment}
+          and seq > ${afterSeq} and seq <= ${toSeq} order by seq limit ${limit}`,
+    ),
   );
 
 /** As it was read: of two runs one counts, and none of a replay that was asked for since. */

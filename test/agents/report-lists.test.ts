@@ -1,6 +1,7 @@
 // The lists of an agent's tasks, transactions and events (AGT-36, AGT-37, EVT-17): what they show, of whom, and what filters them.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
@@ -157,6 +158,36 @@ describe("the events about an agent", () => {
     expect(pages).toEqual(sold);
   });
 
+  it.each(["before they are listed", "after it"])(
+    "are found by what each is about, %s, by its own platform",
+    async (when) => {
+      const other = await createWorld();
+      const own = { consumer: await world.consumer(), provider: await other.provider() };
+      const within = { consumer: own.consumer, provider: await world.provider() };
+      const across = await facilitated(world, own);
+      const alone = await facilitated(world, within);
+      for (const { task } of [across, alone]) expectStatus(await confirm(world, own.consumer, task), 200);
+      if (when === "after it") await listNewEvents(world.deps);
+      const typesOf = async (by: World, subject: string) =>
+        expectStatus(await by.call("GET", `/v1/events?subject=${subject}`), 200).data.map(({ type }: Json) => type);
+      for (const { task, fac } of [across, alone]) {
+        expect(await typesOf(world, task)).toEqual(["task.closed", "task.opened"]);
+        expect(await typesOf(world, fac.transaction_id)).toEqual(["transaction.settled"]);
+      }
+      expect(await typesOf(other, across.task)).toEqual(["task.closed", "task.opened"]);
+      expect(await typesOf(other, alone.task)).toEqual([]);
+      expect(await typesOf(other, own.consumer.did)).toEqual([]);
+      for (const [by, did] of [
+        [world, own.consumer.did],
+        [world, within.provider.did],
+        [other, own.provider.did],
+      ] as const)
+        expect((await report(by, did, "events", "limit=100")).data).toEqual(
+          expectStatus(await by.call("GET", `/v1/events?limit=100&subject=${did}`), 200).data,
+        );
+    },
+  );
+
   it("of two platforms are each platform's own, under ids of their own", async () => {
     const other = await createWorld();
     const own = { consumer: await world.consumer(), provider: await other.provider() };
@@ -190,6 +221,8 @@ describe("the events about an agent", () => {
     const { did } = await fresh.consumer();
     const first = await report(fresh, did, "events", "limit=1");
     expect(first.has_more).toBe(true);
+    // Each hour it notes which event was the last one.
+    await fresh.run(pruneEventsJob);
     fresh.advance(30 * DAY_MS - HOUR_MS);
     expect((await report(fresh, did, "events", `cursor=${first.next_cursor}`)).data).toHaveLength(2);
     fresh.advance(HOUR_MS + 1_000);

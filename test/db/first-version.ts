@@ -54,7 +54,8 @@ export async function insertFirstVersion(db: D1Database): Promise<void> {
   await insert("events", { ...both, id: "evt_2", occurred_at: 20, dispatched_at: null });
   await insert("events", { ...about({ did: "did:b" }), id: "evt_1", occurred_at: 10, dispatched_at: 11 });
   await insert("events", {
-    ...about({ ...one, consumer_did: "did:c" }),
+    ...about({ ...one, consumer_did: "did:c", transaction_id: "txn_3" }),
+    type: "transaction.settled",
     id: "evt_3",
     occurred_at: 30,
     dispatched_at: 31,

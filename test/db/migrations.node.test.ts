@@ -161,6 +161,11 @@ describe("a database of the first version", () => {
       { name: "listed", seq: 2 },
       { name: "webhooks", seq: 3 },
     ]);
+    expect(await rows("select seq, subject, listed from events order by seq")).toEqual([
+      { seq: 1, subject: null, listed: 1 },
+      { seq: 2, subject: null, listed: 1 },
+      { seq: 3, subject: "txn_3", listed: null },
+    ]);
   });
 
   it("names the event of each delivery in the place of its body, and keeps what was tried", async () => {

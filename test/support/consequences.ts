@@ -35,7 +35,6 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "alert_mails",
   "notices",
   "outbox",
-  "event_terms",
   "followers",
   "network_standings",
   "booked_blocks",

@@ -2,25 +2,22 @@
 import type { Json } from "./world.ts";
 
 /**
- * How far each activity log is hashed, which entries of the directory have their terms, and when a key and a session were last used: that is
+ * How far each activity log is hashed, which events are listed, which entries of the directory have their terms, and when a key and a session were last used: that is
  * written after the answer of any call, at most once a minute.
  */
 const LATER: Readonly<Record<string, readonly string[]>> = {
   activity_entries: ["hash"],
   activity_chains: ["seq", "hash"],
+  events: ["listed"],
   directory_entries: ["unindexed", "terms"],
   management_keys: ["last_used_at"],
   sessions: ["used_at"],
 };
 
-/**
- * Tables that follow as a whole: the marks of the outbox, the volumes that jobs count, what events are found by, and what is made of the directory's
- * records and entries.
- */
+/** Tables that follow as a whole: the marks of the outbox, the volumes that jobs count, and what is made of the directory's records and entries. */
 export const FOLLOWING: ReadonlySet<string> = new Set([
   "outbox",
   "account_volumes",
-  "event_terms",
   "directory_terms",
   "directory_term_counts",
   "directory_hashes",

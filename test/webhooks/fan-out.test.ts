@@ -62,7 +62,7 @@ describe("an event is queued", () => {
     const changed = [...after.keys()].filter(
       (name) => JSON.stringify([...(after.get(name) ?? [])]) !== JSON.stringify([...(written.get(name) ?? [])]),
     );
-    expect(changed.filter((name) => !/^(outbox|event_terms|activity_|directory_)/.test(name))).toEqual([
+    expect(changed.filter((name) => !/^(outbox|activity_|directory_)/.test(name))).toEqual([
       "account_volumes",
       "webhook_queue",
     ]);

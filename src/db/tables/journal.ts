@@ -119,6 +119,10 @@ export const eventColumns = {
   agentDid: text(),
   /** The other one, where both agents of a purchase are the platform's. */
   otherDid: text(),
+  /** What it is about, where that is none of its agents. */
+  subject: text(),
+  /** 1 once a job has listed it, behind the commit: only then does it have a place in the indexes, so that no change pays for them (EVT-18). */
+  listed: integer(),
 };
 
 /**
@@ -133,30 +137,15 @@ export const events = sqliteTable(
     ...eventColumns,
   },
   (t) => [
-    // Each ends with the number, as every index of a table with a rowid does.
-    index("events_by_agent").on(t.platformId, t.environment, t.agentDid, t.occurredAt),
-    index("events_by_other")
-      .on(t.platformId, t.environment, t.otherDid, t.occurredAt)
-      .where(sql`other_did is not null`),
+    // Each ends with the number, as every index of a table with a rowid does. An agent and what an event is about belong to few platforms.
+    index("events_by_tenant").on(t.platformId, t.environment).where(sql`listed = 1`),
+    index("events_by_id").on(t.platformId, t.environment, t.id).where(sql`listed = 1`),
+    index("events_by_agent").on(t.agentDid, t.environment).where(sql`listed = 1 and agent_did is not null`),
+    index("events_by_other").on(t.otherDid, t.environment).where(sql`listed = 1 and other_did is not null`),
+    index("events_by_subject").on(t.subject, t.environment).where(sql`listed = 1 and subject is not null`),
   ],
 );
 export type EventRow = typeof events.$inferSelect;
-
-/**
- * By what an event of a platform and environment is found: its id, each of its subjects, and the empty term, which all have. A job writes it after
- * the commit, so that no change pays for it (EVT-18).
- */
-export const eventTerms = sqliteTable(
-  "event_terms",
-  {
-    platformId: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    term: text().notNull(),
-    seq: integer().notNull(),
-    type: text().notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.platformId, t.environment, t.term, t.seq] })],
-);
 
 /** The number of the last event at an instant of real time, about once an hour: what a month had is told by it, whatever a sandbox's clock says. */
 export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
