@@ -17,7 +17,7 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     step: /^SCAN half$/,
-    in: /with recursive half\(low, high\)/,
+    in: /with recursive half\(low, size\)/,
     because: "a search by halves: one row for each doubling",
   },
   {
@@ -29,6 +29,11 @@ const EXCEPTIONS: readonly Exception[] = [
     step: /^SCAN restatements USING COVERING INDEX restatements_relisting$/,
     in: /exists \(select 1 from restatements where relisting = 1\)/,
     because: "whether there is any: one row of a partial index",
+  },
+  {
+    step: /^SCAN first$/,
+    in: /from directory_changes where environment = \? order by seq limit 1\) first/,
+    because: "the oldest record: one row",
   },
   {
     step: /^SCAN (events|last)$/,

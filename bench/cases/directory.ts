@@ -53,11 +53,20 @@ const leaveUnindexed = (play: Play) =>
 /** The oldest record is of long ago, and covered. */
 async function leaveOld(play: Play): Promise<void> {
   await run(play, "sign_directory_heads");
-  const oldest = "select min(occurred_at) from directory_instants where environment = 'sandbox'";
-  await change(
-    play,
-    `update directory_instants set occurred_at = 1 where environment = 'sandbox' and occurred_at = (${oldest})`,
-  );
+  const oldest = "select min(seq) as first, max(seq) as last from directory_changes where environment = 'sandbox'";
+  const [[row] = []] = await play.stage.sql([{ sql: oldest }]);
+  const first = Number(row?.["first"]);
+  await change(play, "update directory_changes set occurred_at = 1 where environment = 'sandbox' and seq = ?", first);
+  for (const [seq, at] of [
+    [first, 1],
+    [first + 1, Date.now()],
+  ])
+    await change(
+      play,
+      "insert or replace into directory_hashes (environment, seq, occurred_at, hash) values ('sandbox', ?, ?, '')",
+      seq,
+      at,
+    );
 }
 
 /** A published rating that is not what decay has made of it. */

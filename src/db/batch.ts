@@ -54,10 +54,37 @@ export function compileOnce<Row, V extends Record<string, unknown>>(
   return (db, values) => {
     const known = compiled.get(db) ?? build(db).prepare();
     compiled.set(db, known);
-    const { sql: text, params } = known.getQuery();
-    const query = { sql: text, params: fillPlaceholders(params, values) };
-    const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
-    return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
+    return fill(known, values);
+  };
+}
+
+/** The query with its values, as a statement of a batch. */
+function fill<Row>(known: PreparedQuery, values: Record<string, unknown>): Statement & { _: { result: Row[] } } {
+  const { sql: text, params } = known.getQuery();
+  const query = { sql: text, params: fillPlaceholders(params, values) };
+  const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
+  return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
+}
+
+/** All reads of a trip that are about one id, as `compileOnce`; they are built on an expression in its place. */
+export function compileReads<R extends Record<string, Read<unknown>>>(
+  build: (db: Database, id: SQL<string>) => R,
+): (db: Database, id: string) => R {
+  type Compiled = Read<unknown> & { readonly known: PreparedQuery };
+  const compiled = new WeakMap<Database, [string, Compiled][]>();
+  const compile = (db: Database) =>
+    Object.entries(build(db, sql<string>`${sql.placeholder("id")}`)).map(
+      ([name, { statement, map }]): [string, Compiled] => [
+        name,
+        { statement, map, known: (statement as Query<unknown>).prepare() },
+      ],
+    );
+  return (db, id) => {
+    const reads = compiled.get(db) ?? compile(db);
+    compiled.set(db, reads);
+    return Object.fromEntries(
+      reads.map(([name, { known, map }]) => [name, { statement: fill(known, { id }), map }]),
+    ) as R;
   };
 }
 

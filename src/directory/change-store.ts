@@ -27,22 +27,24 @@ function beginning(environment: Environment, start: Start): SQL[] {
   return [gt(seq, placeOf(environment, start.after)), gt(occurredAt, start.after)];
 }
 
+/** The first record and each that is so many behind it have their instant and hash noted. */
+export const NOTED_EACH = 16;
+
 /**
- * The number of the last record up to an instant, as an expression: the one before the first later one that a job has noted, or in what it has not
- * noted yet found by halves, because instants rise with the numbers. A record that is missing leads to an earlier one, behind which the instants
- * are compared.
+ * The number of the last record up to an instant, as an expression: found by halves below the first later one that is noted, or behind the last that
+ * is, because instants rise with the numbers. A record that is missing leads to an earlier one, behind which the instants are compared. `known`: the
+ * number of a record that is there and not later.
  */
-const placeOf = (environment: Environment, instant: number): SQL => {
-  const middle = sql`(low + high) / 2`;
-  const isBefore = sql`(select c.occurred_at <= ${instant} from directory_changes c where c.environment = ${environment} and c.seq = ${middle})`;
-  const noted = sql`select i.seq from directory_instants i where i.environment = ${environment}`;
-  return sql`coalesce((${noted} and i.occurred_at > ${instant} order by i.occurred_at limit 1) - 1, (with recursive half(low, high) as (
-    select coalesce((${noted} order by i.occurred_at desc limit 1), 0),
-      coalesce((select max(seq) from directory_changes where environment = ${environment}), 0) + 1
-    union all
-    select case when ${isBefore} then ${middle} else low end, case when ${isBefore} then high else ${middle} end
-      from half where high - low > 1)
-    select low from half where high - low <= 1))`;
+export const placeOf = (environment: Environment, instant: number, known = sql`0`): SQL => {
+  const noted = sql`select h.seq as high, h.seq - ${NOTED_EACH} as low from directory_hashes h where h.environment = ${environment}`;
+  const later = sql`select * from (${noted} and h.occurred_at > ${instant} order by h.occurred_at limit 1)`;
+  const behind = sql`select coalesce((select max(seq) + 1 from directory_changes where environment = ${environment}), 0),
+    coalesce((select high from (${noted} order by h.occurred_at desc limit 1)), 0)`;
+  const isBefore = sql`(select c.occurred_at <= ${instant} from directory_changes c where c.environment = ${environment} and c.seq = low + size / 2)`;
+  return sql`(with recursive half(low, size) as (
+    select max(low, ${known}), high - max(low, ${known}) from (${later} union all ${behind} limit 1)
+    union all select low + size / 2 * coalesce(${isBefore}, 0), size - size / 2 from half where size > 1)
+    select low from half where size <= 1)`;
 };
 
 export const findLastChange = (db: Database, environment: Environment): Read<ChangeRow | null> =>

@@ -7,7 +7,7 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { ChangeRow, EntryRow } from "../db/tables/directory.ts";
 import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
 import { hashUnlessOthersDo, type RunningLog } from "../journal/running-log.ts";
-import { beginFeed, findFeed, findUnhashedChanges, insertHashes, moveFeed } from "./head-store.ts";
+import { beginFeed, findFeed, findUnhashedChanges, moveFeed, noteHashes } from "./head-store.ts";
 import { addTerms, dropTerms } from "./term-store.ts";
 import { termsOfEntry } from "./terms.ts";
 import { toChangeView } from "./views.ts";
@@ -26,7 +26,7 @@ export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
   store: (db, { begins, from, to }, hashed) => [
     ...(begins ? [beginFeed(db, environment)] : []),
     ...moveFeed(db, environment, from, to),
-    ...insertHashes(db, environment, hashed),
+    ...noteHashes(db, environment, hashed),
   ],
 });
 

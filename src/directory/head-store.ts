@@ -1,5 +1,5 @@
 // Store of how far each feed is hashed and signed (DIR-13, DIR-14), and of its pruning (DIR-12).
-import { and, asc, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
@@ -10,11 +10,11 @@ import {
   directoryFeeds,
   directoryHashes,
   directoryHeads,
-  directoryInstants,
   type FeedRow,
 } from "../db/tables/directory.ts";
 import { dropChanges } from "../journal/directory-store.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
+import { NOTED_EACH, placeOf } from "./change-store.ts";
 
 export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
   readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
@@ -57,16 +57,23 @@ export const findUnhashedChanges = (db: Database, environment: Environment, limi
       .limit(limit),
   );
 
-/** The hashes of records, each with its instant, by which a reader resumes. */
-export const insertHashes = (
+export const noteHashes = (
   db: Database,
   environment: Environment,
   each: readonly { readonly row: ChangeRow; readonly hash: string }[],
-): Statement[] =>
-  inParts(each.map(({ row, hash }) => [row.seq, hash, row.occurredAt])).flatMap(({ rows }) => [
-    db.insert(directoryHashes).select(sql`select ${environment}, value ->> 0, value ->> 1 from ${rows}`),
-    db.insert(directoryInstants).select(sql`select ${environment}, value ->> 2, value ->> 0 from ${rows}`),
-  ]);
+): Statement[] => {
+  const noted = each.filter(({ row }) => row.seq % NOTED_EACH === 1);
+  return inParts(noted.map(({ row, hash }) => [row.occurredAt, row.seq, hash])).map(({ rows }) =>
+    db
+      .insert(directoryHashes)
+      .select(sql`select ${environment}, value ->> 0, value ->> 1, value ->> 2 from ${rows} where true`)
+      // Where all records were pruned, the next may have the instant of one that ran ahead of the clock.
+      .onConflictDoUpdate({
+        target: [directoryHashes.environment, directoryHashes.occurredAt],
+        set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` },
+      }),
+  );
+};
 
 /** The instant of the first record that no head covers; null where all are covered. */
 export const findUnsigned = (db: Database, environment: Environment): Read<number | null> =>
@@ -120,47 +127,36 @@ export const findHead = (
 
 // ---- Pruning -------------------------------------------------------------------------------------------------------------
 
-/** The last of the oldest records, up to so many, that are older than an instant; null where there is none. */
+/** The numbers of the oldest records, up to so many, that are older than an instant; null where there is none. */
 export const findPrunable = (
   db: Database,
   environment: Environment,
   before: number,
   limit: number,
-): Read<{
-  readonly seq: number;
-  readonly occurredAt: number;
-  readonly oldest: number;
-  readonly count: number;
-} | null> =>
-  read(
+): Read<{ readonly first: number; readonly last: number; readonly oldest: number } | null> =>
+  readOne(
     db
-      .select({ seq: directoryInstants.seq, occurredAt: directoryInstants.occurredAt })
-      .from(directoryInstants)
-      .where(and(eq(directoryInstants.environment, environment), lt(directoryInstants.occurredAt, before)))
-      .orderBy(asc(directoryInstants.occurredAt))
-      .limit(limit),
-    (rows) => {
-      const [first, last] = [rows[0], rows.at(-1)];
-      return first && last ? { ...last, oldest: first.occurredAt, count: rows.length } : null;
-    },
+      .select({
+        first: sql<number>`first.seq`.as("first"),
+        last: sql<number>`min(first.seq + ${limit - 1}, ${placeOf(environment, before - 1, sql`first.seq`)})`.as(
+          "last",
+        ),
+        oldest: sql<number>`first.occurred_at`.as("oldest"),
+      })
+      .from(
+        sql`(select seq, occurred_at from directory_changes where environment = ${environment} order by seq limit 1) first`,
+      )
+      .where(sql`first.occurred_at < ${before}`),
   );
 
-/** Takes records away, once: their hashes and the heads stay. */
-export const pruneChanges = (
-  db: Database,
-  environment: Environment,
-  from: number,
-  to: { readonly seq: number; readonly occurredAt: number },
-): Statement[] => [
+/** Takes records away, once: what is noted of them and the heads stay. */
+export const pruneChanges = (db: Database, environment: Environment, from: number, to: number): Statement[] => [
   ...mustChange(
     db,
     db
       .update(directoryFeeds)
-      .set({ prunedTo: to.seq })
+      .set({ prunedTo: to })
       .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.prunedTo, from))),
   ),
-  dropChanges(db, environment, to.seq),
-  db
-    .delete(directoryInstants)
-    .where(and(eq(directoryInstants.environment, environment), lte(directoryInstants.occurredAt, to.occurredAt))),
+  dropChanges(db, environment, to),
 ];

@@ -58,7 +58,7 @@ async function prune({ db, clock }: Deps, environment: Environment): Promise<Rec
     old: findPrunable(db, environment, firstKept(clock.now()), SLICE),
   });
   // A record goes once a head covers it.
-  if (!feed || !old || old.seq > feed.headSeq) return false;
-  await commit(db, pruneChanges(db, environment, feed.prunedTo, old));
-  return old.count === SLICE ? "more" : true;
+  if (!feed || !old || old.last > feed.headSeq) return false;
+  await commit(db, pruneChanges(db, environment, feed.prunedTo, old.last));
+  return old.last === old.first + SLICE - 1 ? "more" : true;
 }

@@ -5,7 +5,7 @@ import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
-import type { Database, ReadResults, Statement } from "../db/batch.ts";
+import { compileReads, type Database, type ReadResults, type Statement } from "../db/batch.ts";
 import { apartOf } from "../db/clock.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
@@ -17,8 +17,7 @@ import type { ConfirmationView } from "./schema.ts";
 import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef, underWhom } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
-/** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
-export const closingReads = (db: Database, taskId: TaskRef) => {
+const readsOf = (db: Database, taskId: TaskRef) => {
   const provider = partyOf(taskId, "provider");
   const consumer = partyOf(taskId, "consumer");
   return {
@@ -34,6 +33,12 @@ export const closingReads = (db: Database, taskId: TaskRef) => {
     consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
 };
+const readsOfTask = compileReads(readsOf);
+
+/** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
+export const closingReads = (db: Database, taskId: TaskRef): ReturnType<typeof readsOf> =>
+  typeof taskId === "string" ? readsOfTask(db, taskId) : readsOf(db, taskId);
+
 /** `turned`: the batch brings an escrow of the provider to another state already. */
 export type Turned = { readonly turned?: boolean };
 export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & Turned;

@@ -157,7 +157,35 @@ describe("what is done to the table after a head", () => {
 });
 
 describe("heads and hashes", () => {
-  it("outlive the records that they cover", async () => {
+  it("go on where a noted record has the instant of one that is pruned", async () => {
+    const lastSeq = async () =>
+      Number(
+        (await env.DB.prepare("select max(seq) as n from directory_changes where environment = 'sandbox'").first())?.[
+          "n"
+        ],
+      );
+    do await world.consumer();
+    while ((await lastSeq()) % 16 !== 0);
+    const ahead = Date.now() + 60_000;
+    await env.DB.batch([
+      env.DB.prepare("update directory_changes set occurred_at = ? where environment = 'sandbox' and seq = ?").bind(
+        ahead,
+        await lastSeq(),
+      ),
+      env.DB.prepare(
+        "insert into directory_hashes (environment, occurred_at, seq, hash) values ('sandbox', ?, 1, '')",
+      ).bind(ahead + 1),
+    ]);
+    await world.consumer();
+    await world.run(signDirectoryHeads);
+    expect((await read(world, HEAD)).seq).toBe(await lastSeq());
+    const { results } = await env.DB.prepare("select seq from directory_hashes where occurred_at = ?")
+      .bind(ahead + 1)
+      .all();
+    expect(results).toEqual([{ seq: expect.toSatisfy((seq) => seq % 16 === 1 && seq > 1) }]);
+  });
+
+  it("outlive the records that they cover; of the hashes every sixteenth", async () => {
     await world.run(signDirectoryHeads);
     const head = await read(world, HEAD);
     world.advance(31 * 86_400_000);
@@ -166,9 +194,10 @@ describe("heads and hashes", () => {
     expect(await read(world, `${HEAD}?seq=1`)).toMatchObject({ environment: "sandbox" });
     expect(await read(world, `${HEAD}?seq=${head.seq}`)).toEqual(head);
     const hashes = await env.DB.prepare(
-      "select count(*) as n from directory_hashes where environment = 'sandbox'",
+      "select count(*) as n, min(seq) as first, max(seq) as last from directory_hashes where environment = 'sandbox'",
     ).first();
-    expect(hashes?.["n"]).toBe(head.seq);
+    const noted = Math.ceil(head.seq / 16);
+    expect(hashes).toEqual({ n: noted, first: 1, last: 1 + 16 * (noted - 1) });
     world.offset = 0;
     await world.consumer();
     await hashLog(world.deps, feedOf("sandbox"));

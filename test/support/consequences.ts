@@ -26,7 +26,6 @@ const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "directory_terms",
   "directory_term_counts",
   "directory_hashes",
-  "directory_instants",
   "directory_feeds",
   "aids",
   "aid_versions",

@@ -21,7 +21,6 @@ export const FOLLOWING: ReadonlySet<string> = new Set([
   "directory_terms",
   "directory_term_counts",
   "directory_hashes",
-  "directory_instants",
   "directory_feeds",
 ]);
 

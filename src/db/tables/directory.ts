@@ -67,17 +67,18 @@ export const directoryChanges = sqliteTable(
 );
 export type ChangeRow = typeof directoryChanges.$inferSelect;
 
-/** The hash of the feed up to each record, kept when the record is pruned (DIR-13). */
+/**
+ * Of one record in so many its instant, by which a reader resumes, and the hash of the feed up to it. A job writes them, and they are kept when the
+ * records are pruned (DIR-13).
+ */
 export const directoryHashes = sqliteTable(
   "directory_hashes",
-  { environment: text().$type<Environment>().notNull(), seq: integer().notNull(), hash: text().notNull() },
-  (t) => [primaryKey({ columns: [t.environment, t.seq] })],
-);
-
-/** The records by their instants, for a reader that resumes from one; a job writes them, and prunes them with the records. */
-export const directoryInstants = sqliteTable(
-  "directory_instants",
-  { environment: text().$type<Environment>().notNull(), occurredAt: integer().notNull(), seq: integer().notNull() },
+  {
+    environment: text().$type<Environment>().notNull(),
+    occurredAt: integer().notNull(),
+    seq: integer().notNull(),
+    hash: text().notNull(),
+  },
   (t) => [primaryKey({ columns: [t.environment, t.occurredAt] })],
 );
 
