@@ -6,7 +6,8 @@ import type { Busy } from "./busy.ts";
 import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 import { HOPS } from "./hops.ts";
-import { FLOOD, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
+import type { Idle } from "./idle.ts";
+import { FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
@@ -100,6 +101,16 @@ export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
     ? [`facilitations with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
     : []),
 ];
+
+/** Nothing due costs next to nothing. */
+export const checkIdle = (measured: readonly Idle[]): string[] =>
+  measured.flatMap((idle) => {
+    const most = IDLE[idle.trigger];
+    if (!most) return [`idle, ${idle.trigger}: has no budget (bench/scene-budgets.ts)`];
+    return (["trips", "rowsWritten", "queues"] as const).flatMap((key) =>
+      idle[key] > most[key] ? [`idle, ${idle.trigger}: ${key} ${idle[key].toFixed(1)}, at most ${most[key]}`] : [],
+    );
+  });
 
 /** The answer writes the first slice and waits for no further one; of all slices each agent costs the same. */
 export const checkSuspensions = (measured: readonly Suspension[]): string[] =>

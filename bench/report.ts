@@ -15,6 +15,7 @@ import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts
 import type { Couriers } from "./couriers.ts";
 import { GATES, type Gas, PLAIN } from "./gas.ts";
 import { HOPS } from "./hops.ts";
+import type { Idle } from "./idle.ts";
 import type { Latencies } from "./latency.ts";
 import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";
@@ -27,6 +28,7 @@ export type Findings = {
   readonly far: readonly FarOutcome[];
   readonly grown: readonly Grown[];
   readonly busy: Busy | null;
+  readonly idle: readonly Idle[];
   readonly suspensions: readonly Suspension[];
   readonly plans: readonly PlanFault[];
   readonly latencies: Latencies | null;
@@ -38,8 +40,22 @@ export type Findings = {
 };
 
 export function printFindings(findings: Findings): void {
-  const { costs, sized, far, grown, busy, suspensions, plans, latencies, load, couriers, bundle, gas, violations } =
-    findings;
+  const {
+    costs,
+    sized,
+    far,
+    grown,
+    busy,
+    idle,
+    suspensions,
+    plans,
+    latencies,
+    load,
+    couriers,
+    bundle,
+    gas,
+    violations,
+  } = findings;
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
@@ -50,6 +66,7 @@ export function printFindings(findings: Findings): void {
   if (far.length > 0) section(`Far from the database: each trip and each object call ${HOP_MS} ms away`, farTable(far));
   if (grown.length > 0) section("Bytes in the database, by act and table, with indexes", grown.flatMap(grownLines));
   if (busy) section("A busy seller", busyLines(busy));
+  if (idle.length > 0) section("While nothing is due, in the mean", idleTable(idle));
   if (suspensions.length > 0) section("Suspension of a principal, by its agents", suspensionTable(suspensions));
   if (plans.length > 0) section("Statements that scan or sort", plans.flatMap(planLines));
   if (latencies) section("Latency, one call at a time", latencyTable(latencies));
@@ -233,6 +250,16 @@ function courierLines({ throughput, dead, lags, alone, beside, others }: Courier
     `of ${alone} events alone and ${beside} beside them; other programs used ${others === null ? "?" : (others * 100).toFixed(0)} % of the machine`,
   ];
 }
+
+const idleTable = (idle: readonly Idle[]): string[] =>
+  table([
+    ["", "trips", "stmts", "read", "written", "queues", "objects", "fetches", "CPU ms"],
+    ...idle.map(({ trigger, trips, statements, rowsRead, rowsWritten, queues, objects, fetches, cpuMs }) => [
+      trigger,
+      ...[trips, statements, rowsRead, rowsWritten, queues, objects, fetches].map((mean) => mean.toFixed(1)),
+      cpuMs?.toFixed(0) ?? "-",
+    ]),
+  ]);
 
 const suspensionTable = (suspensions: readonly Suspension[]): string[] =>
   table([

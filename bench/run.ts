@@ -3,7 +3,7 @@
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
-//                      `couriers` and `suspensions` are measurements of their own
+//                      `couriers`, `idle` and `suspensions` are measurements of their own
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
@@ -19,6 +19,7 @@ import {
   checkBytes,
   checkCosts,
   checkFar,
+  checkIdle,
   checkMovements,
   checkScaling,
   checkSuspensions,
@@ -27,6 +28,7 @@ import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.t
 import { measureCouriers } from "./couriers.ts";
 import { uncovered } from "./coverage.ts";
 import { checkGas, measureGas } from "./gas.ts";
+import { measureIdle } from "./idle.ts";
 import { measureLatencies } from "./latency.ts";
 import { measureLoad } from "./load.ts";
 import { findPlanFaults } from "./plans.ts";
@@ -87,13 +89,14 @@ async function run(): Promise<Findings> {
       : null;
     // What was paid meanwhile would be read by the first case that reads the chain.
     await follow(play);
+    const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
     const sized = sizes ? await measureSizes(play, cases) : [];
     // Last: the log of so many agents is a backlog for the jobs of the cases.
     const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
     const findings = { costs, sized, far, plans, latencies, load, couriers, bundle, gas };
-    const measured = { ...findings, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+    const measured = { ...findings, idle, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
   } finally {
     await stage.close();
@@ -118,7 +121,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
 }
 
 function violationsOf(measured: Omit<Findings, "violations">): string[] {
-  const { costs, sized, far, grown, busy, suspensions, plans, bundle, gas } = measured;
+  const { costs, sized, far, grown, busy, idle, suspensions, plans, bundle, gas } = measured;
   const [small, large] = sized;
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
@@ -131,6 +134,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...checkFar(far),
     ...checkBytes(grown),
     ...(busy ? checkBusy(busy) : []),
+    ...checkIdle(idle),
     ...checkSuspensions(suspensions),
     ...plans.map(({ case: name, step }) => `${name}: ${step}`),
     ...(bundle ? checkBundle(bundle) : []),

@@ -4,13 +4,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
 import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";
 import { parseNetworks } from "../src/chain/networks.ts";
-import { buildDeps, type Env, type JobMessage } from "../src/context.ts";
+import { buildDeps, type Env } from "../src/context.ts";
 import { JOBS } from "../src/cron.ts";
 import { openDatabase } from "../src/db/batch.ts";
 import { networkStandings } from "../src/db/tables/chain.ts";
 import { followChain } from "../src/follower/job.ts";
-import type { Job } from "../src/jobs/job.ts";
-import { runMessage, startJob } from "../src/jobs/run.ts";
 import type { Message } from "../src/queue.ts";
 import service, {
   AgentObject,
@@ -22,6 +20,7 @@ import service, {
   SandboxRecorder,
 } from "../src/worker.ts";
 import { commitEvents, countDelivered, deliverFresh } from "./deliver.ts";
+import { collecting, newHanded, runJob, runTrigger } from "./jobs.ts";
 import {
   type Cost,
   type Hop,
@@ -187,36 +186,30 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
   return response;
 }
 
-// ---- One run of a job ------------------------------------------------------------------------------------------------
-
-/** Runs a job in one request as the cron starts it and the queue continues it: messages to its queue are processed at once. */
-async function runJob(env: Env, job: Job): Promise<Response> {
-  const handed: JobMessage[] = [];
-  const queue = new Proxy(env.JOB_QUEUE, {
-    get: (target, method) => {
-      if (method === "send") return async (message: JobMessage) => void handed.push(message);
-      if (method !== "sendBatch") return Reflect.get(target, method) as unknown;
-      return async (messages: Iterable<MessageSendRequest<JobMessage>>) => {
-        for (const { body } of messages) handed.push(body);
-      };
-    },
-  });
-  const deps = buildDeps({ ...env, JOB_QUEUE: queue }, env.ISSUER);
-  await startJob(deps, job);
-  for (let message = handed.shift(); message; message = handed.shift()) await runMessage(deps, JOBS, message);
-  return new Response(null);
-}
+// ---- One run of a job, and of a trigger ------------------------------------------------------------------------------
 
 /** 500 unless the run recorded the expected number of rows. */
 async function answerRun({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const [name, expected] = [searchParams.get("name") ?? "", Number(searchParams.get("done"))];
   const job = JOBS.find((known) => known.name === name);
   if (!job) return new Response(`there is no job ${name}`, { status: 404 });
-  await metered(env, context, null, (own) => runJob(own, job));
+  await metered(env, context, null, async (own) => {
+    await runJob(own, job);
+    return new Response(null);
+  });
   const latest = env.DB.prepare("select done, failed, last_error from jobs where name = ?").bind(name);
   const run = await latest.first<{ done: number; failed: number; last_error: string | null }>();
   if (run?.done === expected && run.failed === 0) return Response.json(run);
   return new Response(`expected ${expected} done: ${JSON.stringify(run)}`, { status: 500 });
+}
+
+/** Runs a trigger with all that it hands to the queues of the jobs and of the chains. */
+async function answerTrigger({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
+  const [cron, handed] = [searchParams.get("cron") ?? "", newHanded()];
+  return metered(collecting(env, handed), context, null, async (own) => {
+    await runTrigger(own, cron, handed);
+    return new Response(null);
+  });
 }
 
 /** Works a message of the follower as the queue does; 500 unless it came to the head of the chain. */
@@ -308,6 +301,7 @@ export default {
   fetch(request, env, context) {
     const url = new URL(request.url);
     if (url.pathname === "/__bench/job") return answerRun(url, env, context);
+    if (url.pathname === "/__bench/trigger") return answerTrigger(url, envOf(env), context);
     if (url.pathname === "/__bench/deliver") return answerDelivering(url, env, context);
     if (url.pathname === "/__bench/follow") return answerFollowing(url, env, context);
     if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);

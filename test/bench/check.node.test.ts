@@ -8,6 +8,7 @@ import {
   checkBytes,
   checkCosts,
   checkFar,
+  checkIdle,
   checkMovements,
   checkScaling,
   checkStatusLists,
@@ -17,7 +18,7 @@ import {
 import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
 import { HOPS } from "../../bench/hops.ts";
-import { MOVEMENTS } from "../../bench/scene-budgets.ts";
+import { IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
 
 const NAME = "GET /v1/principals/{principal_id}";
 
@@ -165,6 +166,18 @@ describe("the rest", () => {
     const consumers = { ...kept, kind: "consumer", answer: { ...kept.answer, read: 613 } } as const;
     expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_533 } }])).toEqual([]);
     expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_534 } }])).toHaveLength(1);
+  });
+
+  it("names a trigger that costs more than its budget while nothing is due", () => {
+    const trigger = "every minute";
+    const kept = { trigger, ...IDLE[trigger], statements: 1, rowsRead: 1, objects: 1, fetches: 1, cpuMs: null };
+    const idle = { trips: 0, rowsWritten: 0, queues: 0, ...kept };
+    expect(checkIdle([idle])).toEqual([]);
+    for (const key of ["trips", "rowsWritten", "queues"] as const)
+      expect(checkIdle([{ ...idle, [key]: idle[key] + 0.1 }])).toEqual([
+        expect.stringContaining(`idle, every minute: ${key}`),
+      ]);
+    expect(checkIdle([{ ...idle, trigger: "every day" }])).toHaveLength(1);
   });
 
   it("names what grows with the number of certificates", () => {
