@@ -98,6 +98,39 @@ export function counted(db: Database): { readonly db: Database; readonly sent: (
   return { db: Object.create(db, { batch: { value: batch } }) as Database, sent: () => sent };
 }
 
+type Gathering = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
+
+/**
+ * Wraps a database for readings that begin beside each other: what they send first, all of them at one moment, is one batch. Where that fails, each is
+ * sent by itself, so that none fails with another; what is sent first has to be safe to send twice.
+ */
+export function gathered(db: Database): Database {
+  const send = (statements: readonly Statement[]) => db.batch(statements as [Statement]) as Promise<unknown[]>;
+  const first: Gathering[] = [];
+  let isSent = false;
+  const sendFirst = async () => {
+    isSent = true;
+    try {
+      const results = await send(first.flatMap(({ statements }) => statements));
+      let at = 0;
+      for (const { statements, resolve } of first) {
+        resolve(results.slice(at, at + statements.length));
+        at += statements.length;
+      }
+    } catch {
+      for (const { statements, resolve, reject } of first) send(statements).then(resolve, reject);
+    }
+  };
+  const batch = (statements: readonly Statement[]) => {
+    if (isSent) return send(statements);
+    if (first.length === 0) queueMicrotask(sendFirst);
+    const one = { statements, ...Promise.withResolvers<unknown[]>() };
+    first.push(one);
+    return one.promise;
+  };
+  return Object.create(db, { batch: { value: batch } }) as Database;
+}
+
 /** A row of a compiled query. */
 export type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];
 

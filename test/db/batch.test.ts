@@ -2,7 +2,17 @@
 import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Conflict } from "../../src/core/retry.ts";
-import { commit, guard, mustChange, present, readAll, readBatch, readOne, written } from "../../src/db/batch.ts";
+import {
+  commit,
+  gathered,
+  guard,
+  mustChange,
+  present,
+  readAll,
+  readBatch,
+  readOne,
+  written,
+} from "../../src/db/batch.ts";
 import { countEnded, endedKeys, isEnded } from "../../src/db/ended.ts";
 import { activityHeads, idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -82,6 +92,44 @@ describe("a batch of reads", () => {
   it("leaves out the reads that a call does not need", () => {
     const one = readOne(db.select({ seq: activityHeads.seq }).from(activityHeads));
     expect(present({ one, other: null })).toEqual({ one });
+  });
+});
+
+describe("readings that begin beside each other", () => {
+  const all = () => readAll(db.select({ key: idempotencyOutcomes.requestKey }).from(idempotencyOutcomes));
+  const broken = () => readAll(db.select({ one: sql<number>`nonsense()`.as("one") }).from(sql`(select 1)`));
+  const oneOf = (key: string) =>
+    readOne(
+      db
+        .select({ key: idempotencyOutcomes.requestKey })
+        .from(idempotencyOutcomes)
+        .where(eq(idempotencyOutcomes.requestKey, key)),
+    );
+
+  it("are one trip, and each gets what it asked for; the next ones are another", async () => {
+    await commit(db, [insert("a"), insert("b")]);
+    const together = gathered(db);
+    world.meter.reset();
+    const found = await Promise.all([
+      readBatch(together, { all: all(), a: oneOf("a") }),
+      readBatch(together, {}),
+      readBatch(together, { b: oneOf("b") }),
+    ]);
+    expect(found).toEqual([{ all: [{ key: "a" }, { key: "b" }], a: { key: "a" } }, {}, { b: { key: "b" } }]);
+    expect(world.meter.reading).toMatchObject({ trips: 1, statements: 3 });
+    expect(await readBatch(together, { b: oneOf("b") })).toEqual({ b: { key: "b" } });
+    expect(world.meter.reading.trips).toBe(2);
+  });
+
+  it("do not fail with each other", async () => {
+    await commit(db, [insert("a")]);
+    const together = gathered(db);
+    const [sound, failing] = await Promise.allSettled([
+      readBatch(together, { a: oneOf("a") }),
+      readBatch(together, { broken: broken() }),
+    ]);
+    expect(sound).toEqual({ status: "fulfilled", value: { a: { key: "a" } } });
+    expect(failing).toMatchObject({ status: "rejected", reason: expect.any(Error) });
   });
 });
 
