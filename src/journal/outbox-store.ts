@@ -1,5 +1,5 @@
 // Store of the outbox: events by number, and the number of the last delivered one.
-import { asc, eq, gt, type SQL, sql } from "drizzle-orm";
+import { asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, outbox } from "../db/tables/journal.ts";
 
@@ -12,8 +12,16 @@ export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number }
 /** The number of a mark, as an expression: 0 before the first. */
 export const markOf = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
-export const findEventsAfter = (db: Database, seq: number, limit: number): Read<EventRow[]> =>
-  readAll(db.select().from(events).where(gt(events.seq, seq)).orderBy(asc(events.seq)).limit(limit));
+/** Those behind the mark of the service itself, in their order. */
+export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(events)
+      .where(sql`${events.seq} > ${markOf("all")}`)
+      .orderBy(asc(events.seq))
+      .limit(limit),
+  );
 
 /** Moves the mark, for one of two runs that delivered the same events. */
 export const moveMark = (db: Database, from: number, to: number, name: Mark = "all"): Statement[] =>

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
-import { findEventsAfter, findMark, moveMark } from "./outbox-store.ts";
+import { findMark, findNewEvents, moveMark } from "./outbox-store.ts";
 
 /**
  * Receives events in their order, each at least once. An exception stops the delivery, which is tried again. What it returns is committed with
@@ -42,12 +42,10 @@ export type EventSlice = {
 };
 
 export async function findSlice({ db }: Deps): Promise<EventSlice | null> {
-  const { mark } = await readBatch(db, { mark: findMark(db) });
-  const from = mark?.seq ?? 0;
-  const { events } = await readBatch(db, { events: findEventsAfter(db, from, SLICE) });
+  const { mark, events } = await readBatch(db, { mark: findMark(db), events: findNewEvents(db, SLICE) });
   const last = events.at(-1);
   const oldestAt = Math.min(...events.slice(0, LAG_SEEN_IN).map(({ occurredAt }) => occurredAt));
-  return last ? { from, oldestAt, last, events } : null;
+  return last ? { from: mark?.seq ?? 0, oldestAt, last, events } : null;
 }
 
 /** Delivers a slice and returns its size. */

@@ -72,7 +72,7 @@ test("an event is delivered whatever step of its change, hand-on, fan-out or del
   );
   expect(steps).toEqual([
     ...["change: DB.batch", "change: DB.batch", "change: OUTBOX_QUEUE.send"],
-    ...Array(5).fill("hand-on: DB.batch"),
+    ...Array(4).fill("hand-on: DB.batch"),
     ...Array(3).fill("fan-out: DB.batch"),
     "fan-out: WEBHOOK_QUEUE.sendBatch",
     // The claim, and the record of the outcome.
