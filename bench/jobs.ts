@@ -3,7 +3,8 @@ import { buildDeps, type ChainMessage, type Env, type JobMessage } from "../src/
 import { JOBS, runCron } from "../src/cron.ts";
 import { followChain } from "../src/follower/job.ts";
 import type { Job } from "../src/jobs/job.ts";
-import { runMessage, startJob } from "../src/jobs/run.ts";
+import { runMessage } from "../src/jobs/run.ts";
+import { startJobs } from "../src/jobs/start.ts";
 
 export type Handed = { readonly jobs: JobMessage[]; readonly chains: ChainMessage[] };
 export const newHanded = (): Handed => ({ jobs: [], chains: [] });
@@ -30,7 +31,7 @@ const keeping = <T>(queue: Queue<T>, kept: T[]): Queue<T> =>
 export async function runJob(env: Env, job: Job): Promise<void> {
   const jobs: JobMessage[] = [];
   const deps = buildDeps({ ...env, JOB_QUEUE: keeping(env.JOB_QUEUE, jobs) }, env.ISSUER);
-  await startJob(deps, job);
+  await startJobs(deps, [job]);
   for (let message = jobs.shift(); message; message = jobs.shift()) await runMessage(deps, JOBS, message);
 }
 

@@ -193,15 +193,24 @@ async function answerRun({ searchParams }: URL, env: Env, context: ExecutionCont
   const [name, expected] = [searchParams.get("name") ?? "", Number(searchParams.get("done"))];
   const job = JOBS.find((known) => known.name === name);
   if (!job) return new Response(`there is no job ${name}`, { status: 404 });
+  const latest = () => env.DB.prepare(RUN_OF).bind(name).first<StoredRun>();
+  const before = await latest();
   await metered(env, context, null, async (own) => {
     await runJob(own, job);
     return new Response(null);
   });
-  const latest = env.DB.prepare("select done, failed, last_error from jobs where name = ?").bind(name);
-  const run = await latest.first<{ done: number; failed: number; last_error: string | null }>();
-  if (run?.done === expected && run.failed === 0) return Response.json(run);
+  const after = await latest();
+  // A job that finds nothing leaves the row of the run before.
+  const isRun = after !== null && (after.pending > 0 || after.started_at !== before?.started_at);
+  const run = isRun ? after : IDLE_RUN;
+  const { done, failed, last_error } = run;
+  if (done === expected && failed + run.pending === 0) return Response.json({ done, failed, last_error });
   return new Response(`expected ${expected} done: ${JSON.stringify(run)}`, { status: 500 });
 }
+
+const RUN_OF = "select started_at, done, failed, pending, last_error from jobs where name = ?";
+type StoredRun = { started_at: number; done: number; failed: number; pending: number; last_error: string | null };
+const IDLE_RUN: StoredRun = { started_at: 0, done: 0, failed: 0, pending: 0, last_error: null };
 
 /** Runs a trigger with all that it hands to the queues of the jobs and of the chains. */
 async function answerTrigger({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {

@@ -23,8 +23,8 @@ import { handOnJob } from "./jobs/hand-on-events.ts";
 import type { Job } from "./jobs/job.ts";
 import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
-import { startJobs } from "./jobs/run.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
+import { beginLook, namesOf, noteTrigger, startJobs } from "./jobs/start.ts";
 import { listEventsJob, pruneEventsJob } from "./jobs/tend-events.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { moveEditions } from "./markets/move-editions.ts";
@@ -67,7 +67,6 @@ const MINUTELY: readonly Job[] = [
   spendPaidIntents,
   endDisputeDays,
   sweepSandboxes,
-  followChains,
   failUnpaidRefunds,
   followThresholds,
   resumeProvisioning,
@@ -78,8 +77,6 @@ const MINUTELY: readonly Job[] = [
   releaseEscrows,
   keepReserves,
   payAwards,
-  tendSigners,
-  tendArbiters,
   signActivityHeads,
   signDirectoryHeads,
   indexDirectory,
@@ -91,16 +88,31 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
+/** They wait for nodes, and so come last. */
+const OF_NETWORKS: readonly Job[] = [followChains, tendSigners, tendArbiters];
 const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
 
-export const JOBS: readonly Job[] = [...MINUTELY, ...HOURLY];
+export const JOBS: readonly Job[] = [...MINUTELY, ...OF_NETWORKS, ...HOURLY];
 
-/** By the triggers of wrangler.toml. */
-const SCHEDULE: Readonly<Record<string, readonly Job[]>> = { "* * * * *": MINUTELY, "0 * * * *": HOURLY };
+/** The triggers of wrangler.toml, each with the name of its row (JOB-15). */
+const TRIGGERS: Readonly<Record<string, { readonly name: string; readonly jobs: readonly Job[] }>> = {
+  "* * * * *": { name: "every_minute", jobs: MINUTELY },
+  "0 * * * *": { name: "every_hour", jobs: HOURLY },
+};
+
+/** While none of them has anything, the sweep of webhooks would find nothing either. */
+const OF_WEBHOOKS: readonly Job[] = [listEventsJob, fanOutJob, replayJob, wakeEndpoints];
 
 export async function runCron({ cron }: ScheduledController, env: Env): Promise<void> {
+  const trigger = TRIGGERS[cron];
+  if (!trigger) return;
+  const { name, jobs } = trigger;
   const deps = workingDeps(env);
-  const jobs = SCHEDULE[cron] ?? [];
-  await startJobs(deps, jobs);
-  if (jobs === MINUTELY) await sweepWebhooks(deps);
+  const look = beginLook(deps, [name, ...namesOf(JOBS)]);
+  const started = [await startJobs(deps, jobs, look)];
+  if (jobs === MINUTELY) {
+    if (OF_WEBHOOKS.some((job) => !started[0]?.idle.has(job.name))) await sweepWebhooks(deps);
+    started.push(await startJobs(deps, OF_NETWORKS, look));
+  }
+  await noteTrigger(deps, name, started, look);
 }

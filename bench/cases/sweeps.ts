@@ -255,8 +255,8 @@ const SWEEPS: readonly Sweep[] = [
   { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
   { job: "pay_awards", settle: restKept, arrange: wantKept("payout") },
   { job: "fail_unpaid_refunds", arrange: leaveUnpaid },
-  { job: "tend_signers", always: 2 },
-  { job: "tend_arbiters", always: 2 },
+  { job: "tend_signers" },
+  { job: "tend_arbiters" },
   { job: "sign_activity_heads", arrange: leaveHead },
   ...DIRECTORY_SWEEPS,
   ...WEBHOOK_SWEEPS,
@@ -277,6 +277,8 @@ const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
     ask: async (play) => {
       await drain(play, job);
       await settle?.(play);
+      // The first run that finds nothing says so of the one before.
+      await send(play.stage.origin, runOf(job, always));
       return runOf(job, always);
     },
   },

@@ -607,8 +607,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   receipt: "A compact JWS by the CA key over the settlement's facts.",
 
   // ---- Operators ---------------------------------------------------------------------------------------------------------
-  "Job.name": "The job's name.",
-  started_at: "When the latest run began.",
+  "Job.name": "The job's name, or a trigger's: `every_minute`, `every_hour`.",
+  started_at:
+    "When the latest run began: the last one that found something, or the first one behind it that found nothing.",
   finished_at: "When it was over; null while it runs.",
   lag_seconds: "For how long the oldest found row had been due.",
   "JobList.networks": "How far each network is read.",
@@ -1076,7 +1077,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   IntentsFrom: "`anyone`: either party opens an intent; `self`: the consumer alone.",
   Job: "The latest run of a job.",
   JobError: "A failure of a job.",
-  JobList: "Every job that has run.",
+  JobList: "The jobs that have found something, and the triggers.",
   Alert: "A finding that an operator has to look at.",
   Authority: "The keys of the CA.",
   AuthorityKey: "A key of the CA.",

@@ -129,8 +129,11 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
     "Where the guardian has cancelled the payout of an award, which is `outstanding` since: once for each cancellation. What is left of the " +
     "award is scheduled anew. Above an amount of the configuration the first call waits, and another operator's same call confirms it.",
   listJobs:
-    "The latest run of each: when it ran, how far behind it was, and what it recorded. `networks`: how far each chain is read, and why it " +
-    "takes no new intents. `events`: what nobody has followed up yet, and since when the longest due delivery of a webhook waits.",
+    "The latest run of each job that found something: when it ran, how far behind it was, and what it recorded. A job that finds nothing writes " +
+    "nothing, but once after a run that found something. `every_minute` and `every_hour` are the triggers: their rows are their jobs, `failed` " +
+    "those that could not be started. The first one writes each quarter of an hour that it comes, the other one each hour. `networks`: how far " +
+    "each chain is read, and why it takes no new intents. `events`: what nobody has followed up yet, and since when the longest due delivery of " +
+    "a webhook waits.",
   listNetworks:
     "Each as configured, as its chain has it at this instant, and how far it is read. `faults` says in a sentence each what is not as it " +
     "should be. A node that does not answer is a fault; what it would have said is null. Where NETWORKS itself is refused, " +
@@ -418,7 +421,7 @@ export const ANSWERS: Readonly<Record<string, string>> = {
   getDisputeCase: "The file.",
   resolveDispute: "The dispute with its award.",
   repeatPayout: "The payout has begun, or waits for a second operator.",
-  listJobs: "Every job that has run.",
+  listJobs: "The jobs that have found something, and the triggers.",
   listNetworks: "A page of networks.",
   listAlerts: "A page of alerts.",
   acknowledgeAlert: "The alert.",

@@ -36,6 +36,7 @@ const UNREACHED: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED
 export const announce: BulkJob = {
   kind: "bulk",
   name: "announce",
+  here: true,
   slices: 5,
   find: async (deps) => {
     const { open } = await readBatch(deps.db, { open: findOpenAnnouncement(deps.db) });

@@ -27,6 +27,7 @@ const KINDS = [
 export const pruneCredentials: BulkJob = {
   kind: "bulk",
   name: "prune_account_credentials",
+  here: true,
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();

@@ -11,6 +11,7 @@ const SLICE = 100;
 export const removeUnverified: BulkJob = {
   kind: "bulk",
   name: "remove_unverified_accounts",
+  here: true,
   slices: 5,
   find: async ({ db, clock }) => {
     const by = clock.now() - UNVERIFIED_DAYS * DAY_MS;

@@ -7,6 +7,7 @@ import { followNetwork } from "./follow.ts";
 export const followChains: EachJob = {
   kind: "each",
   name: "follow_chains",
+  here: true,
   find: async ({ config }, after) =>
     after === null ? config.networks.map(({ network }) => ({ at: Date.now(), id: network })) : [],
   record: async ({ env }, network) => {

@@ -26,8 +26,7 @@ export const noteAuthorityKeys: EachJob = {
 
 /** Real time: the secret is everybody's, whatever the clock of one sandbox. */
 async function whatToNote({ db, ca }: Deps): Promise<Statement[]> {
-  const { keys } = await ca();
-  const { seen } = await readBatch(db, { seen: findAuthorityKeys(db) });
+  const [{ keys }, { seen }] = await Promise.all([ca(), readBatch(db, { seen: findAuthorityKeys(db) })]);
   const now = Date.now();
   const faults = faultsOfKeys(keys, seen, now);
   const spare = seen.filter((key) => key.signsFrom === null && keys.every(({ kid }) => kid !== key.kid));

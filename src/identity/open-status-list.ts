@@ -25,6 +25,7 @@ const SAMPLING_ERROR = 0.05;
 export const openStatusLists: BulkJob = {
   kind: "bulk",
   name: "open_status_lists",
+  here: true,
   slices: 1,
   find: async (deps) => {
     const now = Date.now();

@@ -6,6 +6,7 @@ import type { BulkJob } from "./job.ts";
 export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
   kind: "bulk",
   name: "hand_on_events",
+  here: true,
   slices: 5,
   find: async (deps) => {
     const slice = await findSlice(deps);

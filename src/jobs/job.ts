@@ -6,6 +6,9 @@ import type { Due } from "../core/due.ts";
 /** `more`: the row was recorded in part, and the queue goes on with it. */
 export type Recorded = boolean | "more";
 
+/** The trigger itself records the rows that it finds, or the first slice: work of few statements (JOB-12), which mostly is all that is due. */
+type Here = true;
+
 export type EachJob = {
   readonly kind: "each";
   readonly name: string;
@@ -13,6 +16,7 @@ export type EachJob = {
   readonly part?: number;
   /** Over how many seconds the messages of one reading are spread, where its work would hold up other calls and nobody waits for it (JOB-14). */
   readonly spreadSeconds?: number;
+  readonly here?: Here;
   /** The rows that are due now, after the position `after`, longest due first. */
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
   /** Returns false when nothing was left to do. */
@@ -35,6 +39,7 @@ export type Slice = { readonly oldestDueAt: number | null; readonly run: () => P
 export type BulkJob = {
   readonly kind: "bulk";
   readonly name: string;
+  readonly here?: Here;
   /** How many slices one message runs (JOB-12). */
   readonly slices: number;
   /** The next slice after a position; null when nothing is due. */

@@ -9,6 +9,7 @@ const SLICE = 500;
 export const pruneIdempotencyOutcomes: BulkJob = {
   kind: "bulk",
   name: "prune_idempotency_outcomes",
+  here: true,
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();

@@ -1,4 +1,4 @@
-// Lists the latest run of each job, for operators (JOB-6).
+// Lists the latest run of each job, for operators (JOB-6, JOB-15).
 import type { OperatorCall } from "../call.ts";
 import { closureOf, lagSeconds } from "../chain/standing.ts";
 import { type Followed, findFollowed } from "../chain/standing-store.ts";

@@ -1,68 +1,28 @@
-// Runs jobs (JOB-1 to JOB-5, JOB-12). The minute's trigger finds due rows and passes them to the queue in parts. A part's rows are recorded
-// six at a time, which is the limit of an invocation's concurrent requests. A row that fails stops no other row and is found again. The
-// queue finds the rows beyond one reading, so nothing bounds what a minute can take up.
+// Runs what the triggers hand to the queue (JOB-1 to JOB-4, JOB-12). A part's rows are recorded six at a time, which is the limit of an
+// invocation's concurrent requests. A row that fails stops no other row and is found again. The queue finds the rows beyond one reading, so
+// nothing bounds what a minute can take up.
 import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
-import { MINUTE_MS } from "../core/limits.ts";
 import { eachAtOnce } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
-import { commit, readBatch, type Statement } from "../db/batch.ts";
+import { commit, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { jobFailed, jobLate } from "./alerts.ts";
-import type { BulkJob, EachJob, Job, Ran, RowFailure } from "./job.ts";
-import { beginRun, findJob, type Progress, recordProgress } from "./store.ts";
+import type { BulkJob, EachJob, Job, Ran, RowFailure, Slice } from "./job.ts";
+import { type Progress, recordProgress } from "./store.ts";
 
 /** The rows of one reading, of one part, and of one moment within a part. */
-const FOUND_AT_ONCE = 1_000;
+export const FOUND_AT_ONCE = 1_000;
 const PART = 20;
 /** The most messages that a queue takes at once. */
 const MESSAGES = 100;
-/** A run without progress for this long has lost a part: another one begins (JOB-5). */
-const STALLED_MS = 5 * MINUTE_MS;
 
-/** Starts all jobs. One that cannot be started stops no other; the next minute tries again. */
-export async function startJobs(deps: Deps, jobs: readonly Job[]): Promise<void> {
-  for (const job of jobs) {
-    try {
-      await startJob(deps, job);
-    } catch (thrown) {
-      const { lastError } = failureOf(job.name, null, thrown);
-      // When the database itself fails, only the log remains.
-      await commit(deps.db, [raiseAlert(deps.db, jobFailed(job.name, lastError))]).catch(() => undefined);
-    }
-  }
-}
-
-/** Starts a run, unless the last one still makes progress; the next run finds what has fallen due since. */
-export async function startJob(deps: Deps, job: Job): Promise<void> {
-  const { db } = deps;
-  const now = Date.now();
-  const { known } = await readBatch(db, { known: findJob(db, job.name) });
-  if (known && known.pending > 0 && now < known.progressedAt + STALLED_MS) return;
-  if (job.kind === "bulk") {
-    // The slices say what is due. A run that the queue has lost was due when it began.
-    const oldestDueAt = known && known.pending > 0 ? (known.oldestDueAt ?? known.startedAt) : null;
-    const run = { startedAt: now, found: 0, pending: 1, oldestDueAt };
-    await commit(db, [beginRun(db, job.name, run), ...lateAlert(deps, job, oldestDueAt)]);
-    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after: FIRST });
-    return;
-  }
-  const due = await job.find(deps, null, FOUND_AT_ONCE);
-  const messages = messagesOf(job, due);
-  const oldestDueAt = due[0]?.at ?? null;
-  await commit(db, [
-    beginRun(db, job.name, { startedAt: now, found: due.length, pending: messages.length, oldestDueAt }),
-    ...lateAlert(deps, job, oldestDueAt),
-  ]);
-  await sendAll(deps.env, messages);
-}
-
-function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
+export function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
   const late = jobLate(job.name, oldestDueAt, clock.now());
   return late ? [raiseAlert(db, late)] : [];
 }
 
-function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due: readonly Due[]): Sent[] {
+export function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due: readonly Due[]): Sent[] {
   const messages: Sent[] = [];
   for (let at = 0; at < due.length; at += part) {
     const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
@@ -74,9 +34,9 @@ function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due:
   return messages;
 }
 
-type Sent = MessageSendRequest<JobMessage>;
+export type Sent = MessageSendRequest<JobMessage>;
 
-async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly Sent[]): Promise<void> {
+export async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly Sent[]): Promise<void> {
   for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
 }
 
@@ -119,25 +79,38 @@ async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Prom
 }
 
 async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {
+  const { left, ...worked } = await runSlices(deps, job, { from, slices: job.slices });
+  if (left === null) return worked;
+  await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after: left });
+  return { ...worked, pending: 0 };
+}
+
+/** `first`: the first slice, where it is found already. */
+type Stretch = { readonly from: Due; readonly slices: number; readonly first?: Slice };
+
+/** Runs some slices. `left`: the position behind the last of them, where more follow. */
+export async function runSlices(
+  deps: Deps,
+  job: BulkJob,
+  { from, slices, first }: Stretch,
+): Promise<Worked & { readonly left: Due | null }> {
   let worked = NOTHING;
-  let after = from;
+  let left: Due | null = from;
   try {
-    for (let slice = 0; slice < job.slices; slice++) {
-      const found = await job.find(deps, after);
-      if (found === null) return worked;
+    for (let slice = 0; left !== null && slice < slices; slice++) {
+      const found: Slice | null = slice === 0 && first ? first : await job.find(deps, left);
+      if (found === null) return { ...worked, left: null };
       worked = { ...worked, oldestDueAt: worked.oldestDueAt ?? found.oldestDueAt };
       const { done, failed, next } = await found.run();
       worked = withFailures(job, { ...worked, done: worked.done + done, found: worked.found + done }, failed);
-      if (next === null) return worked;
-      after = next;
+      left = next;
     }
-    await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after });
-    return { ...worked, pending: 0 };
+    return { ...worked, left };
   } catch (thrown) {
     // Another run did this slice.
-    if (thrown instanceof Conflict) return worked;
+    if (thrown instanceof Conflict) return { ...worked, left: null };
     const { failed, lastError } = failureOf(job.name, null, thrown);
-    return { ...worked, failed: worked.failed + failed, lastError };
+    return { ...worked, failed: worked.failed + failed, lastError, left: null };
   }
 }
 
@@ -148,7 +121,7 @@ function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailur
   return { ...worked, ...counts, lastError: last?.lastError ?? worked.lastError };
 }
 
-type Counts = Pick<Progress, "done" | "failed" | "lastError">;
+export type Counts = Pick<Progress, "done" | "failed" | "lastError">;
 /** `left`: the rows that were recorded in part. */
 export type Part = Counts & { readonly left: readonly string[] };
 /** How one row is recorded. */
@@ -181,7 +154,7 @@ async function recordOne(deps: Deps, job: Recorder, id: string): Promise<Part> {
   }
 }
 
-function failureOf(job: string, id: string | null, thrown: unknown): { failed: number; lastError: string } {
+export function failureOf(job: string, id: string | null, thrown: unknown): { failed: number; lastError: string } {
   const message = thrown instanceof Error ? thrown.message : "unknown";
   console.error(JSON.stringify({ event: "job_failed", job, id, message }));
   return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };

@@ -1,37 +1,39 @@
 // Store of each job's latest run. A run is over when every part is reported done.
-import { asc, eq, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { asc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type JobRow, jobs } from "../db/tables/journal.ts";
 
-export const findJob = (db: Database, name: string): Read<JobRow | null> =>
-  readOne(db.select().from(jobs).where(eq(jobs.name, name)));
+export const findJobs = (db: Database, names: readonly string[]): Read<JobRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(jobs)
+      .where(inArray(jobs.name, [...names])),
+  );
 
 export const listJobs = (db: Database): Read<JobRow[]> => readAll(db.select().from(jobs).orderBy(asc(jobs.name)));
 
-type Run = {
-  readonly startedAt: number;
+type Run = Partial<Pick<Progress, "done" | "failed" | "oldestDueAt" | "lastError">> & {
+  /** When the trigger looked. */
+  readonly at: number;
   readonly found: number;
-  readonly pending: number;
-  readonly oldestDueAt: number | null;
+  /** Parts that are handed to the queue; with none of them the run is over. */
+  readonly pending?: number;
 };
 
-/** Begins a run with counts of zero. */
-export const beginRun = (db: Database, name: string, { startedAt, found, pending, oldestDueAt }: Run): Statement => {
+/** Begins a run; its row says nothing of the one before, but for the last error. */
+export function putRun(db: Database, name: string, run: Run): Statement {
+  const { at, found, pending = 0, done = 0, failed = 0, oldestDueAt = null, lastError = null } = run;
   const set = {
-    startedAt,
-    progressedAt: startedAt,
-    finishedAt: pending === 0 ? startedAt : null,
-    oldestDueAt,
-    found,
-    pending,
-    done: 0,
-    failed: 0,
+    ...{ startedAt: at, progressedAt: at, finishedAt: pending === 0 ? at : null },
+    ...{ oldestDueAt, found, pending, done, failed },
+    ...(lastError !== null && { lastError, lastErrorAt: at }),
   };
   return db
     .insert(jobs)
     .values({ name, ...set })
     .onConflictDoUpdate({ target: jobs.name, set });
-};
+}
 
 /** The earlier of what is known and an instant. */
 const earlier = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { commit, readBatch } from "../db/batch.ts";
+import { commit, readBatch, written } from "../db/batch.ts";
 import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-tending-store.ts";
 import { firstListed } from "../journal/event-views.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
@@ -31,6 +31,7 @@ const listSlice = ({ db }: Deps): Promise<number> =>
 export const listEventsJob: BulkJob = {
   kind: "bulk",
   name: "list_events",
+  here: true,
   slices: 5,
   find: async (deps) => {
     const { first } = await readBatch(deps.db, { first: findUnlisted(deps.db, LAG_SEEN_IN) });
@@ -48,12 +49,15 @@ export const listEventsJob: BulkJob = {
 export const pruneEventsJob: BulkJob = {
   kind: "bulk",
   name: "prune_events",
+  here: true,
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
     const before = firstListed(now);
-    await commit(db, [noteAge(db, now, now - HOUR_MS / 2)]);
-    const { old } = await readBatch(db, { old: findPrunable(db, before, PRUNED) });
+    const { old } = await readBatch(db, {
+      noted: written(noteAge(db, now, now - HOUR_MS / 2)),
+      old: findPrunable(db, before, PRUNED),
+    });
     if (old.length === 0) return null;
     return {
       oldestDueAt: now,

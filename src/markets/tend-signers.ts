@@ -19,6 +19,7 @@ const LOW_GAS_MS = LOW_GAS_SECONDS * SECOND_MS;
 const tender = (name: string, signer: SignerName): EachJob => ({
   kind: "each",
   name,
+  here: true,
   find: async ({ config, clock }, after) =>
     after === null || after === FIRST ? config.networks.map(({ network }) => ({ at: clock.now(), id: network })) : [],
   record: async (deps, network) => {
@@ -30,7 +31,7 @@ const tender = (name: string, signer: SignerName): EachJob => ({
       ...alerts.map((alert) => raiseAlert(deps.db, alert)),
       ...(alerts.some(({ kind }) => kind === "low_gas") ? [noteLowGas(deps.db, network, Date.now() + LOW_GAS_MS)] : []),
     ]);
-    return true;
+    return alerts.length > 0;
   },
 });
 

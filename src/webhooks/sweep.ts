@@ -62,6 +62,7 @@ async function apart(part: string, work: () => Promise<unknown>): Promise<void> 
 export const fanOutJob: BulkJob = {
   kind: "bulk",
   name: "fan_out_events",
+  here: true,
   slices: 5,
   find: async (deps) => {
     const found = await findSlice(deps);
@@ -83,6 +84,7 @@ const LOOKED_AT = 500;
 export const wakeEndpoints: BulkJob = {
   kind: "bulk",
   name: "deliver_webhooks",
+  here: true,
   slices: 1,
   find: async ({ db, clock, env }, after) => {
     const now = clock.now();

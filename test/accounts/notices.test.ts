@@ -4,7 +4,8 @@ import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.t
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
-import { runMessage, startJob } from "../../src/jobs/run.ts";
+import { runMessage } from "../../src/jobs/run.ts";
+import { startJobs } from "../../src/jobs/start.ts";
 import { recordNotice } from "../../src/journal/notices.ts";
 import { stopped } from "../support/clock.ts";
 import type { SentMail } from "../support/mails.ts";
@@ -118,7 +119,7 @@ describe("a mail that fails", () => {
     await tell();
     const deps = refusing(() => true);
     const run = async () => {
-      await startJob(deps, { ...mailNotices });
+      await startJobs(deps, [{ ...mailNotices }]);
       await runMessage(deps, [mailNotices], { kind: "run", job: "mail_notices" });
     };
     for (const pause of NOTICE_PAUSES_MS) {

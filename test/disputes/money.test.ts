@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
-import { startJob } from "../../src/jobs/run.ts";
+import { startJobs } from "../../src/jobs/start.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf, releaseSurplus } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -214,7 +214,7 @@ describe("a refund of the provider's own", () => {
     await refundOf(one.fac.transaction_id, 10_000_000);
     const begun = Date.now();
     await follow(world);
-    await startJob(world.deps, endDisputeDays);
+    await startJobs(world.deps, [endDisputeDays]);
     const [run] = await rows("select found, oldest_due_at from jobs where name = ?", endDisputeDays.name);
     expect(run?.found).toBe(1);
     expect(run?.oldest_due_at).toBeGreaterThanOrEqual(begun);

@@ -5,7 +5,8 @@ import type { JobMessage } from "../../src/context.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
-import { runMessage, startJob } from "../../src/jobs/run.ts";
+import { runMessage } from "../../src/jobs/run.ts";
+import { startJobs } from "../../src/jobs/start.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { SLICE } from "../../src/standing/slice.ts";
@@ -51,7 +52,7 @@ beforeAll(async () => {
 async function start(job: typeof endAttestations): Promise<JobMessage[]> {
   sent = [];
   await world.deps.db.delete(jobs);
-  await startJob(metered(), job);
+  await startJobs(metered(), [job]);
   return sent.splice(0);
 }
 function metered() {

@@ -1,75 +1,16 @@
 // Running jobs (JOB-1 to JOB-6, JOB-14): the minute finds due rows and passes them to the queue in parts, parts record row by
 // row, and operators see the progress.
-import { eq } from "drizzle-orm";
-import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import type { Deps, JobMessage } from "../../src/context.ts";
+import { describe, expect, it, vi } from "vitest";
 import { type Due, FIRST } from "../../src/core/due.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
-import { alerts, jobs } from "../../src/db/tables/journal.ts";
+import { jobs } from "../../src/db/tables/journal.ts";
 import type { BulkJob, EachJob, Slice } from "../../src/jobs/job.ts";
-import { runMessage, startJobs } from "../../src/jobs/run.ts";
-import { stopRealTime } from "../auth/support.ts";
-import { stopped } from "../support/clock.ts";
-import { createWorld, expectStatus, type World } from "../support/world.ts";
+import { runMessage } from "../../src/jobs/run.ts";
+import { startJobs } from "../../src/jobs/start.ts";
+import { drain, jobOf, listed, raised, setJobStage, stage, stored } from "./support.ts";
 
-/** Its clock stands still. */
-let world: World;
-let sent: JobMessage[];
-/** Of the messages that were sent in batches, in their order. */
-let delays: number[];
-let deps: Deps;
-// A job notes in real time when it began.
-stopRealTime();
-beforeEach(async () => {
-  world = stopped(await createWorld());
-  await world.deps.db.delete(jobs);
-  await world.deps.db.delete(alerts);
-  [sent, delays] = [[], []];
-  const JOB_QUEUE = {
-    send: async (body: JobMessage) => void sent.push(body),
-    sendBatch: async (batch: MessageSendRequest<JobMessage>[]) => {
-      sent.push(...batch.map(({ body }) => body));
-      delays.push(...batch.map(({ delaySeconds = 0 }) => delaySeconds));
-    },
-  };
-  deps = { ...world.deps, env: { ...world.deps.env, JOB_QUEUE: JOB_QUEUE as never } };
-});
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await world.deps.db.delete(alerts);
-});
-
-/** A job over rows that are due one millisecond after the other, the first `since` ago. */
-function jobOf(name: string, rows: number, since: number, record: EachJob["record"] = async () => true): EachJob {
-  const first = world.now() - since;
-  const all = Array.from({ length: rows }, (_row, at): Due => ({ at: first + at, id: `row-${at}` }));
-  const find: EachJob["find"] = async (_deps, after, limit) =>
-    all.filter(({ at }) => after === null || at > after.at).slice(0, limit);
-  return { kind: "each", name, find, record };
-}
-
-/** Processes the messages of the queue in order until there are none. */
-async function drain(...known: (EachJob | BulkJob)[]): Promise<number> {
-  let worked = 0;
-  for (let message = sent.shift(); message !== undefined; message = sent.shift()) {
-    await runMessage(deps, known, message);
-    worked += 1;
-  }
-  return worked;
-}
-
-const stored = async (name: string) => {
-  const [row] = await world.deps.db.select().from(jobs).where(eq(jobs.name, name));
-  return row;
-};
-const listed = async (name: string) => {
-  const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
-  const { data } = expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers }), 200);
-  return data.find((job: { name: string }) => job.name === name);
-};
-const raised = async () =>
-  (await world.deps.db.select().from(alerts)).map(({ kind, subject, message }) => [kind, subject, message]);
+setJobStage();
 
 describe("a job with many rows", () => {
   it("records each of them once, however many one reading finds", async () => {
@@ -78,8 +19,8 @@ describe("a job with many rows", () => {
       recorded.push(id);
       return true;
     });
-    await startJobs(deps, [many]);
-    expect(sent.filter(({ kind }) => kind === "record")).toHaveLength(50);
+    await startJobs(stage.deps, [many]);
+    expect(stage.sent.filter(({ kind }) => kind === "record")).toHaveLength(50);
     expect(await listed("many")).toMatchObject({ finished_at: null, found: 1_000, pending: 51 });
     await drain(many);
     expect(recorded).toHaveLength(1_234);
@@ -100,20 +41,20 @@ describe("a job with many rows", () => {
       running -= 1;
       return true;
     });
-    await startJobs(deps, [busy]);
+    await startJobs(stage.deps, [busy]);
     await drain(busy);
     expect(most).toBe(6);
   });
 
   it("is left alone while it makes progress, and started again once a part of it is lost", async () => {
     const slow = jobOf("slow", 3, 0);
-    await startJobs(deps, [slow]);
-    expect(sent.splice(0)).toHaveLength(1);
-    await startJobs(deps, [slow]);
-    expect(sent).toEqual([]);
-    await world.deps.db.update(jobs).set({ progressedAt: world.now() - 5 * MINUTE_MS - 1 });
-    await startJobs(deps, [slow]);
-    expect(sent).toHaveLength(1);
+    await startJobs(stage.deps, [slow]);
+    expect(stage.sent.splice(0)).toHaveLength(1);
+    await startJobs(stage.deps, [slow]);
+    expect(stage.sent).toEqual([]);
+    await stage.world.deps.db.update(jobs).set({ progressedAt: stage.world.now() - 5 * MINUTE_MS - 1 });
+    await startJobs(stage.deps, [slow]);
+    expect(stage.sent).toHaveLength(1);
     await drain(slow);
     expect(await stored("slow")).toMatchObject({ done: 3, pending: 0 });
   });
@@ -122,14 +63,14 @@ describe("a job with many rows", () => {
 describe("a job for which nobody waits", () => {
   it("has its messages spread evenly, and those of every reading over the same time", async () => {
     const many: EachJob = { ...jobOf("many", 2_500, MINUTE_MS), part: 20, spreadSeconds: 300 };
-    await startJobs(deps, [many]);
-    const [first] = sent;
+    await startJobs(stage.deps, [many]);
+    const [first] = stage.sent;
     expect(first).toMatchObject({ kind: "record", ids: Array.from({ length: 20 }, (_, n) => `row-${n}`) });
     // The message that finds more does not wait.
-    expect(delays).toEqual([...Array.from({ length: 50 }, (_, n) => 6 * n), 0]);
+    expect(stage.delays).toEqual([...Array.from({ length: 50 }, (_, n) => 6 * n), 0]);
     await drain(many);
-    expect(Math.max(...delays)).toBe(294);
-    expect(delays.filter((delay) => delay === 0).length).toBe(3 + 2);
+    expect(Math.max(...stage.delays)).toBe(294);
+    expect(stage.delays.filter((delay) => delay === 0).length).toBe(3 + 2);
     expect(await listed("many")).toMatchObject({ done: 2_500, pending: 0 });
   });
 });
@@ -141,7 +82,7 @@ describe("a row that fails", () => {
       if (id === "row-7") throw new Error("the row is broken");
       return true;
     });
-    await startJobs(deps, [fragile]);
+    await startJobs(stage.deps, [fragile]);
     await drain(fragile);
     expect(log.mock.calls.map(([text]) => JSON.parse(text))).toEqual([
       { event: "job_failed", job: "fragile", id: "row-7", message: "the row is broken" },
@@ -156,7 +97,7 @@ describe("a row that fails", () => {
       if (id === "row-0") throw new Conflict();
       return true;
     });
-    await startJobs(deps, [raced]);
+    await startJobs(stage.deps, [raced]);
     await drain(raced);
     expect(await listed("raced")).toMatchObject({ done: 1, failed: 0, last_error: null });
     expect(await raised()).toEqual([]);
@@ -171,7 +112,7 @@ describe("a row that fails", () => {
       },
     };
     const sound = jobOf("sound", 1, 0);
-    await startJobs(deps, [broken, sound]);
+    await startJobs(stage.deps, [broken, sound]);
     await drain(broken, sound);
     expect(await listed("sound")).toMatchObject({ done: 1 });
     expect(await raised()).toEqual([["job_failed", "broken", "no such index"]]);
@@ -180,7 +121,7 @@ describe("a row that fails", () => {
 
 describe("a job that is behind", () => {
   it("states the lag, and raises an alert from ten minutes on", async () => {
-    await startJobs(deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS)]);
+    await startJobs(stage.deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS)]);
     expect((await listed("nine")).lag_seconds).toBe(540);
     expect((await listed("twelve")).lag_seconds).toBe(720);
     expect(await raised()).toEqual([
@@ -202,7 +143,7 @@ describe("a job that works in slices", () => {
 
   it("continues in another message when one does not hold them all", async () => {
     const bulk = slices("bulk", [5, 5, 5, 5, 5, 5, 2]);
-    await startJobs(deps, [bulk]);
+    await startJobs(stage.deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
     expect(await listed("bulk")).toMatchObject({ done: 32, pending: 0, finished_at: expect.any(String) });
   });
@@ -215,9 +156,9 @@ describe("a job that works in slices", () => {
       if (done === undefined) throw new Error("the third slice is broken");
       return { done, failed: [], next: FIRST };
     };
-    const find = async () => ({ oldestDueAt: world.now() - 12 * MINUTE_MS, run });
+    const find = async () => ({ oldestDueAt: stage.world.now() - 12 * MINUTE_MS, run });
     const bulk: BulkJob = { kind: "bulk", name: "bulk", slices: 5, find };
-    await startJobs(deps, [bulk]);
+    await startJobs(stage.deps, [bulk]);
     await drain(bulk);
     const last_error = { at: expect.any(String), message: "the third slice is broken" };
     expect(await listed("bulk")).toMatchObject({ done: 10, failed: 1, pending: 0, last_error });
@@ -229,13 +170,13 @@ describe("a job that works in slices and is behind", () => {
     kind: "bulk",
     name,
     slices: 1,
-    find: async (_deps, after) => (after === FIRST ? { oldestDueAt: world.now() - since, run } : null),
+    find: async (_deps, after) => (after === FIRST ? { oldestDueAt: stage.world.now() - since, run } : null),
   });
   const nothing = async () => ({ done: 1, failed: [], next: null });
 
   it("states the lag, and raises an alert from ten minutes on", async () => {
     const known = [late("nine", 9 * MINUTE_MS, nothing), late("twelve", 12 * MINUTE_MS, nothing)];
-    await startJobs(deps, known);
+    await startJobs(stage.deps, known);
     await drain(...known);
     expect((await listed("nine")).lag_seconds).toBe(540);
     expect((await listed("twelve")).lag_seconds).toBe(720);
@@ -247,7 +188,7 @@ describe("a job that works in slices and is behind", () => {
   it("states it also when the slice fails", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const broken = late("broken", 12 * MINUTE_MS, () => Promise.reject(new Error("the slice is broken")));
-    await startJobs(deps, [broken]);
+    await startJobs(stage.deps, [broken]);
     await drain(broken);
     expect((await listed("broken")).lag_seconds).toBe(720);
     expect((await raised()).map(([kind]) => kind).sort()).toEqual(["job_failed", "job_lag"]);
@@ -255,12 +196,12 @@ describe("a job that works in slices and is behind", () => {
 
   it("because the queue delivers nothing, is late since its first message", async () => {
     const lost = late("lost", 0, nothing);
-    await startJobs(deps, [lost]);
+    await startJobs(stage.deps, [lost]);
     for (const minutes of [6, 12]) {
-      const at = world.now() - 6 * MINUTE_MS;
-      const before = world.now() - minutes * MINUTE_MS;
-      await world.deps.db.update(jobs).set({ progressedAt: at, startedAt: before, oldestDueAt: null });
-      await startJobs(deps, [lost]);
+      const at = stage.world.now() - 6 * MINUTE_MS;
+      const before = stage.world.now() - minutes * MINUTE_MS;
+      await stage.world.deps.db.update(jobs).set({ progressedAt: at, startedAt: before, oldestDueAt: null });
+      await startJobs(stage.deps, [lost]);
     }
     expect((await listed("lost")).lag_seconds).toBe(720);
     expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 12 minutes."]]);
@@ -280,9 +221,10 @@ describe("a job that works in slices and is behind", () => {
         return { oldestDueAt: null, run: async () => ({ done: 9, failed: next ? failed : [], next }) };
       },
     };
-    await startJobs(deps, [bulk]);
+    await startJobs(stage.deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
-    expect(after).toEqual([FIRST, { at: 7, id: "row-9" }]);
+    // The trigger has looked, and the message looks again.
+    expect(after).toEqual([FIRST, FIRST, { at: 7, id: "row-9" }]);
     expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "bulk", id: "row-1" }]);
     expect(await listed("bulk")).toMatchObject({ found: 19, done: 18, failed: 1, pending: 0 });
     expect(await raised()).toEqual([["job_failed", "bulk", "row-1: the row is broken"]]);
@@ -297,14 +239,14 @@ describe("a row that one invocation records in part", () => {
 
   it("goes on in another message, and keeps the run open until it is recorded", async () => {
     const long = inParts("long", 3);
-    await startJobs(deps, [long]);
+    await startJobs(stage.deps, [long]);
     for (const pending of [1, 1]) {
-      const message = sent.shift();
-      if (message) await runMessage(deps, [long], message);
+      const message = stage.sent.shift();
+      if (message) await runMessage(stage.deps, [long], message);
       expect(await listed("long")).toMatchObject({ done: 0, pending, finished_at: null });
       // A run that moves is not begun again.
-      await startJobs(deps, [long]);
-      expect(sent).toEqual([{ kind: "record", job: "long", ids: ["row-0"] }]);
+      await startJobs(stage.deps, [long]);
+      expect(stage.sent).toEqual([{ kind: "record", job: "long", ids: ["row-0"] }]);
     }
     await drain(long);
     expect(await listed("long")).toMatchObject({ done: 1, pending: 0, finished_at: expect.any(String) });
@@ -312,8 +254,8 @@ describe("a row that one invocation records in part", () => {
 
   it("at the wish of an operation ends no run of the job", async () => {
     const rows = jobOf("rows", 1, 0);
-    await startJobs(deps, [rows]);
-    await runMessage(deps, [rows], { kind: "record", job: "rows", ids: ["row-5"], apart: true });
+    await startJobs(stage.deps, [rows]);
+    await runMessage(stage.deps, [rows], { kind: "record", job: "rows", ids: ["row-5"], apart: true });
     expect(await listed("rows")).toMatchObject({ pending: 1, finished_at: null });
     await drain(rows);
     expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
@@ -321,8 +263,8 @@ describe("a row that one invocation records in part", () => {
 
   it("finds more at the wish of an operation, which ends no run of the job either", async () => {
     const rows = jobOf("rows", 1, 0);
-    await startJobs(deps, [rows]);
-    await runMessage(deps, [rows], { kind: "find", job: "rows", after: FIRST, apart: true });
+    await startJobs(stage.deps, [rows]);
+    await runMessage(stage.deps, [rows], { kind: "find", job: "rows", after: FIRST, apart: true });
     // What it found is work of the job: one part more.
     expect(await listed("rows")).toMatchObject({ pending: 2, finished_at: null });
     await drain(rows);
@@ -334,9 +276,9 @@ describe("rows that one message records in part", () => {
   it("go on together in another message", async () => {
     const left = new Set(["row-1", "row-2"]);
     const long = jobOf("long", 3, 0, async (_deps, id) => (left.delete(id) ? "more" : true));
-    await startJobs(deps, [long]);
-    for (const message of sent.splice(0)) await runMessage(deps, [long], message);
-    expect(sent).toEqual([{ kind: "record", job: "long", ids: ["row-1", "row-2"] }]);
+    await startJobs(stage.deps, [long]);
+    for (const message of stage.sent.splice(0)) await runMessage(stage.deps, [long], message);
+    expect(stage.sent).toEqual([{ kind: "record", job: "long", ids: ["row-1", "row-2"] }]);
     await drain(long);
     expect(await listed("long")).toMatchObject({ done: 3, pending: 0 });
   });
@@ -344,7 +286,7 @@ describe("rows that one message records in part", () => {
 
 describe("a message of another version", () => {
   it("about a removed job is acknowledged without work", async () => {
-    await runMessage(deps, [], { kind: "record", job: "gone", ids: ["row-0"] });
+    await runMessage(stage.deps, [], { kind: "record", job: "gone", ids: ["row-0"] });
     expect(await stored("gone")).toBeUndefined();
   });
 });

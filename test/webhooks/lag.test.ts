@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
-import { runMessage, startJob } from "../../src/jobs/run.ts";
+import { startJobs } from "../../src/jobs/start.ts";
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { fanOutJob, sweepWebhooks, wakeEndpoints } from "../../src/webhooks/sweep.ts";
@@ -19,8 +19,7 @@ const events = async (): Promise<Json> =>
   expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers: operator() }), 200).events;
 /** The job of a minute. */
 async function look(): Promise<void> {
-  await startJob(world.deps, wakeEndpoints);
-  await runMessage(world.deps, [wakeEndpoints], { kind: "run", job: wakeEndpoints.name });
+  await startJobs(world.deps, [wakeEndpoints]);
 }
 const NOTHING = { waiting: 0, oldest_waiting_at: null, lag_seconds: 0, oldest_undelivered_at: null };
 
@@ -46,8 +45,10 @@ it("tells of the oldest event that waits, and of the longest due delivery", asyn
   const due = await events();
   expect(due).toEqual({ ...NOTHING, oldest_undelivered_at: queuedAt });
   await work(world, made);
-  // The other one waits still: the minute's trigger tells it, also where the job's message never comes.
-  await startJob(world.deps, wakeEndpoints);
+  // The other one waits still: the look of the job tells it, and so does the sweep of what the job has not seen, where its message never comes.
+  await startJobs(world.deps, [wakeEndpoints]);
+  expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
+  await world.deps.db.update(jobs).set({ oldestDueAt: null });
   expect((await events()).oldest_undelivered_at).toBe(null);
   await world.serve(() => sweepWebhooks(world.deps));
   expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
@@ -75,9 +76,8 @@ it("goes by the oldest of those that wait, where the first is of a sandbox that 
   world.advance(700_000);
   expect(await events()).toMatchObject({ waiting: 2, lag_seconds: 0 });
   // A fan-out that fails has seen the second one.
-  await startJob(world.deps, fanOutJob);
   world.meter.beforeBatch(2, () => Promise.reject(new Error("the database is down")));
-  await runMessage(world.deps, [fanOutJob], { kind: "run", job: fanOutJob.name });
+  await startJobs(world.deps, [fanOutJob]);
   expect((await events()).lag_seconds).toBe(700);
   await world.serve(() => handOnEvents(world.deps, []));
   await world.serve(() => fanOutEvents(world.deps));

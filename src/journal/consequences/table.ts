@@ -135,7 +135,8 @@ export const MESSAGE_CONSEQUENCES: Readonly<Record<(ChainMessage | WebhookMessag
 /** The consequences of running any job or message, beside its own. */
 export const RUNNING_CONSEQUENCES: Readonly<Record<"job" | "message", Cases>> = {
   job: [
-    { when: "it runs", states: [], tables: ["jobs"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "nothing is due", ...NOTHING },
+    { when: "something is due", states: [], tables: ["jobs"], activity: BY_ITSELF, ...UNSEEN },
     {
       when: "what it finds has been due for ten minutes",
       states: ["alert none → open"],

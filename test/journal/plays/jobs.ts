@@ -9,8 +9,9 @@ import { openStatusLists } from "../../../src/identity/open-status-list.ts";
 import type { EachJob } from "../../../src/jobs/job.ts";
 import { mailAlertsJob } from "../../../src/jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
-import { runMessage, startJob } from "../../../src/jobs/run.ts";
+import { runMessage } from "../../../src/jobs/run.ts";
 import { signActivityHeads } from "../../../src/jobs/sign-activity-heads.ts";
+import { startJobs } from "../../../src/jobs/start.ts";
 import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
@@ -159,7 +160,7 @@ const job = (name: string, due: number | null): EachJob => ({
   },
 });
 const IDLE = job("a job that finds nothing", null);
-const failing = job("a job that fails", null);
+const failing = job("a job that fails", Date.now());
 
 const dead = { body: { kind: "run", job: "a job" }, attempts: 3, ack: () => undefined, retry: () => undefined };
 
@@ -242,12 +243,13 @@ export const JOB_PLAYS: Plays = {
     }, mail),
   },
   job: {
-    "it runs": ofNobody(nothing, ({ deps }) => startJob(deps, IDLE)),
+    "nothing is due": ofNobody(nothing, ({ deps }) => startJobs(deps, [IDLE])),
+    "something is due": ofNobody(nothing, (world) => startJobs(world.deps, [job("a job that runs", world.now())])),
     "what it finds has been due for ten minutes": ofNobody(nothing, (world) =>
-      startJob(world.deps, job("a job that is late", world.now() - 11 * MINUTE)),
+      startJobs(world.deps, [job("a job that is late", world.now() - 11 * MINUTE)]),
     ),
     "one of its rows fails": ofNobody(
-      ({ deps }) => startJob(deps, failing),
+      ({ deps }) => startJobs(deps, [failing]),
       ({ deps }) => runMessage(deps, [failing], { kind: "record", job: failing.name, ids: ["row"] }),
     ),
   },

@@ -1,0 +1,163 @@
+// Starts jobs by the triggers of the cron (JOB-1, JOB-5, JOB-15). All look at once for what is due. One that finds something hands it to the queue,
+// with a row that says so; one that finds nothing writes nothing.
+import type { Deps } from "../context.ts";
+import { type Due, FIRST } from "../core/due.ts";
+import { MINUTE_MS } from "../core/limits.ts";
+import { commit, gathered, readBatch } from "../db/batch.ts";
+import type { JobRow } from "../db/tables/journal.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import { jobFailed } from "./alerts.ts";
+import type { Job, Slice } from "./job.ts";
+import {
+  type Counts,
+  FOUND_AT_ONCE,
+  failureOf,
+  lateAlert,
+  messagesOf,
+  recordPart,
+  runSlices,
+  type Sent,
+  sendAll,
+} from "./run.ts";
+import { findJobs, putRun } from "./store.ts";
+
+/** A run without progress for this long has lost a part: another one begins. */
+const STALLED_MS = 5 * MINUTE_MS;
+/** A trigger may come some seconds early. */
+const HEARTBEAT_MS = 14.5 * MINUTE_MS;
+
+/** `looking`: with a database that sends what all ask first in one trip. `runs`: the latest ones, by the names of their jobs. */
+export type Look = { readonly looking: Deps; readonly runs: Promise<ReadonlyMap<string, JobRow>> };
+
+/** Reads the latest runs, in one trip with what jobs look for that are started at this moment. `names`: of the jobs, and of their trigger. */
+export function beginLook(deps: Deps, names: readonly string[]): Look {
+  const looking = { ...deps, db: gathered(deps.db) };
+  const read = readBatch(looking.db, { rows: findJobs(looking.db, names) });
+  const runs = read.then(({ rows }) => new Map(rows.map((row) => [row.name, row])));
+  // Each job that waits for them fails by itself.
+  runs.catch(() => undefined);
+  return { looking, runs };
+}
+
+export const namesOf = (jobs: readonly Job[]): string[] => jobs.map(({ name }) => name);
+
+/** `idle`: those of the jobs that have found nothing. `failures`: of those that could not be started, each with the job's name. */
+export type Started = {
+  readonly jobs: number;
+  readonly idle: ReadonlySet<string>;
+  readonly failures: readonly string[];
+};
+
+/** Starts jobs, but those whose last run still moves. One that cannot be started stops no other; the next minute tries again. */
+export async function startJobs(
+  deps: Deps,
+  jobs: readonly Job[],
+  { looking, runs }: Look = beginLook(deps, namesOf(jobs)),
+): Promise<Started> {
+  const now = Date.now();
+  const idle = new Set<string>();
+  const failures: string[] = [];
+  const start = async (job: Job): Promise<void> => {
+    try {
+      const found = await look(looking, job);
+      const before = (await runs).get(job.name);
+      if (!isMoving(before, now) && !(await startRun(deps, job, found, { now, before }))) idle.add(job.name);
+    } catch (thrown) {
+      const { lastError } = failureOf(job.name, null, thrown);
+      failures.push(`${job.name}: ${lastError}`);
+      // When the database itself fails, only the log remains.
+      await commit(deps.db, [raiseAlert(deps.db, jobFailed(job.name, lastError))]).catch(() => undefined);
+    }
+  };
+  await Promise.all(jobs.map(start));
+  return { jobs: jobs.length, idle, failures };
+}
+
+const isMoving = (run: JobRow | undefined, now: number): boolean =>
+  run !== undefined && run.pending > 0 && now < run.progressedAt + STALLED_MS;
+
+/** What is due: rows, or a slice of them. */
+type Found = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
+
+async function look(deps: Deps, job: Job): Promise<Found | null> {
+  if (job.kind === "bulk") {
+    const slice = await job.find(deps, FIRST);
+    return slice && { oldestDueAt: slice.oldestDueAt, due: [], slice };
+  }
+  const due = await job.find(deps, null, FOUND_AT_ONCE);
+  const [first] = due;
+  return first ? { oldestDueAt: first.at, due } : null;
+}
+
+/** `now`: when the trigger looked. */
+type Since = { readonly now: number; readonly before: JobRow | undefined };
+
+/** Returns false where nothing was to be done. */
+async function startRun(deps: Deps, job: Job, found: Found | null, { now, before }: Since): Promise<boolean> {
+  const { db, env } = deps;
+  const taken = found && (await take(deps, job, found));
+  if (!found || !taken) {
+    if (before && tellsOfRows(before)) await commit(db, [putRun(db, job.name, { at: now, found: 0 })]);
+    return false;
+  }
+  const { messages, ...counts } = taken;
+  // A run of slices that the queue has lost was due when it began.
+  const lost = job.kind === "bulk" && before && before.pending > 0 ? (before.oldestDueAt ?? before.startedAt) : null;
+  const oldestDueAt = lost === null ? found.oldestDueAt : Math.min(lost, found.oldestDueAt ?? lost);
+  // Slices that the queue takes tell how late they are themselves.
+  const knownLate = job.kind === "bulk" && !job.here ? lost : oldestDueAt;
+  // Before the messages: what a crash leaves between is begun again once the run has stalled.
+  await commit(db, [
+    putRun(db, job.name, { at: now, ...counts, pending: messages.length, oldestDueAt }),
+    ...lateAlert(deps, job, knownLate),
+    ...(counts.lastError === null ? [] : [raiseAlert(db, jobFailed(job.name, counts.lastError))]),
+  ]);
+  await sendAll(env, messages);
+  return true;
+}
+
+/** The first look that finds nothing says so, once: what was late, was lost or has failed is so no more. */
+const tellsOfRows = ({ found, failed, pending, oldestDueAt }: JobRow): boolean =>
+  found + failed + pending > 0 || oldestDueAt !== null;
+
+type Taken = Counts & { readonly found: number; readonly messages: readonly Sent[] };
+const NOT_YET: Counts = { done: 0, failed: 0, lastError: null };
+
+/** What the trigger itself has done of it, and what the queue is to do. Null where its rows left nothing to do. */
+async function take(deps: Deps, job: Job, { due, slice }: Found): Promise<Taken | null> {
+  const runFrom = (after: Due): Sent => ({ body: { kind: "run", job: job.name, after } });
+  if (job.kind === "bulk") {
+    if (!job.here) return { ...NOT_YET, found: 0, messages: [runFrom(FIRST)] };
+    const stretch = { from: FIRST, slices: 1, ...(slice && { first: slice }) };
+    const { left, found, done, failed, lastError } = await runSlices(deps, job, stretch);
+    return { found, done, failed, lastError, messages: left === null ? [] : [runFrom(left)] };
+  }
+  const { length: found } = due;
+  if (!job.here) return { ...NOT_YET, found, messages: messagesOf(job, due) };
+  const { done, failed, lastError } = await recordPart(
+    deps,
+    job,
+    due.map(({ id }) => id),
+  );
+  return done + failed === 0 ? null : { found, done, failed, lastError, messages: [] };
+}
+
+/**
+ * Writes the row of a trigger, whose rows are its jobs: each quarter of an hour, so that an operator sees that it comes, and whenever a job could not be
+ * started, or all can be again.
+ */
+export async function noteTrigger(
+  { db }: Deps,
+  name: string,
+  started: readonly Started[],
+  { runs }: Look,
+): Promise<void> {
+  const now = Date.now();
+  const before = (await runs).get(name);
+  const failures = started.flatMap((one) => one.failures);
+  const { length: failed } = failures;
+  if (before && now < before.startedAt + HEARTBEAT_MS && before.failed + failed === 0) return;
+  const found = started.reduce((sum, { jobs }) => sum + jobs, 0);
+  const counts = { found, done: found - failed, failed, lastError: failures.at(-1) ?? null };
+  await commit(db, [putRun(db, name, { at: now, ...counts })]);
+}
