@@ -250,7 +250,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "move_editions", arrange: changeEdition("PROVISIONING") },
   { job: "release_escrows", arrange: wantRelease },
   { job: "find_leaving", arrange: leaveVault },
-  { job: "follow_chains", always: 2 },
+  { job: "follow_chains" },
   { job: "end_dispute_days", arrange: leaveDays },
   { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
   { job: "pay_awards", settle: restKept, arrange: wantKept("payout") },

@@ -9,7 +9,7 @@ import { noteReleased } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS } from "../core/limits.ts";
-import { readBatch, type Statement } from "../db/batch.ts";
+import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
@@ -53,15 +53,12 @@ type Reading = {
 
 /**
  * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. Returns false if one batch cannot
- * bind all payments: it books nothing, and the next step reads the same blocks.
+ * bind all payments: it books nothing, and the next step reads the same blocks. `known`: what is stored of it, where that was read before.
  */
-export async function book(deps: Deps, network: Network, reading: Reading): Promise<boolean> {
+export async function book(deps: Deps, network: Network, reading: Reading, known?: Stored): Promise<boolean> {
   const { db } = deps;
   const { before, movements, payments } = reading;
-  const stored = await readBatch(db, {
-    ...vaultReads(deps, network, movements),
-    ...paymentReads(deps, network, payments),
-  });
+  const stored = known ?? (await readBatch(db, bookReads(deps, network, movements, payments)));
   const found = { ...stored, own: withSeen(stored.own, payments, reading.walletsSeen) };
   const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
   const alerts = [
@@ -99,6 +96,18 @@ export async function book(deps: Deps, network: Network, reading: Reading): Prom
   ]);
   return paid.complete;
 }
+
+const bookReads = (deps: Deps, network: Network, movements: readonly Movement[], payments: readonly PaymentAt[]) => ({
+  ...vaultReads(deps, network, movements),
+  ...paymentReads(deps, network, payments),
+});
+type Stored = ReadResults<ReturnType<typeof bookReads>>;
+
+/** What there is of a reading without an event, where no payment is bound and none is awaited. */
+export const NOTHING_STORED: Stored = {
+  ...{ escrows: [], lines: [], named: [], ofTerms: [], used: [], lost: [], bound: [], waiting: [] },
+  own: new Set(),
+};
 
 /** Adds the payments of wallets that a provider's own wallet has named in the blocks of this reading, which the database does not have yet. */
 const withSeen = (

@@ -8,7 +8,7 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { countedUnits } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
-import { commit, readBatch, type Statement } from "../db/batch.ts";
+import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { type Booked, type Difference, emptyVault, lineOfSight } from "../escrow/ledger.ts";
@@ -20,10 +20,10 @@ import { findNewestLines } from "./lines-store.ts";
 import { rewindBehind } from "./rewind.ts";
 import {
   findDifferencesOf,
-  findEscrowsBehind,
   findEscrowsBookedLast,
   findEscrowsOfAll,
   findFollower,
+  findNextEscrows,
   moveFollower,
   noteVaults,
 } from "./store.ts";
@@ -39,7 +39,7 @@ const ATTEMPTS = 3;
 export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if ((await followNetwork(deps, network, until, { whole: true })) !== "level") return false;
-    const checked = await checkOnce(deps, network, (db) => ({ escrows: findEscrowsOfAll(db, network, [did]) }));
+    const checked = await checkOnce(deps, network, { escrows: findEscrowsOfAll(deps.db, network, [did]) });
     if (checked !== "again") return checked === "checked";
   }
   return false;
@@ -47,11 +47,28 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
 
 /** The vaults that got lines last, and the next ones of a network, in the order of their providers; begins anew after the last one. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
-  await checkOnce(deps, network, (db, follower) => ({
-    escrows: findEscrowsBehind(db, follower.checkedDid, ESCROWS),
-    last: findEscrowsBookedLast(db, network, BOOKED_LAST),
-    next: pageOf,
-  }));
+  await checkOnce(deps, network, turnReads(deps, network));
+}
+
+/** The escrows whose turn it is. */
+export const turnReads = ({ db }: Deps, network: string) => ({
+  next: findNextEscrows(db, network, ESCROWS),
+  last: findEscrowsBookedLast(db, network, BOOKED_LAST),
+});
+type Turn = ReadResults<ReturnType<typeof turnReads>>;
+
+/** Null unless the vaults whose turn it is hold at a block what their lines say; else the provider that is the last of them. */
+export async function levelUpTo(
+  deps: Deps,
+  network: Network,
+  at: BlockAt,
+  { next, last }: Turn,
+): Promise<string | null> {
+  const { rows, checkedDid } = pageOf(next);
+  const escrows = ofNetwork(network, [...rows, ...last]);
+  if (escrows.length === 0) return checkedDid;
+  const sight = await lookInto(deps, network, at, escrows);
+  return typeof sight !== "string" && sight.booked.every(isLevel) ? checkedDid : null;
 }
 
 type Page = { readonly rows: readonly EscrowRow[]; readonly checkedDid: string };
@@ -64,48 +81,22 @@ function pageOf(found: readonly EscrowRow[]): Page {
   return { rows, checkedDid: rows.at(-1)?.did ?? last ?? "" };
 }
 
-type Chosen = {
-  readonly escrows: ReturnType<typeof findEscrowsOfAll>;
-  readonly last?: ReturnType<typeof findEscrowsOfAll>;
-  readonly next?: typeof pageOf;
-};
+/** `escrows`: instead of those whose turn it is. */
+type Chosen = ReturnType<typeof turnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfAll> };
 
-async function checkOnce(
-  deps: Deps,
-  name: string,
-  choose: (db: Deps["db"], follower: FollowerRow) => Chosen,
-): Promise<"checked" | "again" | "unread"> {
+async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"checked" | "again" | "unread"> {
   const { db, chain } = deps;
   const network = networkNamed(deps.config.networks, name);
-  const { follower } = await readBatch(db, { follower: findFollower(db, name) });
+  const { follower, ...found } = await readBatch(db, { follower: findFollower(db, name), ...chosen });
   if (!follower) return "unread";
-  const { escrows: chosen, last, next } = choose(db, follower);
-  const { escrows: found, last: bookedLast = [] } = await readBatch(db, { escrows: chosen, ...(last && { last }) });
-  const { rows, checkedDid } = next ? next(found) : { rows: found, checkedDid: follower.checkedDid };
-  // An edition that is not configured any more can't be asked.
-  const escrows = distinct([...rows, ...bookedLast]).filter(
-    (row) => row.network === name && editionsOf(network).includes(editionOf(row, network)),
-  );
-  const vaults = vaultsOf(network, escrows);
-  if (vaults.length === 0 && follower.checkedDid === "") return "checked";
-  const { lines } = await readBatch(db, {
-    lines: findNewestLines(
-      db,
-      name,
-      vaults.map(({ providerDidHash, contract }) => [providerDidHash, contract]),
-    ),
-  });
+  const { rows, checkedDid } =
+    "escrows" in found ? { rows: found.escrows, checkedDid: follower.checkedDid } : pageOf(found.next);
+  const escrows = ofNetwork(network, [...rows, ...("last" in found ? found.last : [])]);
+  if (escrows.length === 0 && follower.checkedDid === "") return "checked";
   const at = { number: follower.bookedBlock, hash: follower.bookedHash };
-  const read = await chain.readVaults(name, at, vaults);
-  if (!read.ok) return "unread";
-  if (read.value.state === "forked") return "again";
-  const { balances, time } = read.value;
-  const booked = vaults.map(({ did, contract, vault }, place) => {
-    const known = lines.find((line) => line.did === did && line.contract === contract);
-    const held = countedUnits(balances[place] ?? 0n);
-    const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
-    return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
-  });
+  const sight = await lookInto(deps, network, at, escrows);
+  if (typeof sight === "string") return sight;
+  const { vaults, lines, balances, booked } = sight;
   const agreed = booked.every(isLevel) || (await agrees(chain, name, at, vaults, balances));
   if (agreed === false) return "unread";
   const strange = new Set<Booked>();
@@ -141,6 +132,30 @@ async function checkOnce(
     if (thrown instanceof Conflict) return "again";
     throw thrown;
   }
+}
+
+/** What vaults hold at a block, beside their lines. */
+async function lookInto({ db, chain }: Deps, network: Network, at: BlockAt, escrows: readonly EscrowRow[]) {
+  const { network: name } = network;
+  const vaults = vaultsOf(network, escrows);
+  const { lines } = await readBatch(db, {
+    lines: findNewestLines(
+      db,
+      name,
+      vaults.map(({ providerDidHash, contract }) => [providerDidHash, contract]),
+    ),
+  });
+  const read = await chain.readVaults(name, at, vaults);
+  if (!read.ok) return "unread";
+  if (read.value.state === "forked") return "again";
+  const { balances, time } = read.value;
+  const booked = vaults.map(({ did, contract, vault }, place) => {
+    const known = lines.find((line) => line.did === did && line.contract === contract);
+    const held = countedUnits(balances[place] ?? 0n);
+    const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
+    return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
+  });
+  return { vaults, lines, balances, booked };
 }
 
 /** What is booked or noted by a balance alone is said by both nodes, where there are two, or twice by the one (CHN-30). */
@@ -228,8 +243,13 @@ const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statem
     }),
   );
 
-const distinct = (rows: readonly EscrowRow[]): EscrowRow[] => [
-  ...new Map(rows.map((row) => [`${row.did} ${row.environment} ${row.network}`, row])).values(),
+/** Each once. An edition that is not configured any more can't be asked. */
+const ofNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] => [
+  ...new Map(
+    rows
+      .filter((row) => row.network === network.network && editionsOf(network).includes(editionOf(row, network)))
+      .map((row) => [`${row.did} ${row.environment}`, row]),
+  ).values(),
 ];
 
 const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;

@@ -105,7 +105,7 @@ async function step(deps: Deps, network: Network): Promise<Step> {
       await recordTurned(deps, known);
       return without("far");
     }
-    const read = await chain.readEvents(name, { ...placeOf(network, known), seen: known?.seen?.number });
+    const read = await chain.readEvents(name, placeOf(network, known));
     if (!read.ok && read.error.reason === "contradiction") await commit(db, [raiseAlert(db, contradicting(name))]);
     if (!read.ok || read.value.state === "behind") return without("stuck");
     if (read.value.state === "read") {
@@ -169,8 +169,10 @@ async function nameProviders({ db }: Deps): Promise<void> {
 }
 const NAMED_AT_ONCE = 50;
 
-const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>
-  known ? { number: known.bookedBlock, hash: known.bookedHash } : { number: Math.max(0, first_block - 1), hash: null };
+export const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>
+  known
+    ? { number: known.bookedBlock, hash: known.bookedHash, seen: known.seen?.number }
+    : { number: Math.max(0, first_block - 1), hash: null };
 
 type Read = Extract<EventsReading, { state: "read" }>;
 
@@ -179,12 +181,14 @@ type Own = Movement & EventAt;
 /** Movements of one batch. What does not fit stands behind a block that the next step begins with. */
 const MOVEMENTS = 200;
 
-async function record(
+/** Books a reading that began at an instant. */
+export async function record(
   deps: Deps,
   network: Network,
   known: FollowerRow | null,
   read: Read,
   beganAt: number,
+  stored?: Parameters<typeof book>[3],
 ): Promise<Step> {
   const { from, head, end, settled, events, paused, second } = read;
   const token = network.token.toLowerCase();
@@ -206,7 +210,7 @@ async function record(
   const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD, beganBlock: head.number };
-  const complete = await book(deps, network, {
+  const reading = {
     before: known,
     after: {
       ...began,
@@ -233,7 +237,8 @@ async function record(
     contradicted,
     future: saw.future,
     alone,
-  });
+  };
+  const complete = await book(deps, network, reading, stored);
   const place = {
     booked: to.number,
     head: head.number,
@@ -266,7 +271,10 @@ const UNREAD = {
  * The last block up to which two readings have found the same: the second node's where there is one that answers, else this one and the one before.
  * The block behind which was read where there was none before. Null where the two contradict each other, which no reorganisation explains.
  */
-function findConfirmed(seen: SeenRange | null, { from, settled, events, seenHash, second }: Read): BlockRef | null {
+export function findConfirmed(
+  seen: SeenRange | null,
+  { from, settled, events, seenHash, second }: Read,
+): BlockRef | null {
   if (settled === null) return from;
   if (second !== null) return second === "same" ? settled : null;
   if (seen === null || seen.number > settled.number || seen.hash !== seenHash) return from;

@@ -1,8 +1,10 @@
-// The minute's run of the follower on every network (CHN-24): read to the head, and compare the next vaults with their lines.
+// The minute's run of the follower on every network (CHN-24): read to the head, and compare the next vaults with their lines. The trigger does it
+// where nothing has happened, else a message.
 import type { Deps } from "../context.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { checkNextVaults } from "./check.ts";
 import { followNetwork } from "./follow.ts";
+import { followQuiet } from "./quiet.ts";
 
 export const followChains: EachJob = {
   kind: "each",
@@ -10,9 +12,15 @@ export const followChains: EachJob = {
   here: true,
   find: async ({ config }, after) =>
     after === null ? config.networks.map(({ network }) => ({ at: Date.now(), id: network })) : [],
-  record: async ({ env }, network) => {
-    await env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
-    return true;
+  record: async (deps, network) => {
+    let isQuiet = false;
+    try {
+      isQuiet = await followQuiet(deps, network);
+      return !isQuiet;
+    } finally {
+      // Also where the look has failed.
+      if (!isQuiet) await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
+    }
   },
 };
 

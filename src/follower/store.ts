@@ -281,13 +281,13 @@ export const findDifferencesOf = (db: Database, network: string, dids: readonly 
 
 // ---- Vaults ----------------------------------------------------------------------------------------------------------------
 
-/** The next escrows behind a provider, of all networks, in the order of their primary key. */
-export const findEscrowsBehind = (db: Database, did: string, limit: number): Read<EscrowRow[]> =>
+/** The next escrows behind the provider whose vault a network's follower has compared last, of all networks, in the order of their primary key. */
+export const findNextEscrows = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db
       .select()
       .from(escrows)
-      .where(gt(escrows.did, did))
+      .where(sql`${escrows.did} > (select f.checked_did from followers f where f.network = ${network})`)
       .orderBy(asc(escrows.did), asc(escrows.environment), asc(escrows.network))
       .limit(limit),
   );

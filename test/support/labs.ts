@@ -51,6 +51,7 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-lies": { of: "follower/lying-nodes", chainId: 31371, confirmations: 3 },
   "lab-once": { of: "follower/one-lie", chainId: 31381, confirmations: 3 },
   "lab-crowded": { of: "follower/crowded", chainId: 31391, confirmations: 3 },
+  "lab-quiet": { of: "follower/quiet", chainId: 31392, confirmations: 3 },
   "lab-raced": { of: "follower/reversal-races", chainId: 31365, confirmations: 3 },
   "lab-award": { of: "disputes/delayed-awards", chainId: 31366, confirmations: 1, delays: DELAYS },
   "lab-editions": { of: "markets/move-editions", chainId: 31368, confirmations: 3 },

@@ -226,7 +226,10 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
 };
 
 export const FOLLOWER_JOBS: Readonly<Record<string, Cases>> = {
-  follow_chains: [{ when: "handed to the queue: follow_chain", ...NOTHING }],
+  follow_chains: [
+    { when: "nothing has happened on the chain", ...NOTHING },
+    { when: "handed to the queue: follow_chain", ...NOTHING },
+  ],
   fail_unpaid_refunds: [
     {
       when: "the chain is read to a later instant than the refund was awaited until",

@@ -28,6 +28,7 @@ import {
   type Play,
   type Plays,
   store,
+  follow as toHead,
 } from "./stage.ts";
 
 const WALLET = account(8);
@@ -255,6 +256,7 @@ export const MARKET_PLAYS: Plays = {
     "the threshold is gone": ofAgent(saidOtherwise({ wallet: WALLET, threshold: "14000000" }), watch),
   },
   follow_chains: {
+    "nothing has happened on the chain": ofNobody(toHead, (world) => world.run(followChains)),
     "handed to the queue: follow_chain": ofNobody(nothing, (world) => world.run(followChains)),
   },
   follow_thresholds: {

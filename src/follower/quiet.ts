@@ -1,0 +1,38 @@
+// The minute's look at a network on which nothing has happened (CHN-24), in the trigger itself: blocks without an event are booked, and vaults that hold
+// what their lines say are compared, by one row. All else it leaves to the queue's message, which begins anew.
+import { networkNamed } from "../chain/networks.ts";
+import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import { readBatch } from "../db/batch.ts";
+import { findWaitingIntents } from "../intents/paid-store.ts";
+import { NOTHING_STORED } from "./book.ts";
+import { levelUpTo, turnReads } from "./check.ts";
+import { findConfirmed, placeOf, record } from "./follow.ts";
+import { findFollower, findUnchecked } from "./store.ts";
+
+/** Returns false where there is more to do, or no node can be believed. */
+export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
+  const { db, chain } = deps;
+  const network = networkNamed(deps.config.networks, name);
+  const beganAt = Date.now();
+  const { known, unchecked, waiting, ...turn } = await readBatch(db, {
+    known: findFollower(db, name),
+    unchecked: findUnchecked(db, name, 1),
+    waiting: findWaitingIntents(db, name),
+    ...turnReads(deps, name),
+  });
+  if (!known || known.turned.length + known.bound.length + unchecked.length + waiting.length > 0) return false;
+  const read = await chain.readEvents(name, placeOf(network, known));
+  if (!read.ok || read.value.state !== "read" || read.value.events.length > 0) return false;
+  const to = findConfirmed(known.seen, read.value);
+  const checkedDid = to && (await levelUpTo(deps, network, to, turn));
+  if (checkedDid === null) return false;
+  try {
+    const { followed } = await record(deps, network, { ...known, checkedDid }, read.value, beganAt, NOTHING_STORED);
+    return followed === "level";
+  } catch (thrown) {
+    // Another run was faster.
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
+  }
+}

@@ -1,0 +1,186 @@
+// The minute's look at a network on which nothing has happened (CHN-24, JOB-15): it books blocks without an event and compares vaults by one row, as the
+// queue's message would, and leaves all else to that. The network `lab-quiet` belongs to this file alone; what it books has three confirmations.
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Deps } from "../../src/context.ts";
+import { followChains } from "../../src/follower/job.ts";
+import { followQuiet } from "../../src/follower/quiet.ts";
+import { startJobs } from "../../src/jobs/start.ts";
+import { deposit, rows } from "../promotion/support.ts";
+import { networksWith, spoil } from "../support/chain.ts";
+import { labOf } from "../support/lab.ts";
+import { withSilentChain } from "../support/variants.ts";
+import { createWorld, type Json, type World } from "../support/world.ts";
+import { bookedOf, follow, followOnce, transferTo } from "./support.ts";
+
+const LAB = "lab-quiet";
+const UNIT = 1_000_000;
+const { mine } = labOf(LAB);
+
+let world: World;
+let did: string;
+beforeAll(async () => {
+  world = await createWorld({ NETWORKS: networksWith(LAB) });
+  ({ did } = await world.provider({}, "GLOBAL-USDC", LAB));
+});
+beforeEach(async () => {
+  await mine(5);
+  await follow(world, LAB);
+});
+afterEach(async () => {
+  await spoil(LAB);
+  vi.restoreAllMocks();
+});
+
+const follower = async (): Promise<Json> => (await rows("select * from followers where network = ?", LAB))[0];
+/** A look, with the tables that it wrote. */
+async function look(by: World = world): Promise<{ quiet: boolean; wrote: string[] }> {
+  by.meter.reset();
+  const quiet = await by.serve(() => followQuiet(by.deps, LAB));
+  const { sql, written } = by.meter.reading;
+  const tables = sql.flatMap((text, at) => {
+    const [, table = text] = /^(?:insert into|update|delete from) "(\w+)"/.exec(text) ?? [];
+    return (written[at] ?? 0) > 0 ? [`${table} ${written[at]}`] : [];
+  });
+  return { quiet, wrote: tables };
+}
+const LEFT = { quiet: false, wrote: [] };
+
+describe("blocks without an event", () => {
+  it("are booked as by a message, once two looks have found them", async () => {
+    await mine(5);
+    const before = await follower();
+    expect(await look()).toEqual({ quiet: true, wrote: ["followers 1"] });
+    await mine(5);
+    expect((await look()).quiet).toBe(true);
+    const { read_at, read_through, ...looked } = await follower();
+    expect(looked.booked_block).toBe(before.booked_block + 5);
+    expect(read_at).toBeGreaterThan(before.read_at);
+    expect(read_through).toBeGreaterThan(before.read_through);
+    // The same by messages.
+    const place = "booked_block = ?, booked_hash = ?, booked_at = ?, head_block = ?, seen = ?";
+    const { booked_block, booked_hash, booked_at, head_block, seen } = before;
+    const values = [booked_block, booked_hash, booked_at, head_block, seen];
+    await rows(`update followers set ${place} where network = ?`, ...values, LAB);
+    expect(await follow(world, LAB)).toBe(true);
+    const { booked_block: booked } = await follower();
+    expect(booked).toBeGreaterThanOrEqual(looked.booked_block);
+  });
+
+  it("are read by few trips", async () => {
+    expect((await look()).quiet).toBe(true);
+    expect(world.meter.reading.trips).toBe(3);
+  });
+
+  it("have the comparison of vaults go on in the same row", async () => {
+    const copied = (await rows("select name from pragma_table_info('escrows')")).map(({ name }) =>
+      name === "did" ? "'did:aeap:f' || n.i" : name === "network" ? "'elsewhere'" : name,
+    );
+    await rows(
+      `with recursive n(i) as (select 10 union all select i + 1 from n where i < 60)
+        insert into escrows select ${copied.join(", ")} from escrows, n where did = ?`,
+      did,
+    );
+    try {
+      const turns: string[] = [];
+      for (let minute = 0; minute < 4; minute++) {
+        expect(await look()).toEqual({ quiet: true, wrote: ["followers 1"] });
+        turns.push((await follower()).checked_did);
+      }
+      expect(new Set(turns).size).toBeGreaterThan(2);
+      expect(turns).toContain("");
+    } finally {
+      await rows("delete from escrows where network = 'elsewhere'");
+      await rows("update followers set checked_did = ''");
+    }
+  });
+});
+
+describe("all else", () => {
+  it("is left to the message: an event", async () => {
+    await deposit(did, UNIT, LAB);
+    const before = (await bookedOf(did)).length;
+    expect(await look()).toEqual(LEFT);
+    await mine(3);
+    expect(await look()).toEqual(LEFT);
+    await follow(world, LAB);
+    expect(await bookedOf(did)).toHaveLength(before + 1);
+    expect((await look()).quiet).toBe(true);
+  });
+
+  it("is left to the message: a vault that holds more than its lines say", async () => {
+    const [{ vault }] = await rows("select vault from escrows where did = ?", did);
+    const before = (await bookedOf(did)).length;
+    await transferTo(vault, 7, LAB);
+    await mine(5);
+    // The first look sees the blocks, the second one would book them.
+    const looks = [await look(), await look()];
+    expect(looks).toContainEqual(LEFT);
+    await follow(world, LAB);
+    expect((await bookedOf(did)).slice(before)).toMatchObject([["deposit", 7, expect.any(Number)]]);
+    expect((await look()).quiet).toBe(true);
+  });
+
+  it.each([
+    ["a network that was never read", "delete from followers where network = ?"],
+    ["a payment that is bound", `update followers set bound = '["int_1"]' where network = ?`],
+    ["an escrow that is not told of", `update followers set turned = '["did:aeap:1"]' where network = ?`],
+    ["a block that is not the chain's", "update followers set booked_hash = '0x00' where network = ?"],
+    [
+      "another finding of the same blocks",
+      "update followers set seen = json_set(seen, '$.digest', '0x00') where network = ?",
+    ],
+  ])("is left to the message: %s", async (_what, text) => {
+    await mine(5);
+    expect((await look()).quiet).toBe(true);
+    const before = await follower();
+    await rows(text, LAB);
+    expect(await look()).toEqual(LEFT);
+    await rows("delete from followers where network = ?", LAB);
+    const names = Object.keys(before);
+    const places = names.map(() => "?").join(", ");
+    await rows(`insert into followers (${names.join(", ")}) values (${places})`, ...Object.values(before));
+    expect((await look()).quiet).toBe(true);
+  });
+
+  it("is left to the message: a settlement that was not compared", async () => {
+    const { checked_receipt } = await follower();
+    const columns = "transaction_id, network, block_number, receipt";
+    await rows(`insert into receipts (rowid, ${columns}) values (?, 'txn_1', 'elsewhere', 1, '')`, checked_receipt + 1);
+    expect(await look()).toEqual(LEFT);
+    await rows("delete from receipts where transaction_id = 'txn_1'");
+    expect((await look()).quiet).toBe(true);
+  });
+
+  it("is left to the message: a node that does not answer, and another run that is faster", async () => {
+    expect(await look(withSilentChain(world))).toEqual(LEFT);
+    await mine(5);
+    await look();
+    const { trips } = world.meter.reading;
+    await mine(5);
+    world.meter.beforeBatch(trips, () => followOnce(world, LAB));
+    expect(await world.serve(() => followQuiet(world.deps, LAB))).toBe(false);
+    expect((await look()).quiet).toBe(true);
+  });
+});
+
+describe("the job of the minute", () => {
+  async function minute(by: World): Promise<unknown[]> {
+    const sent: unknown[] = [];
+    const CHAIN_QUEUE = { send: async (message: unknown) => void sent.push(message) } as never;
+    const networks = by.deps.config.networks.filter(({ network }) => network === LAB);
+    const deps: Deps = { ...by.deps, config: { ...by.deps.config, networks }, env: { ...by.deps.env, CHAIN_QUEUE } };
+    await by.serve(() => startJobs(deps, [followChains]));
+    return sent;
+  }
+  const message = { kind: "follow_chain", network: LAB };
+
+  it("sends a message where the look was not enough, also where it has failed", async () => {
+    expect(await minute(world)).toEqual([]);
+    expect(await minute(withSilentChain(world))).toEqual([message]);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    world.meter.beforeBatch(2, () => Promise.reject(new Error("the database is away")));
+    expect(await minute(world)).toEqual([message]);
+    const alerts = await rows("select message from alerts where kind = 'job_failed' and subject = 'follow_chains'");
+    expect(alerts).toEqual([{ message: `${LAB}: the database is away` }]);
+  });
+});
