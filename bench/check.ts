@@ -1,4 +1,5 @@
 // Lists the exceeded budgets, one line each, with the measured value and the limit.
+import { type ActRows, rowsOf } from "./acts.ts";
 import type { Budget } from "./budget.ts";
 import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
@@ -7,7 +8,7 @@ import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 import { HOPS } from "./hops.ts";
 import type { Idle } from "./idle.ts";
-import { FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
+import { ACT_ROWS, FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
@@ -101,6 +102,15 @@ export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
     ? [`facilitations with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
     : []),
 ];
+
+/** An act writes so many rows in all, those of its deletion too. */
+export const checkActs = (measured: readonly ActRows[]): string[] =>
+  measured.flatMap((one) => {
+    const most = ACT_ROWS[one.act];
+    if (most === undefined) return [`${one.act}: has no budget of rows (bench/scene-budgets.ts)`];
+    const rows = rowsOf(one);
+    return rows > most ? [`${one.act}: ${rows.toFixed(1)} rows written in all, at most ${most}`] : [];
+  });
 
 /** Nothing due costs next to nothing. */
 export const checkIdle = (measured: readonly Idle[]): string[] =>

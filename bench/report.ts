@@ -1,4 +1,5 @@
 // Prints the results of a run as tables with aligned columns.
+import { type ActRows, rowsOf } from "./acts.ts";
 import {
   ACT_BYTES,
   BUDGETS,
@@ -28,6 +29,7 @@ export type Findings = {
   readonly far: readonly FarOutcome[];
   readonly grown: readonly Grown[];
   readonly busy: Busy | null;
+  readonly acts: readonly ActRows[];
   readonly idle: readonly Idle[];
   readonly suspensions: readonly Suspension[];
   readonly plans: readonly PlanFault[];
@@ -46,6 +48,7 @@ export function printFindings(findings: Findings): void {
     far,
     grown,
     busy,
+    acts,
     idle,
     suspensions,
     plans,
@@ -66,6 +69,7 @@ export function printFindings(findings: Findings): void {
   if (far.length > 0) section(`Far from the database: each trip and each object call ${HOP_MS} ms away`, farTable(far));
   if (grown.length > 0) section("Bytes in the database, by act and table, with indexes", grown.flatMap(grownLines));
   if (busy) section("A busy seller", busyLines(busy));
+  if (acts.length > 0) section("Rows written by an act, with all that follows it", acts.flatMap(actLines));
   if (idle.length > 0) section("While nothing is due, in the mean", idleTable(idle));
   if (suspensions.length > 0) section("Suspension of a principal, by its agents", suspensionTable(suspensions));
   if (plans.length > 0) section("Statements that scan or sort", plans.flatMap(planLines));
@@ -250,6 +254,11 @@ function courierLines({ throughput, dead, lags, alone, beside, others }: Courier
     `of ${alone} events alone and ${beside} beside them; other programs used ${others === null ? "?" : (others * 100).toFixed(0)} % of the machine`,
   ];
 }
+
+const actLines = (one: ActRows): string[] => [
+  `${one.act}: ${rowsOf(one).toFixed(1)} rows, $${rowsOf(one).toFixed(2)} a million (${one.times} of them)`,
+  ...one.tables.map(([table, rows]) => `  ${table} ${rows.toFixed(2)}`),
+];
 
 const idleTable = (idle: readonly Idle[]): string[] =>
   table([

@@ -3,10 +3,11 @@
 //   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
-//                      `couriers`, `idle` and `suspensions` are measurements of their own
+//                      `couriers`, `acts`, `idle` and `suspensions` are measurements of their own
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { parseArgs } from "node:util";
+import { measureActs } from "./acts.ts";
 import { measureBundle } from "./bundle.ts";
 import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
@@ -14,6 +15,7 @@ import { settleCascades } from "./cases/drain.ts";
 import { isSweep } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
 import {
+  checkActs,
   checkBundle,
   checkBusy,
   checkBytes,
@@ -89,6 +91,7 @@ async function run(): Promise<Findings> {
       : null;
     // What was paid meanwhile would be read by the first case that reads the chain.
     await follow(play);
+    const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
     const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
     const sized = sizes ? await measureSizes(play, cases) : [];
     // Last: the log of so many agents is a backlog for the jobs of the cases.
@@ -96,7 +99,7 @@ async function run(): Promise<Findings> {
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
     const findings = { costs, sized, far, plans, latencies, load, couriers, bundle, gas };
-    const measured = { ...findings, idle, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+    const measured = { ...findings, acts, idle, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
     return { ...measured, violations: violationsOf(measured) };
   } finally {
     await stage.close();
@@ -121,7 +124,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
 }
 
 function violationsOf(measured: Omit<Findings, "violations">): string[] {
-  const { costs, sized, far, grown, busy, idle, suspensions, plans, bundle, gas } = measured;
+  const { costs, sized, far, grown, busy, acts, idle, suspensions, plans, bundle, gas } = measured;
   const [small, large] = sized;
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
@@ -134,6 +137,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...checkFar(far),
     ...checkBytes(grown),
     ...(busy ? checkBusy(busy) : []),
+    ...checkActs(acts),
     ...checkIdle(idle),
     ...checkSuspensions(suspensions),
     ...plans.map(({ case: name, step }) => `${name}: ${step}`),
