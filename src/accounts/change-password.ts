@@ -22,7 +22,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
     stored: findPassword(db, tenant.platformId),
   });
   if (!platform) throw new ServiceError("invalid_credentials");
-  const faults = newPasswordFaults(input, platform.email);
+  const faults = await newPasswordFaults(call, input, platform.email);
   if (faults.length > 0) throw validationError(faults);
   const { platformId } = platform;
   const next = input.new_password;
@@ -54,15 +54,16 @@ export const signOut = (db: Database, platformId: string, now: number, staying?:
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckPasswordChange = (call: SessionCall, input: Partial<PasswordChangeInput>): Precheck =>
   precheck({ platform: findPlatform(call.db, call.tenant.platformId) }, ({ platform }) =>
-    newPasswordFaults(input, platform?.email),
+    newPasswordFaults(call, input, platform?.email),
   );
 
-function newPasswordFaults(
+async function newPasswordFaults(
+  { deps }: SessionCall,
   { current_password, new_password }: Partial<PasswordChangeInput>,
   email: string | undefined,
-): FieldError[] {
+): Promise<FieldError[]> {
   if (new_password === undefined) return [];
-  const faults = passwordFaults("new_password", new_password, email);
+  const faults = await passwordFaults(deps.env.ASSETS, "new_password", new_password, email);
   const isSame =
     current_password !== undefined && new_password.normalize("NFKC") === current_password.normalize("NFKC");
   return isSame

@@ -49,7 +49,7 @@ export const passwordRoutes = [
     response: { schema: passwordView },
     errors: [],
     handle: (call, { body }) => resetPassword(call, body),
-    precheck: (_call, { body }) => precheckPasswordReset(validFields(passwordResetInput, body)),
+    precheck: (call, { body }) => precheckPasswordReset(call, validFields(passwordResetInput, body)),
   }),
   route({
     method: "post",

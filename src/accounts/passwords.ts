@@ -1,15 +1,32 @@
 // Judges new passwords (CRED-20).
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
-import { COMMON_PASSWORDS } from "./common-passwords.ts";
 
 /** The faults that no length tells: the address itself, and what everybody tries first. */
-export function passwordFaults(field: string, password: string, email: string | undefined): FieldError[] {
+export async function passwordFaults(
+  assets: Fetcher,
+  field: string,
+  password: string,
+  email: string | undefined,
+): Promise<FieldError[]> {
   const folded = foldName(password);
   if (email !== undefined && folded === foldName(email)) {
     return [fieldError(field, "invalid_value", "Must not be the email address.")];
   }
-  return COMMON_PASSWORDS.has(folded)
+  return (await commonPasswords(assets)).has(folded)
     ? [fieldError(field, "invalid_value", "Is one of the most common passwords of its length.")]
     : [];
+}
+
+const read = new WeakMap<Fetcher, ReadonlySet<string>>();
+
+/** The list is an asset of the Worker, because few calls need it. It is read once in an isolate; a password is not judged without it. */
+export async function commonPasswords(assets: Fetcher): Promise<ReadonlySet<string>> {
+  const known = read.get(assets);
+  if (known) return known;
+  const stored = await assets.fetch("https://assets.invalid/common-passwords.txt");
+  if (!stored.ok) throw new Error(`the list of common passwords is not served: ${stored.status}`);
+  const words = new Set((await stored.text()).trim().split("\n"));
+  read.set(assets, words);
+  return words;
 }

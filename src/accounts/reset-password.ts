@@ -38,7 +38,12 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
   });
   const usable = link && platform && isOpen(link, platform, now);
   // A useless link reveals nothing, so the password is not compared with an address.
-  const faults = passwordFaults("new_password", new_password, usable ? platform.email : undefined);
+  const faults = await passwordFaults(
+    deps.env.ASSETS,
+    "new_password",
+    new_password,
+    usable ? platform.email : undefined,
+  );
   if (!usable) throw validationError([USED_UP, ...faults]);
   if (faults.length > 0) throw validationError(faults);
   const { platformId, email } = platform;
@@ -74,7 +79,10 @@ const isOpen = (link: LinkRow, platform: PlatformRow, now: number): boolean =>
   platform.status !== "CLOSED";
 
 /** Finds the further faults of a body that the schema refuses. */
-export const precheckPasswordReset = (input: Partial<PasswordResetInput>): Precheck =>
+export const precheckPasswordReset = (
+  { deps }: PublicCall,
+  { new_password: password }: Partial<PasswordResetInput>,
+): Precheck =>
   precheck({}, () =>
-    input.new_password === undefined ? [] : passwordFaults("new_password", input.new_password, undefined),
+    password === undefined ? [] : passwordFaults(deps.env.ASSETS, "new_password", password, undefined),
   );

@@ -29,7 +29,7 @@ export const signUpRoutes = [
     idempotency: "plain",
     keysOf: keysOfAddress,
     handle: (call, { body }) => registerPlatform(call, body),
-    precheck: (_call, { body }) => precheckRegistration(validFields(registrationInput, body)),
+    precheck: (call, { body }) => precheckRegistration(call, validFields(registrationInput, body)),
   }),
   route({
     method: "post",

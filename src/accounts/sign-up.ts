@@ -22,7 +22,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
     taken: findPlatformByEmail(db, input.email),
     mayMail: await mayMailStranger(db, input.email, now),
   });
-  const faults = passwordFaults("password", input.password, input.email);
+  const faults = await passwordFaults(deps.env.ASSETS, "password", input.password, input.email);
   if (faults.length > 0) throw validationError(faults);
   if (taken) throw new ServiceError("email_exists");
   const row = newPlatform(input, now);
@@ -56,10 +56,8 @@ export const keysOfAddress = async ({ email }: RegistrationInput): Promise<Idemp
 });
 
 /** Finds the further faults of a body that the schema refuses. */
-export const precheckRegistration = (input: Partial<RegistrationInput>): Precheck =>
-  precheck({}, (): FieldError[] =>
-    input.password === undefined ? [] : passwordFaults("password", input.password, input.email),
-  );
+export const precheckRegistration = ({ deps }: PublicCall, { password, email }: Partial<RegistrationInput>): Precheck =>
+  precheck({}, () => (password === undefined ? [] : passwordFaults(deps.env.ASSETS, "password", password, email)));
 
 const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): PlatformRow => ({
   platformId: newId("plt", now),
