@@ -76,13 +76,12 @@ export async function book(deps: Deps, network: Network, reading: Reading, known
   const acts = await followActs(deps, network, reading.acts);
   const level = paid.complete ? reading.level : null;
   const after = { ...reading.after, ...level };
-  const moved = before === null || before.bookedBlock !== after.bookedBlock;
   const lined = booked.filter(({ lines }) => lines.length > 0);
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
   await commitAll(deps, [
     ...moveFollower(db, before, after, paid.change),
     ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
-    ...(moved
+    ...(isNoted(reading, after)
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),
     ...(await bookedStatements(deps, network, booked, found.escrows)),
@@ -108,6 +107,17 @@ export const NOTHING_STORED: Stored = {
   ...{ escrows: [], lines: [], named: [], ofTerms: [], used: [], lost: [], bound: [], waiting: [] },
   own: new Set(),
 };
+
+/** Of a stretch without an event each fiftieth block is enough, for a reorganisation takes nothing of it away: so many notes reach back far. */
+const QUIET_BLOCKS = 50;
+
+function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {
+  const { before, movements, refunds, refundAddresses, walletsSeen, acts, payments } = reading;
+  if (before === null) return true;
+  const events = [movements, refunds, refundAddresses, walletsSeen, acts.events, payments].flat();
+  if (events.length > 0) return before.bookedBlock !== bookedBlock;
+  return Math.floor(before.bookedBlock / QUIET_BLOCKS) < Math.floor(bookedBlock / QUIET_BLOCKS);
+}
 
 /** Adds the payments of wallets that a provider's own wallet has named in the blocks of this reading, which the database does not have yet. */
 const withSeen = (

@@ -30,7 +30,7 @@ import {
 
 /** Escrows of one comparison whose turn it is; a provider has one for each environment and network. */
 const ESCROWS = 24;
-/** Further ones, whose vaults got lines in the last minutes. */
+/** Further ones, whose vaults got lines last. */
 const BOOKED_LAST = 10;
 /** How often a comparison that another run has overtaken is done again. */
 const ATTEMPTS = 3;

@@ -85,7 +85,7 @@ async function takeBack(
     ...(lines.length > 0 ? [doubtPayouts(db, name, paidOutBehind(name, lines, kept.number), Date.now())] : []),
     ...reverseBehind(db, name, lines, kept.number),
     ...(await gainStatements(deps, network, gains, escrows)),
-    ...(lines.length > 0 || (gone.length > 0 && rereadFor === known.rereadFor)
+    ...(lines.length > 0 || (kept.number < known.bookedBlock && rereadFor === known.rereadFor)
       ? [raiseAlert(db, reorganised(name, countOf(lines)))]
       : []),
     ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, unread(name, rereadFor))]),

@@ -292,10 +292,10 @@ export const findNextEscrows = (db: Database, network: string, limit: number): R
       .limit(limit),
   );
 
-/** The notes of booked blocks that count as the last minutes. */
+/** The notes of booked blocks that count as the last ones. */
 const NOTES_BACK = 4;
 
-/** Escrows of a network whose vaults got lines in the last minutes. */
+/** Escrows of a network whose vaults got lines at the blocks that were noted last. */
 export const findEscrowsBookedLast = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db

@@ -14,7 +14,7 @@ import { bookedOf, follow, followOnce, transferTo } from "./support.ts";
 
 const LAB = "lab-quiet";
 const UNIT = 1_000_000;
-const { mine } = labOf(LAB);
+const { lab, mine } = labOf(LAB);
 
 let world: World;
 let did: string;
@@ -92,6 +92,56 @@ describe("blocks without an event", () => {
       await rows("delete from escrows where network = 'elsewhere'");
       await rows("update followers set checked_did = ''");
     }
+  });
+});
+
+describe("the notes of booked blocks", () => {
+  /** The next fiftieth block is far. */
+  const align = async () => mine(55 - (Number(await lab("eth_blockNumber")) % 50));
+  const noted = async (): Promise<number[]> =>
+    (await rows("select number from booked_blocks where network = ? order by number", LAB)).map(({ number }) => number);
+
+  it("are one for each fifty blocks without an event, and one for each reading with one", async () => {
+    await align();
+    await deposit(did, UNIT, LAB);
+    await mine(3);
+    await follow(world, LAB);
+    const [begun, before] = [await noted(), (await follower()).booked_block];
+    expect(begun.at(-1)).toBe(before);
+    const looks: Record<string, number> = {};
+    for (let minute = 0; minute < 20; minute++) {
+      await mine(5);
+      for (const table of (await look()).wrote) looks[table] = (looks[table] ?? 0) + 1;
+    }
+    const fresh = (await noted()).filter((number) => number > before);
+    expect(looks).toEqual({ "followers 1": 20, "booked_blocks 1": 2 });
+    expect(fresh).toHaveLength(2);
+    expect(fresh.map((number) => Math.floor(number / 50) - Math.floor(before / 50))).toEqual([1, 2]);
+  });
+
+  it("let a reorganisation behind the newest one be found: it takes no line away, and an operator is told", async () => {
+    await align();
+    await deposit(did, UNIT, LAB);
+    await mine(3);
+    await follow(world, LAB);
+    const lines = await bookedOf(did);
+    const note = (await noted()).at(-1) ?? 0;
+    for (let minute = 0; minute < 2; minute++) {
+      await mine(2);
+      expect((await look()).wrote).toEqual(["followers 1"]);
+    }
+    const { booked_block: booked } = await follower();
+    expect(booked).toBeGreaterThan(note);
+    await rows("update followers set booked_hash = '0x00' where network = ?", LAB);
+    await rows("delete from alerts where kind = 'chain_reorganised'");
+    expect(await look()).toEqual(LEFT);
+    await follow(world, LAB);
+    const { booked_block, booked_hash } = await follower();
+    expect([booked_block >= booked, booked_hash === "0x00"]).toEqual([true, false]);
+    expect(await bookedOf(did)).toEqual(lines);
+    expect(await rows("select 1 from ledger_lines where did = ? and reversed = 1", did)).toEqual([]);
+    const alerts = await rows("select subject from alerts where kind = 'chain_reorganised'");
+    expect(alerts).toEqual([{ subject: `ledger on ${LAB}` }]);
   });
 });
 
