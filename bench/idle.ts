@@ -4,7 +4,7 @@ import { drain } from "./cases/drain.ts";
 import { sendMetered } from "./costs.ts";
 import { workerdCpu } from "./cpu.ts";
 import { type Cost, sumOf } from "./meter.ts";
-import { must, type Play } from "./play.ts";
+import { follow, must, type Play } from "./play.ts";
 import type { Ask } from "./wire.ts";
 
 /** The means of one run of a trigger, with all that it hands to queues. `cpuMs`: null where the system does not tell. */
@@ -36,6 +36,7 @@ export async function measureIdle(play: Play): Promise<Idle[]> {
   // What falls due in a sandbox that is ahead is looked at each minute.
   await stage.sql([{ sql: "update platforms set clock_offset_ms = 0" }]);
   await drain(play, "list_events");
+  for (const network of stage.networks) await follow({ stage, network });
   for (let minute = 0; minute < SETTLING; minute++) {
     await passMinute(play);
     await must(stage, EVERY_MINUTE, 200);

@@ -25,5 +25,5 @@ export const SESSION_BUDGETS: Readonly<Record<string, Budget>> = {
   "DELETE /v1/platform/totp": mutation(12, 8, 0, { objects: 4 }),
   // Nobody stays logged in, and both logs have an entry.
   "POST /v1/operator/platforms/{platform_id}/totp/remove": mutation(7, 13, 200),
-  ...job("reseal_totp_secrets", { ...EACH, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
+  ...job("reseal_totp_secrets", { ...EACH, trips: 2, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
 };

@@ -51,10 +51,10 @@ export const WEBHOOK_BUDGETS: Readonly<Record<string, Budget>> = {
 
   ...job("fan_out_events", { ...BULK, rowsRead: 5 }, { trips: 4, rowsRead: 12, rowsWritten: 4, queues: 1 }),
   // About three rows for each endpoint of which something waits.
-  ...job("deliver_webhooks", { ...BULK, rowsRead: 14 }, { ...BULK, rowsRead: 15, objects: 1 }),
+  ...job("deliver_webhooks", { ...BULK, rowsRead: 14 }, { trips: 2, rowsRead: 15, rowsWritten: 1, objects: 1 }),
   // One row is the account, whose mark says from when on it is due.
   ...job("replay_events", EACH, { trips: 7, rowsRead: 18, rowsWritten: 5, queues: 1 }),
   // About three rows for each endpoint of which something waits, and for each that has a log.
   ...job("prune_deliveries", { ...BULK, rowsRead: 26 }, { trips: 6, rowsRead: 55, rowsWritten: 3 }),
-  ...job("reseal_webhook_secrets", { ...EACH, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
+  ...job("reseal_webhook_secrets", { ...EACH, trips: 2, rowsRead: 4 }, { trips: 6, rowsRead: 9, rowsWritten: 4 }),
 };

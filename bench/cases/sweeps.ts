@@ -116,6 +116,10 @@ async function leaveOldEvent(play: Play): Promise<void> {
   await change(play.stage, noted, Date.now() - 31 * 24 * HOUR_MS);
 }
 
+async function followAll({ stage }: Play): Promise<void> {
+  for (const network of stage.networks) await follow({ stage, network });
+}
+
 const fallBehind = ({ stage, idle }: Play) =>
   change(stage, "update escrows set threshold = chain_threshold - base_threshold / 20 where did = ?", idle.did);
 
@@ -250,7 +254,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "move_editions", arrange: changeEdition("PROVISIONING") },
   { job: "release_escrows", arrange: wantRelease },
   { job: "find_leaving", arrange: leaveVault },
-  { job: "follow_chains" },
+  { job: "follow_chains", settle: followAll },
   { job: "end_dispute_days", arrange: leaveDays },
   { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
   { job: "pay_awards", settle: restKept, arrange: wantKept("payout") },

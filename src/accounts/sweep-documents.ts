@@ -27,14 +27,16 @@ export const sweepDocuments: BulkJob = {
   // The position is the key of the last file of a slice.
   find: async ({ db, env, clock, slices }, after) => {
     const { files, more } = await listFiles(env, { after: after.id }, slices?.files ?? SLICE);
-    if (files.length === 0) return null;
     const before = clock.now() - STRAY_FILE_HOURS * HOUR_MS;
-    const old = files.filter(({ storedAt }) => storedAt < before);
+    const strays = await withoutRow(
+      db,
+      files.filter(({ storedAt }) => storedAt < before),
+    );
+    if (strays.length === 0 && !more) return null;
     return {
       // When a file became a stray is known of none of them.
       oldestDueAt: null,
       run: async () => {
-        const strays = await withoutRow(db, old);
         await deleteFiles(env, strays);
         const last = files.at(-1);
         return { done: strays.length, failed: [], next: more && last ? { at: 0, id: last.key } : null };

@@ -109,6 +109,7 @@ const PRUNED = 200;
 export const pruneDeliveries: BulkJob = {
   kind: "bulk",
   name: "prune_deliveries",
+  here: true,
   slices: 5,
   find: async ({ db, clock }, after) => {
     const now = clock.now();
