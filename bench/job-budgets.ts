@@ -46,7 +46,7 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
     { trips: 3, rowsRead: 300, rowsWritten: 2, queues: 1 },
   ),
   ...job("release_escrows", { ...EACH, rowsRead: 3 }, { trips: 3, rowsRead: 6, rowsWritten: 3, queues: 1 }),
-  // Both networks are read where nothing has happened, which a message of each did before: a row of each, and no message.
+  // Both networks are read where nothing has happened: a row of each, and no message.
   ...job("follow_chains", { trips: 7, rowsRead: 300, rowsWritten: 2, fetches: 4 }),
   // What has moved is read twice, in one request more, and noted in between: two trips and a row; one trip more is for the calls that wait in the authority. Each run compares forty vaults with their lines. Every further movement writes three rows; a payment that is bound to its intent eight, of
   // which three are its event's.

@@ -88,7 +88,7 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
-/** They wait for nodes, and so come last. */
+/** They wait for nodes, so nothing waits for them. */
 const OF_NETWORKS: readonly Job[] = [followChains, tendSigners, tendArbiters];
 const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
 
@@ -109,10 +109,10 @@ export async function runCron({ cron }: ScheduledController, env: Env): Promise<
   const { name, jobs } = trigger;
   const deps = workingDeps(env);
   const look = beginLook(deps, [name, ...namesOf(JOBS)]);
-  const started = [await startJobs(deps, jobs, look)];
-  if (jobs === MINUTELY) {
-    if (OF_WEBHOOKS.some((job) => !started[0]?.idle.has(job.name))) await sweepWebhooks(deps);
-    started.push(await startJobs(deps, OF_NETWORKS, look));
-  }
-  await noteTrigger(deps, name, started, look);
+  const started = await startJobs(deps, jobs, look);
+  await noteTrigger(deps, name, [started], look);
+  if (jobs !== MINUTELY) return;
+  const sweep = OF_WEBHOOKS.every((job) => started.idle.has(job.name)) ? null : sweepWebhooks(deps);
+  const [ofNetworks] = await Promise.all([startJobs(deps, OF_NETWORKS, look), sweep]);
+  if (ofNetworks.failures.length > 0) await noteTrigger(deps, name, [started, ofNetworks], look);
 }

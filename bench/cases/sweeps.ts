@@ -24,8 +24,6 @@ type Sweep = {
   readonly settle?: (play: Play) => Promise<unknown>;
   /** Makes one thing due. */
   readonly arrange?: (play: Play) => Promise<unknown>;
-  /** The number of rows that it records when nothing is due: the chains that it checks every minute. */
-  readonly always?: number;
 };
 
 /** Registers a principal with an ACTIVE agent. */
@@ -274,7 +272,7 @@ const SWEEPS: readonly Sweep[] = [
   { job: "sweep_documents" },
 ];
 
-const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
+const casesOf = ({ job, settle, arrange }: Sweep): Case[] => [
   {
     route: `job ${job}`,
     status: 200,
@@ -282,8 +280,8 @@ const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
       await drain(play, job);
       await settle?.(play);
       // The first run that finds nothing says so of the one before.
-      await send(play.stage.origin, runOf(job, always));
-      return runOf(job, always);
+      await send(play.stage.origin, runOf(job, 0));
+      return runOf(job, 0);
     },
   },
   ...(arrange

@@ -32,7 +32,6 @@ export const NOTICE_PAUSES_MS = [
 export const mailNotices: BulkJob = {
   kind: "bulk",
   name: "mail_notices",
-  here: true,
   slices: 4,
   find: async (deps) => {
     const { due } = await readBatch(deps.db, { due: countDueNotices(deps.db, deps.clock.now(), SLICE) });

@@ -5,7 +5,6 @@ import type { BulkJob } from "./job.ts";
 export const mailAlertsJob: BulkJob = {
   kind: "bulk",
   name: "mail_alerts",
-  here: true,
   slices: 1,
   find: async (deps) => {
     const mails = await findMails(deps);

@@ -21,18 +21,18 @@ type Run = Partial<Pick<Progress, "done" | "failed" | "oldestDueAt" | "lastError
   readonly pending?: number;
 };
 
-/** Begins a run; its row says nothing of the one before, but for the last error. */
+/** Begins a run; its row says nothing of the one before, but for the last error. A trigger that is slower than the next one leaves that one's row. */
 export function putRun(db: Database, name: string, run: Run): Statement {
   const { at, found, pending = 0, done = 0, failed = 0, oldestDueAt = null, lastError = null } = run;
   const set = {
-    ...{ startedAt: at, progressedAt: at, finishedAt: pending === 0 ? at : null },
+    ...{ startedAt: at, progressedAt: Date.now(), finishedAt: pending === 0 ? Date.now() : null },
     ...{ oldestDueAt, found, pending, done, failed },
     ...(lastError !== null && { lastError, lastErrorAt: at }),
   };
   return db
     .insert(jobs)
     .values({ name, ...set })
-    .onConflictDoUpdate({ target: jobs.name, set });
+    .onConflictDoUpdate({ target: jobs.name, set, setWhere: sql`${jobs.startedAt} <= ${at}` });
 }
 
 /** The earlier of what is known and an instant. */

@@ -4,6 +4,7 @@ import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.t
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
+import { runMessage } from "../../src/jobs/run.ts";
 import { startJobs } from "../../src/jobs/start.ts";
 import { recordNotice } from "../../src/journal/notices.ts";
 import { stopped } from "../support/clock.ts";
@@ -117,7 +118,10 @@ describe("a mail that fails", () => {
   it("is dropped after the eighth failure with one alert, which names no address and nothing that it says", async () => {
     await tell();
     const deps = refusing(() => true);
-    const run = () => startJobs(deps, [mailNotices]);
+    const run = async () => {
+      await startJobs(deps, [{ ...mailNotices }]);
+      await runMessage(deps, [mailNotices], { kind: "run", job: "mail_notices" });
+    };
     for (const pause of NOTICE_PAUSES_MS) {
       await run();
       expect(await alerts()).toEqual([]);

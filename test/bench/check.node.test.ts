@@ -4,6 +4,7 @@ import { ACT_BYTES, BUDGETS } from "../../bench/budgets.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
 import {
+  checkActs,
   checkBusy,
   checkBytes,
   checkCosts,
@@ -18,7 +19,7 @@ import {
 import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
 import { HOPS } from "../../bench/hops.ts";
-import { IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
+import { ACT_ROWS, IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
 
 const NAME = "GET /v1/principals/{principal_id}";
 
@@ -178,6 +179,16 @@ describe("the rest", () => {
         expect.stringContaining(`idle, every minute: ${key}`),
       ]);
     expect(checkIdle([{ ...idle, trigger: "every day" }])).toHaveLength(1);
+  });
+
+  it("names an act that writes more rows than its budget, or has none", () => {
+    const of = (act: string, rows: number) => [
+      { act, times: 1, tables: [["events", 20] as const, ["tasks", rows - 20] as const] },
+    ];
+    const most = ACT_ROWS["purchase"] ?? 0;
+    expect(checkActs(of("purchase", most))).toEqual([]);
+    expect(checkActs(of("purchase", most + 0.1))).toEqual([expect.stringContaining("purchase: ")]);
+    expect(checkActs(of("a nap", 21))).toHaveLength(1);
   });
 
   it("names what grows with the number of certificates", () => {

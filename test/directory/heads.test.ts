@@ -188,6 +188,7 @@ describe("heads and hashes", () => {
   it("outlive the records that they cover; of the hashes every sixteenth", async () => {
     await world.run(signDirectoryHeads);
     const head = await read(world, HEAD);
+    const before = (await changesFrom(world, "")).records;
     world.advance(31 * 86_400_000);
     await world.run(pruneDirectory);
     expect((await read(world, CHANGES)).data).toEqual([]);
@@ -197,6 +198,14 @@ describe("heads and hashes", () => {
       "select count(*) as n, min(seq) as first, max(seq) as last from directory_hashes where environment = 'sandbox'",
     ).first();
     const noted = Math.ceil(head.seq / 16);
+    const followed = await followFeed(
+      { seq: 0, hash: FIRST_HASH },
+      before.filter(({ seq }) => seq <= 1 + 16 * (noted - 1)),
+    );
+    const last = await env.DB.prepare(
+      "select hash from directory_hashes where environment = 'sandbox' order by seq desc",
+    ).first();
+    expect(followed).toMatchObject(last ?? {});
     expect(hashes).toEqual({ n: noted, first: 1, last: 1 + 16 * (noted - 1) });
     world.offset = 0;
     await world.consumer();

@@ -207,6 +207,16 @@ describe("a slice that the trigger runs itself", () => {
     ]);
   });
 
+  it("and that ends behind the next trigger's leaves that one's row", async () => {
+    const slow = here(1, 0, async () => {
+      pass(MINUTE_MS);
+      await startJobs(stage.deps, [here(3)]);
+      return { done: 7, failed: [], next: null };
+    });
+    await startJobs(stage.deps, [slow]);
+    expect(await listed("here")).toMatchObject({ found: 10, done: 10, pending: 1, finished_at: null });
+  });
+
   it("that another run was faster with is no failure", async () => {
     await startJobs(stage.deps, [here(1, 0, () => Promise.reject(new Conflict()))]);
     expect(await listed("here")).toMatchObject({ found: 0, failed: 0, pending: 0, last_error: null });

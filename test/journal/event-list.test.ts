@@ -264,4 +264,5 @@ it("of runs at once lists each event once, in its order", async () => {
     .bind(world.platformId)
     .first<Json>();
   expect(left).toEqual({ events: 0, behind: 0 });
+  expect(ids(await readAll())).toEqual(ids(await stored()));
 });

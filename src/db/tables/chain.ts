@@ -146,7 +146,7 @@ export const networkStandings = sqliteTable("network_standings", {
   lowGasUntil: integer().notNull().default(0),
 });
 
-/** Blocks that were booked, by which a reorganisation is found: one for each run of the follower that read an event, and each fiftieth one. */
+/** Blocks that were booked, by which a reorganisation is found: one for each run of the follower that read an event or booked a line, and else about one in fifty. */
 export const bookedBlocks = sqliteTable(
   "booked_blocks",
   {
