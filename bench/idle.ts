@@ -30,8 +30,9 @@ const EVERY_MINUTE = runOf("* * * * *");
 
 export async function measureIdle(play: Play): Promise<Idle[]> {
   const { stage } = play;
-  const [moved = []] = await stage.sql([
+  const [moved = [], followed = []] = await stage.sql([
     { sql: "select platform_id, clock_offset_ms from platforms where clock_offset_ms > 0" },
+    { sql: "select network from followers" },
   ]);
   // What falls due in a sandbox that is ahead is looked at each minute.
   await stage.sql([{ sql: "update platforms set clock_offset_ms = 0" }]);
@@ -45,6 +46,12 @@ export async function measureIdle(play: Play): Promise<Idle[]> {
   const hourly = await measure(play, "every hour", runOf("0 * * * *"), 1);
   for (const { platform_id: id, clock_offset_ms: offset } of moved)
     await stage.sql([{ sql: "update platforms set clock_offset_ms = ? where platform_id = ?", params: [offset, id] }]);
+  // The other cases know of no further network.
+  const known = JSON.stringify(followed.map(({ network }) => network));
+  for (const table of ["followers", "booked_blocks"]) {
+    const text = `delete from ${table} where network not in (select value from json_each(?))`;
+    await stage.sql([{ sql: text, params: [known] }]);
+  }
   return [minutely, hourly];
 }
 
