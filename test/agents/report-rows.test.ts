@@ -1,6 +1,7 @@
 // What a page of an agent's reports reads (AGT-35, AGT-36): the same over a thousand rows of the agent and over many times as many.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
+import { listNewEvents } from "../../src/jobs/tend-events.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { stopped } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";
@@ -60,6 +61,7 @@ async function fill(rows: number, minutes: number): Promise<Filled> {
   );
   const about = `platform_id = '${world.platformId}' and type = 'transaction.settled'`;
   await copyRow("events", about, { id: id("id"), occurred_at: "occurred_at - i % 2 * 86400000 - i" }, { to: rows });
+  await listNewEvents(world.deps);
   // The windows end while no time passes: as many are open, however long the filling took.
   return { world: stopped(world), pair };
 }
@@ -102,7 +104,8 @@ describe.each(["provider", "consumer"] as const)("of a %s", (side) => {
         for (const _place of ["the first", "the second", "the third"]) {
           const { page, rowsRead, trips } = await cost(filled, did, name, `limit=${PAGE}&${filter}${cursor}`);
           expect([trips, page.data.length, page.has_more]).toEqual([1, PAGE, true]);
-          expect(rowsRead).toBeLessThanOrEqual(MOST_ROWS);
+          // Each of four ranges of events looks up where the page before has ended.
+          expect(rowsRead).toBeLessThanOrEqual(name === "events" ? MOST_ROWS + 1 : MOST_ROWS);
           read.push(rowsRead);
           cursor = `&cursor=${page.next_cursor}`;
         }

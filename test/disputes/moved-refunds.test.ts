@@ -136,7 +136,7 @@ it("goes there once where the isolate dies, at each step of the booking and of t
     cutsOf(
       [
         // The part that waits for the address, the booking, and the part again.
-        ...Array.from({ length: 17 }, () => "DB.batch"),
+        ...Array.from({ length: 16 }, () => "DB.batch"),
         ...["CHAIN_SIGNER.address", "CHAIN_SIGNER.submit", "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send"],
         // The contract keeps nothing back.
         ...["DB.batch", "CHAIN_SIGNER.withdraw", "DB.batch"],
