@@ -113,7 +113,7 @@ describe(`${PURCHASES} facilitations, while the runtime is killed ${KILLS} times
     expectOnce(purchases);
     await expectSameAnswers(purchases);
     expectOnce(purchases);
-    await expectVault();
+    await expectVault(purchases.length);
   });
 });
 
@@ -325,7 +325,7 @@ async function expectSameAnswers(purchases: readonly Purchase[]): Promise<void> 
 }
 
 /** What counts of the vault, its lines, and what the contract says of it are one. */
-async function expectVault(): Promise<void> {
+async function expectVault(settlements: number): Promise<void> {
   const { rpcUrl, contract, token } = worker.chain;
   await fireCron(worker.baseUrl);
   const args = [didHash(provider.did), token] as const;
@@ -333,13 +333,17 @@ async function expectVault(): Promise<void> {
   const held = Number(await clientFor(rpcUrl).readContract(call));
   const counted = () => {
     using database = worker.database("d1", "ledger_lines");
-    const [lines] = rows(database, "select count(*) n, sum(amount) held from ledger_lines where did = ?", provider.did);
+    const [lines] = rows(
+      database,
+      "select count(*) lines, sum(amount <> 0) n, sum(amount) held from ledger_lines where did = ?",
+      provider.did,
+    );
     const [parts] = rows(database, "select count(*) parts, sum(escrow) paid from transactions where escrow > 0");
     const [escrow] = rows(database, "select balance, state from escrows where did = ?", provider.did);
     return { ...parts, ...lines, ...escrow };
   };
-  // Once the vault has reached its threshold, settlements put nothing into it.
+  // Once the vault has reached its threshold, settlements put nothing into it; each has its line.
   const parts = Number(counted().parts);
-  const expected = { parts, n: parts, paid: held, held, balance: held, state: "ACTIVE" };
+  const expected = { parts, lines: settlements, n: parts, paid: held, held, balance: held, state: "ACTIVE" };
   await expect.poll(counted, { timeout: 1_200_000 }).toEqual(expected);
 }
