@@ -13,7 +13,10 @@ import { chainRuns } from "./support.ts";
 const [HISTORIES, STEPS] = [200, 100];
 
 /** What a token of this kind never lets happen; a call in the middle of another is refused to the token, which swallows it. */
-const NEVER = ["FailedDeployment", "InsufficientBalance", "SafeERC20FailedOperation", "ReentrancyGuardReentrantCall"];
+const NEVER = [
+  ...["FailedDeployment", "InsufficientBalance", "SafeERC20FailedOperation", "ReentrancyGuardReentrantCall"],
+  "AmountNotReceived",
+];
 const REFUSALS = settlementAbi
   .filter(({ type }) => type === "error")
   .map(({ name }) => name)
