@@ -46,8 +46,8 @@ export const JOB_BUDGETS: Readonly<Record<string, Budget>> = {
     { trips: 3, rowsRead: 300, rowsWritten: 2, queues: 1 },
   ),
   ...job("release_escrows", { ...EACH, rowsRead: 3 }, { trips: 3, rowsRead: 6, rowsWritten: 3, queues: 1 }),
-  // Both networks are read where nothing has happened: a row of each, and no message.
-  ...job("follow_chains", { trips: 7, rowsRead: 300, rowsWritten: 2, fetches: 4 }),
+  // Of two networks one is read, as by a message but for its run in the trigger: a row. A message is sent for the other one.
+  ...job("follow_chains", { trips: 6, rowsRead: 200, rowsWritten: 2, queues: 1, fetches: 2 }),
   // What has moved is read twice, in one request more, and noted in between: two trips and a row; one trip more is for the calls that wait in the authority. Each run compares forty vaults with their lines. Every further movement writes three rows; a payment that is bound to its intent eight, of
   // which three are its event's.
   "message follow_chain": sweep({ trips: 6, rowsRead: 200, rowsWritten: 2, fetches: 4 }),
