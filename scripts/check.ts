@@ -15,6 +15,11 @@ const STEPS: readonly Step[] = [
   { name: "migrations follow the tables", seconds: 2, command: script("migrations.ts", "--check") },
   { name: "docs/openapi.json follows the routes", seconds: 4, command: script("openapi.ts", "--check") },
   { name: "docs/consequences.md follows the table", seconds: 1, command: script("consequences.ts", "--check") },
+  {
+    name: "the list of common passwords follows its package",
+    seconds: 1,
+    command: script("common-passwords.ts", "--check"),
+  },
   { name: "types", seconds: 20, command: tool("typescript-7/bin/tsc", "--noEmit", "-p", ".", "--singleThreaded") },
   { name: "format and lint", seconds: 1, command: tool("@biomejs/biome/bin/biome", "check") },
   { name: "who may import whom", seconds: 5, command: script("imports.ts") },

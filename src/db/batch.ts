@@ -66,7 +66,7 @@ function fill<Row>(known: PreparedQuery, values: Record<string, unknown>): State
   return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
 }
 
-/** All reads of a trip that are about one id, as `compileOnce`; they are built on an expression in its place. */
+/** Compiles all reads of a trip that depend on one id, as `compileOnce` does for one query. `build` gets an expression in place of the id. */
 export function compileReads<R extends Record<string, Read<unknown>>>(
   build: (db: Database, id: SQL<string>) => R,
 ): (db: Database, id: string) => R {
@@ -101,8 +101,8 @@ export function counted(db: Database): { readonly db: Database; readonly sent: (
 type Gathering = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
 
 /**
- * Wraps a database for readings that begin beside each other: what they send first, all of them at one moment, is one batch. Where that fails, each is
- * sent by itself, so that none fails with another; what is sent first has to be safe to send twice.
+ * Wraps a database for readings that start at the same time, and sends their first batches as one. If that batch fails, it sends each of them
+ * alone, so that one bad reading does not fail the others. The first batches must be safe to send twice.
  */
 export function gathered(db: Database): Database {
   const send = (statements: readonly Statement[]) => db.batch(statements as [Statement]) as Promise<unknown[]>;

@@ -27,7 +27,7 @@ function beginning(environment: Environment, start: Start): SQL[] {
   return [gt(seq, placeOf(environment, start.after)), gt(occurredAt, start.after)];
 }
 
-/** The first record and each that is so many behind it have their instant and hash noted. */
+/** A job notes the instant and hash of the first record, and of every sixteenth record after it. */
 export const NOTED_EACH = 16;
 
 /**

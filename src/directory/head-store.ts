@@ -67,7 +67,7 @@ export const noteHashes = (
     db
       .insert(directoryHashes)
       .select(sql`select ${environment}, value ->> 0, value ->> 1, value ->> 2 from ${rows} where true`)
-      // Where all records were pruned, the next may have the instant of one that ran ahead of the clock.
+      // If all records were pruned, a new record can have the instant of an older one that ran ahead of the clock.
       .onConflictDoUpdate({
         target: [directoryHashes.environment, directoryHashes.occurredAt],
         set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` },
@@ -149,7 +149,7 @@ export const findPrunable = (
       .where(sql`first.occurred_at < ${before}`),
   );
 
-/** Takes records away, once: what is noted of them and the heads stay. */
+/** Deletes records. Their noted hashes and the heads stay. */
 export const pruneChanges = (db: Database, environment: Environment, from: number, to: number): Statement[] => [
   ...mustChange(
     db,

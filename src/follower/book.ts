@@ -102,13 +102,13 @@ const bookReads = (deps: Deps, network: Network, movements: readonly Movement[],
 });
 type Stored = ReadResults<ReturnType<typeof bookReads>>;
 
-/** What there is of a reading without an event, where no payment is bound and none is awaited. */
+/** The stored rows of a reading without events, if no payment is bound or awaited. */
 export const NOTHING_STORED: Stored = {
   ...{ escrows: [], lines: [], named: [], ofTerms: [], used: [], lost: [], bound: [], waiting: [] },
   own: new Set(),
 };
 
-/** Of a stretch without an event each fiftieth block is enough, for a reorganisation takes nothing of it away: so many notes reach back far. */
+/** Without events, one note in fifty blocks is enough: a reorganisation of such blocks removes no line, and the 200 notes reach further back. */
 const QUIET_BLOCKS = 50;
 
 function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {

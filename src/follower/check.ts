@@ -57,7 +57,7 @@ export const turnReads = ({ db }: Deps, network: string) => ({
 });
 type Turn = ReadResults<ReturnType<typeof turnReads>>;
 
-/** Null unless the vaults whose turn it is hold at a block what their lines say; else the provider that is the last of them. */
+/** Returns the last provider of the vaults to compare if each balance equals its lines, otherwise null. */
 export async function levelUpTo(
   deps: Deps,
   network: Network,
@@ -134,7 +134,7 @@ async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"che
   }
 }
 
-/** What vaults hold at a block, beside their lines. */
+/** Reads the balances of vaults at a block, and compares them with their lines. */
 async function lookInto({ db, chain }: Deps, network: Network, at: BlockAt, escrows: readonly EscrowRow[]) {
   const { network: name } = network;
   const vaults = vaultsOf(network, escrows);

@@ -116,14 +116,14 @@ async function startRun(deps: Deps, job: Job, found: Found | null, { now, before
   return true;
 }
 
-/** The first look that finds nothing says so, once: what was late, was lost or has failed is so no more. */
+/** True if a row still reports lag, failures or pending parts. The first look that finds nothing resets them. */
 const tellsOfRows = ({ found, failed, pending, oldestDueAt }: JobRow): boolean =>
   found + failed + pending > 0 || oldestDueAt !== null;
 
 type Taken = Counts & { readonly found: number; readonly messages: readonly Sent[] };
 const NOT_YET: Counts = { done: 0, failed: 0, lastError: null };
 
-/** What the trigger itself has done of it, and what the queue is to do. Null where its rows left nothing to do. */
+/** Runs the part of a `here` job, and returns its counts and the messages for the queue. Returns null if there was nothing to do. */
 async function take(deps: Deps, job: Job, { due, slice }: Found): Promise<Taken | null> {
   const runFrom = (after: Due): Sent => ({ body: { kind: "run", job: job.name, after } });
   if (job.kind === "bulk") {
@@ -143,8 +143,8 @@ async function take(deps: Deps, job: Job, { due, slice }: Found): Promise<Taken 
 }
 
 /**
- * Writes the row of a trigger, whose rows are its jobs: each quarter of an hour, so that an operator sees that it comes, and whenever a job could not be
- * started, or all can be again.
+ * Writes the row of a trigger each quarter of an hour, so that operators see that the cron runs. While jobs fail to start it writes the row at each
+ * run, and once more when all start again.
  */
 export async function noteTrigger(
   { db }: Deps,

@@ -1,5 +1,5 @@
-// Store of the list of a platform's events (EVT-17, EVT-18), newest first by number. What a job has not listed yet is looked through, a bounded
-// number of events of everybody.
+// Store of the list of a platform's events (EVT-17, EVT-18), newest first by number. A page also scans a bounded
+// number of events, of all tenants, that no job has listed yet.
 import { and, type SQL, sql } from "drizzle-orm";
 import { firstId } from "../core/ids.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";

@@ -1,4 +1,4 @@
-// The subject of an event (EVT-18): an id that a reader may ask for events about, beside its agents.
+// The subject of an event (EVT-18): the id, in addition to its agents, by which events can be filtered.
 
 /** The member of an event's object that names it, by the noun that the type begins with. */
 const OWN_ID: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ type Told = {
   readonly otherDid?: string | null;
 };
 
-/** What the event is about, where that is none of its agents. */
+/** Returns the id of the resource that the event is about; null if that is one of its agents. */
 export function subjectOf({ type, object, agentDid, otherDid = null }: Told): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];

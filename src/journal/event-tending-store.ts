@@ -1,4 +1,4 @@
-// Store of what is done to events behind their commits: they are listed, and deleted when nobody is shown them any more (EVT-18, EVT-19).
+// Store that lists events after their commit, and deletes them after 30 days (EVT-18, EVT-19).
 import { asc, desc, lte, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { eventMarks, events } from "../db/tables/journal.ts";
@@ -21,7 +21,7 @@ export const findUnlisted = (db: Database, limit: number): Read<Unlisted[]> =>
     (rows) => rows,
   );
 
-/** Gives the events behind a number their places in the indexes, up to another, and moves the mark: for one of two runs that read the same. */
+/** Lists the events after `from`, up to `to`, and moves the mark. If two runs read the same events, the second one is refused. */
 export const listEvents = (db: Database, from: number, to: number): Statement[] => [
   ...moveMark(db, from, to, "listed"),
   markListed(db, from, to),
@@ -40,7 +40,7 @@ export const noteAge = (db: Database, now: number, since: number): Statement =>
 export const olderThan = (instant: number): SQL =>
   sql`coalesce((select m.seq from event_marks m where m.at <= ${instant} order by m.at desc limit 1), 0)`;
 
-/** The numbers of events that nobody is shown any more, the oldest first. Never the newest of all, on which the next number follows. */
+/** Finds the numbers of events that are no longer shown, oldest first. The newest event always stays, because SQLite numbers the next one after it. */
 export const findPrunable = (db: Database, before: number, limit: number): Read<number[]> =>
   read(
     db
@@ -55,7 +55,7 @@ export const findPrunable = (db: Database, before: number, limit: number): Read<
     (rows) => rows.map(({ seq }) => seq),
   );
 
-/** With the marks that tell of nothing any more. */
+/** Deletes events, and the age marks that no longer bound any event. */
 export const pruneEvents = (db: Database, seqs: readonly number[], before: number): Statement[] => {
   const newest = db
     .select({ at: eventMarks.at })

@@ -57,7 +57,7 @@ export const eventRow = ({ platformId, environment }: Owner, now: number, { type
 export const writeEvent = (db: Database, row: ReturnType<typeof eventRow>): Statement =>
   markEventWriter(insertEvent(db, row));
 
-/** The agent that an object of one agent names, or what else it is about. Of a purchase its parties tell. */
+/** Reads the agent and the subject from an object. For purchases `recordEventForParties` names the agents. */
 function namedBy(type: EventType, object: Members) {
   const agentDid = typeof object["did"] === "string" ? object["did"] : null;
   return { agentDid, subject: subjectOf({ type, object, agentDid }) };

@@ -12,7 +12,7 @@ export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number }
 /** The number of a mark, as an expression: 0 before the first. */
 export const markOf = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
-/** Those behind the mark of the service itself, in their order. */
+/** Finds the events after the mark `all`, in their order. */
 export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
   readAll(
     db

@@ -185,7 +185,7 @@ describe("heads and hashes", () => {
     expect(results).toEqual([{ seq: expect.toSatisfy((seq) => seq % 16 === 1 && seq > 1) }]);
   });
 
-  it("outlive the records that they cover; of the hashes every sixteenth", async () => {
+  it("stay when the records are pruned: all heads, and every sixteenth hash", async () => {
     await world.run(signDirectoryHeads);
     const head = await read(world, HEAD);
     const before = (await changesFrom(world, "")).records;

@@ -207,7 +207,7 @@ describe("a slice that the trigger runs itself", () => {
     ]);
   });
 
-  it("and that ends behind the next trigger's leaves that one's row", async () => {
+  it("that ends after the next trigger's slice does not overwrite that row", async () => {
     const slow = here(1, 0, async () => {
       pass(MINUTE_MS);
       await startJobs(stage.deps, [here(3)]);

@@ -254,7 +254,7 @@ describe("after 30 days", () => {
   });
 });
 
-it("of runs at once lists each event once, in its order", async () => {
+it("lists all events once when several runs list them at the same time", async () => {
   await play();
   await Promise.all([listNewEvents(world.deps), listNewEvents(world.deps), world.run(listEventsJob)]);
   const left = await env.DB.prepare(

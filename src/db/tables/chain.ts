@@ -146,7 +146,10 @@ export const networkStandings = sqliteTable("network_standings", {
   lowGasUntil: integer().notNull().default(0),
 });
 
-/** Blocks that were booked, by which a reorganisation is found: one for each run of the follower that read an event or booked a line, and else about one in fifty. */
+/**
+ * Booked blocks, to find how deep a reorganisation goes. The follower notes the block of each run that read an event or booked a line, and
+ * otherwise about one block in fifty.
+ */
 export const bookedBlocks = sqliteTable(
   "booked_blocks",
   {

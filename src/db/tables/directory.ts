@@ -67,10 +67,7 @@ export const directoryChanges = sqliteTable(
 );
 export type ChangeRow = typeof directoryChanges.$inferSelect;
 
-/**
- * Of one record in so many its instant, by which a reader resumes, and the hash of the feed up to it. A job writes them, and they are kept when the
- * records are pruned (DIR-13).
- */
+/** A job keeps the hash and the instant of every sixteenth record for ever (DIR-13). A reader that resumes from an instant begins at one of them. */
 export const directoryHashes = sqliteTable(
   "directory_hashes",
   {

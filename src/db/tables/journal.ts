@@ -119,9 +119,9 @@ export const eventColumns = {
   agentDid: text(),
   /** The other one, where both agents of a purchase are the platform's. */
   otherDid: text(),
-  /** What it is about, where that is none of its agents. */
+  /** The resource that the event is about; null if that is one of its agents. */
   subject: text(),
-  /** 1 once a job has listed it, behind the commit: only then does it have a place in the indexes, so that no change pays for them (EVT-18). */
+  /** 1 after a job has listed the event. Only listed events are in the indexes, so a change does not pay for them (EVT-18). */
   listed: integer(),
 };
 
