@@ -1,4 +1,5 @@
-// Measures a busy seller: many consumers facilitate at once, either all with one provider or spread over many, alternately in one run.
+// Measures a busy seller: many consumers facilitate at once, then confirm at once, either all with one provider or spread over many, alternately in
+// one run.
 // The acts are repeated often enough to show how many bytes each adds to the database.
 import { type Grown, grownBy, readBytes } from "./bytes.ts";
 import { sumOf } from "./meter.ts";
@@ -21,17 +22,21 @@ import {
   principal,
 } from "./play.ts";
 import { median } from "./rounds.ts";
-import { send } from "./wire.ts";
+import { type Ask, send } from "./wire.ts";
 
 export type Burst = { readonly perSecond: number; readonly refused: number; readonly failed: number };
-export type Busy = {
-  readonly atOnce: number;
-  readonly sellers: number;
-  readonly purchases: number;
+export type Compared = {
+  readonly act: "facilitations" | "confirmations";
   readonly hot: Burst;
   readonly spread: Burst;
   /** The throughput with one provider, divided by that with many. */
   readonly ratio: number;
+};
+export type Busy = {
+  readonly atOnce: number;
+  readonly sellers: number;
+  readonly purchases: number;
+  readonly compared: readonly Compared[];
 };
 
 const AT_ONCE = 50;
@@ -41,6 +46,8 @@ const BUYERS = 100;
 const COUNTED = 400;
 const FIRST = 50;
 const ROUNDS = 3;
+/** Rounds in front of the measured ones. Their confirmations bring the one provider's rating to where a single one moves it no more. */
+const ROUNDS_BEFORE = 2;
 /** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
 const LANES = 8;
 
@@ -62,43 +69,36 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
   // The vaults reach their thresholds first: otherwise one of the facilitations would also change the escrow's state.
   for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
   const filled = await readBytes(stage);
-  const [hot, spread]: [Burst[], Burst[]] = [[], []];
-  const tasks: Confirmable[] = [];
-  const pairsOf = (sellerOf: (i: number) => PlayedAgent | undefined): Pair[] =>
-    buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
-  for (let round = 0; round < ROUNDS; round++) {
-    hot.push(
-      await burst(
-        play,
-        pairsOf(() => sellers[0]),
-        tasks,
-      ),
+  let confirmed = 0;
+  const round = async (sellerOf: (i: number) => PlayedAgent | undefined): Promise<[Burst, Burst]> => {
+    const pairs = buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
+    const [facilitations, tasks] = await facilitateAll(play, pairs);
+    confirmed += tasks.length;
+    const confirmations = await burst(play, tasks, ({ consumer, taskId }) =>
+      as(consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }),
     );
-    spread.push(
-      await burst(
-        play,
-        pairsOf((i) => sellers[i % SELLERS]),
-        tasks,
-      ),
-    );
+    return [facilitations, confirmations];
+  };
+  const [hot, spread]: [[Burst, Burst][], [Burst, Burst][]] = [[], []];
+  for (let n = 0; n < ROUNDS_BEFORE + ROUNDS; n++) {
+    hot.push(await round(() => sellers[0]));
+    spread.push(await round((i) => sellers[i % SELLERS]));
   }
-  await inLanes(tasks, ({ consumer, taskId }) =>
-    must(stage, as(consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }), 200),
-  );
   const settled = await readBytes(stage);
   const busy = {
     atOnce: AT_ONCE,
     sellers: SELLERS,
     purchases: BUYERS * ROUNDS,
-    hot: together(hot),
-    spread: together(spread),
-    ratio: median(hot.map(({ perSecond }, i) => perSecond / (spread[i]?.perSecond ?? Number.NaN))),
+    compared: [
+      compare("facilitations", hot.map(first), spread.map(first)),
+      compare("confirmations", hot.map(second), spread.map(second)),
+    ],
   };
   const grown = [
     grownBy("agent: consumer", COUNTED, begun, bought),
     grownBy("agent: provider", COUNTED, bought, registered),
     grownBy("market opened", SELLERS, registered, sold),
-    grownBy("purchase", tasks.length, filled, settled),
+    grownBy("purchase", confirmed, filled, settled),
   ];
   return { busy, grown };
 }
@@ -111,30 +111,45 @@ async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
 
 type Confirmable = { readonly consumer: PlayedAgent; readonly taskId: string };
 
-/** Pays for all pairs first; then all facilitate, AT_ONCE at a time. */
-async function burst(play: Play, pairs: readonly Pair[], tasks: Confirmable[]): Promise<Burst> {
-  const { stage, network } = play;
+/** Pays for all pairs first; then all facilitate. */
+async function facilitateAll(play: Play, pairs: readonly Pair[]): Promise<[Burst, Confirmable[]]> {
   const opened = await inLanes(pairs, async (pair) => ({ ...pair, intentId: await openIntent(play, pair) }));
   const waiting: (Pair & Paid)[] = [];
   for (const one of opened) {
     const parties = { consumerDid: one.consumer.did, providerDid: one.provider.did };
-    waiting.push({ ...one, txHash: await payFor(network, parties, one.intentId) });
+    waiting.push({ ...one, txHash: await payFor(play.network, parties, one.intentId) });
   }
+  const tasks: Confirmable[] = [];
+  const facilitations = await burst(
+    play,
+    waiting,
+    ({ consumer, ...purchase }) => as(consumer, "POST", "/v1/facilitate", facilitation(purchase)),
+    ({ consumer }, answer) => tasks.push({ consumer, taskId: String(answer["task_id"]) }),
+  );
+  return [facilitations, tasks];
+}
+
+/** Sends a call for each, AT_ONCE at a time. Each is signed at the last moment, because a proof is valid for seconds. */
+async function burst<T>(
+  play: Play,
+  items: readonly T[],
+  callOf: (item: T) => Promise<Ask>,
+  onAnswer?: (item: T, answer: Record<string, unknown>) => void,
+): Promise<Burst> {
   await refusals(play);
   const started = performance.now();
   let failed = 0;
   await inLanes(
-    waiting,
-    async ({ consumer, ...purchase }) => {
-      // The call is signed at the last moment, because a proof is valid for seconds.
-      const reply = await send(stage.origin, await as(consumer, "POST", "/v1/facilitate", facilitation(purchase)));
-      if (reply.status === 200) tasks.push({ consumer, taskId: String(json(reply)["task_id"]) });
+    items,
+    async (item) => {
+      const reply = await send(play.stage.origin, await callOf(item));
+      if (reply.status === 200) onAnswer?.(item, json(reply));
       else failed += 1;
     },
     AT_ONCE,
   );
   const seconds = (performance.now() - started) / 1_000;
-  return { perSecond: waiting.length / seconds, refused: await refusals(play), failed };
+  return { perSecond: items.length / seconds, refused: await refusals(play), failed };
 }
 
 /** The number of batches that the database has refused since the last call. */
@@ -143,7 +158,16 @@ async function refusals({ stage }: Play): Promise<number> {
   return Number(json(reply)["refused"]);
 }
 
-const together = (bursts: readonly Burst[]): Burst => ({
+const first = ([facilitations]: readonly [Burst, Burst]): Burst => facilitations;
+const second = ([, confirmations]: readonly [Burst, Burst]): Burst => confirmations;
+
+function compare(act: Compared["act"], allHot: readonly Burst[], allSpread: readonly Burst[]): Compared {
+  const [hot, spread] = [allHot.slice(ROUNDS_BEFORE), allSpread.slice(ROUNDS_BEFORE)];
+  const ratio = median(hot.map(({ perSecond }, i) => perSecond / (spread[i]?.perSecond ?? Number.NaN)));
+  return { act, hot: inAll(hot), spread: inAll(spread), ratio };
+}
+
+const inAll = (bursts: readonly Burst[]): Burst => ({
   perSecond: median(bursts.map(({ perSecond }) => perSecond)),
   refused: sumOf(bursts, ({ refused }) => refused),
   failed: sumOf(bursts, ({ failed }) => failed),

@@ -93,15 +93,16 @@ export const checkBytes = (grown: readonly Grown[]): string[] =>
     return bytes > most ? [`${one.act}: ${bytes} bytes in the database, at most ${most}`] : [];
   });
 
-/** Facilitations of one provider at once do not refuse each other (FAC-16), and wait for each other little. */
-export const checkBusy = ({ hot, spread, ratio }: Busy): string[] => [
-  ...Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
-    refused + failed > 0 ? [`facilitations with ${sellers}: ${refused} batches refused, ${failed} calls failed`] : [],
-  ),
-  ...(ratio < BUSY_RATIO
-    ? [`facilitations with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
-    : []),
-];
+/** Calls of one provider at once do not refuse each other (FAC-16, AGT-28), and wait for each other little. */
+export const checkBusy = ({ compared }: Busy): string[] =>
+  compared.flatMap(({ act, hot, spread, ratio }) => [
+    ...Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
+      refused + failed > 0 ? [`${act} with ${sellers}: ${refused} batches refused, ${failed} calls failed`] : [],
+    ),
+    ...(ratio < BUSY_RATIO
+      ? [`${act} with one provider: ${ratio.toFixed(2)} of the throughput with many, at least ${BUSY_RATIO}`]
+      : []),
+  ]);
 
 /** An act writes so many rows in all, those of its deletion too. */
 export const checkActs = (measured: readonly ActRows[]): string[] =>

@@ -171,15 +171,15 @@ function grownLines(grown: Grown): string[] {
   ];
 }
 
-function busyLines({ atOnce, sellers, purchases, hot, spread, ratio }: Busy): string[] {
+function busyLines({ atOnce, sellers, purchases, compared }: Busy): string[] {
   const line = (name: string, { perSecond, refused, failed }: Burst) => [
     name,
     perSecond.toFixed(0),
     String(refused),
     String(failed),
   ];
-  return [
-    `${purchases} facilitations each, ${atOnce} at once`,
+  return compared.flatMap(({ act, hot, spread, ratio }) => [
+    `${purchases} ${act} each, ${atOnce} at once`,
     "",
     ...table([
       ["", "per second", "batches refused", "calls failed"],
@@ -188,7 +188,8 @@ function busyLines({ atOnce, sellers, purchases, hot, spread, ratio }: Busy): st
     ]),
     "",
     `ratio ${ratio.toFixed(2)}, at least ${BUSY_RATIO}`,
-  ];
+    "",
+  ]);
 }
 
 const planLines = ({ case: name, step, sql }: PlanFault): string[] => [

@@ -12,8 +12,9 @@ import { recordDirectoryChange } from "../journal/feed.ts";
 import { nextChange } from "../ratings/decay.ts";
 import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
 import { addSignal, ratingAt, ratingSums, type SignalChange } from "../ratings/signals.ts";
-import type { RatingColumns } from "../ratings/store.ts";
-import { addedVolume, scheduleRating, toRepublish, updateRating } from "./store.ts";
+import type { Added, RatingColumns } from "../ratings/store.ts";
+import { addedVolume, toRepublish } from "./rating-store.ts";
+import { scheduleRating, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The rows of an agent that a signal can move. `turned`: the batch brings an escrow to another state already, and this tells of it. */
@@ -27,8 +28,7 @@ export type Rated = { readonly rating: number | null; readonly statements: State
 /** Guarded by the agent's sums: after a conflict the caller reads and decides again. */
 export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Change): Rated {
   const by = ratingMethod(deps.env, source.agent.environment);
-  const { columns, statements } = addSignal(db, source.agent, { ...change, by });
-  return publish(db, deps, source, { columns, statements, by, ...change });
+  return publish(db, deps, source, { ...addSignal(db, source.agent, { ...change, by }), by, ...change });
 }
 
 /** Publishes what decay has made of the rating; a rating that it has not moved yet is looked at again when it will have. */
@@ -40,11 +40,13 @@ export function publishDecay(db: Database, deps: Deps, source: RatedSource, now:
     return scheduleRating(db, agent, nextChange(ratingSums(agent), agent.ratingHeaviest, by, now));
   const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
   const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
-  return publish(db, deps, source, { columns: { ...sums, agentRating: rating }, statements: [], by, now }).statements;
+  return publish(db, deps, source, { columns: { ...sums, agentRating: rating }, added: null, statements: [], by, now })
+    .statements;
 }
 
 type Publication = {
   readonly columns: RatingColumns;
+  readonly added: Added | null;
   readonly statements: readonly Statement[];
   readonly by: RatingMethod;
   readonly now: number;
@@ -55,7 +57,7 @@ function publish(
   db: Database,
   deps: Deps,
   source: RatedSource,
-  { columns, statements, by, now, volume }: Publication,
+  { columns, added, statements, by, now, volume }: Publication,
 ): Rated {
   const before = source.agent;
   const rating = columns.agentRating;
@@ -65,16 +67,18 @@ function publish(
   const listed = rating !== before.agentRating || toldOf;
   const set = { ...columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
+  const written = {
+    ...set,
+    ...scheduled(before, columns, by, now),
+    ...movedStates(turned),
+    ...(volume && addedVolume(volume)),
+  };
   return {
     rating,
     statements: [
-      ...updateRating(db, before, {
-        ...set,
-        ...scheduled(before, columns, by, now),
-        ...movedStates(turned),
-        ...(volume && addedVolume(volume)),
-      }),
       ...statements,
+      // An escrow that turns is told with the agent as it is then.
+      ...updateRating(db, before, written, toldOf ? null : added),
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, toldOf, listed, now),
     ],

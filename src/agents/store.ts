@@ -7,7 +7,8 @@ import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts"
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
-import type { RatingColumns } from "../ratings/store.ts";
+import type { Added } from "../ratings/store.ts";
+import { asRated, ratingResultsIn, type RatingSet, toRepublish, withAdded } from "./rating-store.ts";
 import { addedWallets } from "./wallet-store.ts";
 import { whileTaken } from "./while-store.ts";
 
@@ -58,47 +59,32 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
     .where(and(eq(agents.did, did), isAny));
 };
 
-type AddedVolume = { readonly settledVolumes?: SQL };
-
-/** Added to what stands there: batches that do not know of each other add to the volumes of one agent. */
-export const addedVolume = ({ currency, units }: { currency: string; units: number }): AddedVolume => {
-  const volumes = agents.settledVolumes;
-  const added = sql`coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer)`;
-  return { settledVolumes: sql`json_set(${volumes}, ${`$.${currency}`}, ${added})` };
-};
-
-/** When decay will move the rating (TSK-23), and on whose clock. */
-export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
-  republishAt,
-  republishBy: sql`case when ${agents.environment} = 'sandbox' and
-    (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
-});
-
-type Scheduled = Partial<ReturnType<typeof toRepublish>>;
-
-/** Writes only onto the sums, and the published rating, that the new ones were computed from (AGT-28). */
-export const updateRating = (
-  db: Database,
-  before: AgentRow,
-  set: RatingColumns & MovedStates & AddedVolume & Scheduled & { readonly updatedAt?: number },
-): Statement[] =>
-  mustChange(
+/**
+ * Writes only onto the sums, and the published rating, that the new ones were computed from (AGT-28). With `added`, adds to the sums that stand
+ * there, whichever others were added since the row was read, where the rating comes to what was foreseen.
+ */
+export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: Added | null): Statement[] => [
+  ...mustChange(
     db,
     db
       .update(agents)
-      .set({ ...dated(set), revision: sql`${agents.revision} + 1` })
-      .where(and(eq(agents.did, before.did), asRated(before))),
-  );
+      .set({ ...dated(added ? withAdded(set, added) : set), revision: sql`${agents.revision} + 1` })
+      .where(and(eq(agents.did, before.did), added ? ratingResultsIn(set.agentRating, before, added) : asRated(before))),
+  ),
+  ...(added && set.agentRating !== null ? [lookAgain(db, before, set, added)] : []),
+];
 
-/** Sums and rating as they were read, in the environment in which they count. */
-const asRated = (before: AgentRow): SQL | undefined =>
-  and(
-    eq(agents.environment, before.environment),
-    eq(agents.ratingInteractions, before.ratingInteractions),
-    eq(agents.ratingWeight, before.ratingWeight),
-    eq(agents.ratingWeighted, before.ratingWeighted),
-    sql`${agents.agentRating} is ${before.agentRating}`,
-  );
+/** Where other signals were added since the row was read, decay moves the rating at another instant than was reckoned: a job reckons it anew. */
+const lookAgain = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
+  db
+    .update(agents)
+    .set({ ...toRepublish(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
+    .where(
+      and(
+        eq(agents.did, did),
+        sql`(${agents.ratingWeight}, ${agents.ratingWeighted}) <> (${set.ratingWeight}, ${set.ratingWeighted})`,
+      ),
+    );
 
 /** Of a rating that decay has not moved yet. */
 export const scheduleRating = (db: Database, before: AgentRow, next: number | null): Statement[] =>

@@ -2,8 +2,16 @@
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
-import { type AgentSums, clippable, contributionOf, liveRating, type Signal, type Sums } from "./rating.ts";
-import { dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
+import {
+  type AgentSums,
+  clippable,
+  contributionOf,
+  liveRating,
+  NEVER_MORE_CLIPPED_FROM,
+  type Signal,
+  type Sums,
+} from "./rating.ts";
+import { type Added, dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
@@ -24,42 +32,55 @@ export type SignalChange = {
 };
 
 /**
- * Returns the columns of the agent's row, for its guarded update, and the statement for its counterparty's sums. One that is taken back leaves
- * them as if it had never been.
+ * Returns the columns of the agent's row as the signal leaves them, and the statement for its counterparty's sums. One that is taken back leaves
+ * them as if it had never been. `added`: what the signal adds, for an update that may follow others of which this call knows nothing; null
+ * where the columns hold only behind the row that was read.
  */
 export function addSignal(
   db: Database,
   agent: RatedAgent,
   change: SignalChange,
-): { columns: RatingColumns; statements: Statement[] } {
+): { columns: RatingColumns; added: Added | null; statements: Statement[] } {
   const { did, environment } = agent;
   const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
   const sign = change.takenBack ? -1 : 1;
   const added = contributionOf(by, change.add, change.at);
-  const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : { weight: 0, weighted: 0 };
+  const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : NOTHING;
   const join = (sums: Sums): Sums => ({
     weight: Math.max(0, sums.weight - taken.weight + sign * added.weight),
     weighted: Math.max(0, sums.weighted - taken.weighted + sign * added.weighted),
   });
-  const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? { weight: 0, weighted: 0 }) };
+  const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? NOTHING) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
-  const interactions = agent.ratingInteractions + (replaces || change.interaction === false ? 0 : sign);
+  const interactions = replaces || change.interaction === false ? 0 : sign;
   // One whose only signal was taken back is no counterparty any more.
   const left = change.takenBack === true && row.weight <= added.weight * ROUNDING;
-  const counterparties = agent.ratingCounterparties + (left ? -1 : counterparty ? 0 : 1);
+  const newcomers = left ? -1 : counterparty ? 0 : 1;
+  const counterparties = agent.ratingCounterparties + newcomers;
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, ...(left ? [] : [row])].sort((a, b) => b.weight - a.weight);
-  const sums = { ...(counterparties === 0 ? NOTHING : own), interactions, counterparties };
+  const sums = {
+    ...(counterparties === 0 ? NOTHING : own),
+    interactions: agent.ratingInteractions + interactions,
+    counterparties,
+  };
+  const columns = {
+    ratingWeight: sums.weight,
+    ratingWeighted: sums.weighted,
+    ratingInteractions: sums.interactions,
+    ratingCounterparties: counterparties,
+    agentRating: liveRating(sums, heaviest, by, now),
+    ratingHeaviest: clippable(sums, heaviest),
+  };
+  const clips = agent.ratingHeaviest.length + columns.ratingHeaviest.length > 0;
+  const onlyAdds = !replaces && !change.takenBack && !clips && counterparties >= NEVER_MORE_CLIPPED_FROM;
+  const adds = onlyAdds
+    ? { ...added, interactions, counterparties: newcomers, counterpartyPrincipalId, by, now }
+    : null;
   return {
-    columns: {
-      ratingWeight: sums.weight,
-      ratingWeighted: sums.weighted,
-      ratingInteractions: interactions,
-      ratingCounterparties: counterparties,
-      agentRating: liveRating(sums, heaviest, by, now),
-      ratingHeaviest: clippable(sums, heaviest),
-    },
-    statements: [left ? dropCounterparty(db, row) : putCounterparty(db, row)],
+    columns,
+    added: adds,
+    statements: [left ? dropCounterparty(db, row) : putCounterparty(db, row, counterparty, adds)],
   };
 }
 

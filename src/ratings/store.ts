@@ -3,7 +3,8 @@ import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
-import { HEAVIEST_LOOKED_AT } from "./method.ts";
+import { HEAVIEST_LOOKED_AT, type RatingMethod } from "./method.ts";
+import type { Sums } from "./rating.ts";
 
 export type RatedAgent = Pick<
   AgentRow,
@@ -41,7 +42,7 @@ export const findRatedAgent = (
       .where(eq(agents.did, did)),
   );
 
-const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId } = ratingCounterparties;
+const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId: ratedBy } = ratingCounterparties;
 
 /**
  * The four heaviest counterparties of an agent, which a new signal needs beside the agent's row. `rated`: a DID and the environment that it
@@ -65,28 +66,43 @@ export const findCounterparty = (
 
 /** `rated`: a DID, the environment that it is rated in, and the principal of its counterparty, as one expression. */
 export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyRow | null> =>
-  readOne(
-    db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${counterpartyPrincipalId}) = ${rated}`),
-  );
+  readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${ratedBy}) = ${rated}`));
+
+const keyed = (row: CounterpartyRow) =>
+  and(eq(ratedDid, row.did), eq(ratedIn, row.environment), eq(ratedBy, row.counterpartyPrincipalId));
 
 /** As `putCounterparty`. */
 export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement =>
-  db
-    .delete(ratingCounterparties)
-    .where(
-      and(
-        eq(ratedDid, row.did),
-        eq(ratedIn, row.environment),
-        eq(counterpartyPrincipalId, row.counterpartyPrincipalId),
-      ),
-    );
+  db.delete(ratingCounterparties).where(keyed(row));
 
-/** Absolute sums: write them only beside the guarded update of the agent's row that they were computed with. */
-export const putCounterparty = (db: Database, row: CounterpartyRow): Statement =>
-  db
-    .insert(ratingCounterparties)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [ratedDid, ratedIn, counterpartyPrincipalId],
-      set: { weight: row.weight, weighted: row.weighted },
-    });
+/** What a signal adds to an agent's sums, and when. `counterparties`: 1 for the first signal of its counterparty. */
+export type Added = Sums & {
+  readonly interactions: number;
+  readonly counterparties: number;
+  readonly counterpartyPrincipalId: string;
+  readonly by: RatingMethod;
+  /** The instant of the rating. */
+  readonly now: number;
+};
+
+/**
+ * The sums of a counterparty that was read as `before`. With `added` they are added to what stands there; otherwise they are absolute. Write either
+ * only beside the guarded update of the agent's row.
+ */
+export function putCounterparty(
+  db: Database,
+  row: CounterpartyRow,
+  before: CounterpartyRow | null,
+  added: Sums | null,
+): Statement {
+  if (before === null) return db.insert(ratingCounterparties).values(row);
+  const { weight, weighted } = ratingCounterparties;
+  const set = added
+    ? { weight: sql`${weight} + ${added.weight}`, weighted: sql`${weighted} + ${added.weighted}` }
+    : { weight: row.weight, weighted: row.weighted };
+  return db.update(ratingCounterparties).set(set).where(keyed(row));
+}
+
+/** The weight of one counterparty, as an expression. */
+export const weightOf = ({ did, environment }: Pick<RatedAgent, "did" | "environment">, principalId: string): SQL =>
+  sql`(select ${ratingCounterparties.weight} from ${ratingCounterparties} where (${ratedDid}, ${ratedIn}, ${ratedBy}) = (${did}, ${environment}, ${principalId}))`;

@@ -1,6 +1,7 @@
 // The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
 import { describe, expect, it } from "vitest";
 import { ACT_BYTES, BUDGETS } from "../../bench/budgets.ts";
+import type { Burst } from "../../bench/busy.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
 import {
@@ -139,10 +140,13 @@ describe("the rest", () => {
       { perSecond: 1, refused: 0, failed: 0 },
       { perSecond: 1, refused: 1, failed: 0 },
     ];
-    const busy = { atOnce: 1, sellers: 1, purchases: 1, ratio: 1 };
-    expect(checkBusy({ ...busy, hot: calm, spread: calm })).toEqual([]);
-    expect(checkBusy({ ...busy, hot: refused, spread: calm })).toEqual([expect.stringContaining("one provider")]);
-    expect(checkBusy({ ...busy, hot: calm, spread: calm, ratio: 0.79 })).toEqual([expect.stringContaining("0.79")]);
+    const faultsOf = (hot: Burst, ratio = 1) => {
+      const compared = [{ act: "confirmations", hot, spread: calm, ratio }] as const;
+      return checkBusy({ atOnce: 1, sellers: 1, purchases: 1, compared });
+    };
+    expect(faultsOf(calm)).toEqual([]);
+    expect(faultsOf(refused)).toEqual([expect.stringContaining("confirmations with one provider")]);
+    expect(faultsOf(calm, 0.79)).toEqual([expect.stringContaining("0.79")]);
   });
 
   it("names what the suspension of a principal costs too much", () => {

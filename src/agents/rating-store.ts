@@ -1,0 +1,75 @@
+// The columns of an agent's rating, as expressions for the statements of agents/store. Many calls rate one agent at the same time: a sum is added to
+// whatever stands there (AGT-28).
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type AgentRow, agents } from "../db/tables/agents.ts";
+import type { MovedStates } from "../escrow/store.ts";
+import { CLIP_MIN } from "../ratings/method.ts";
+import { forwardScale, NEVER_MORE_CLIPPED_FROM } from "../ratings/rating.ts";
+import { type Added, type RatingColumns, weightOf } from "../ratings/store.ts";
+
+type AddedVolume = { readonly settledVolumes?: SQL };
+
+/** Added to what stands there: batches that do not know of each other add to the volumes of one agent. */
+export const addedVolume = ({ currency, units }: { currency: string; units: number }): AddedVolume => {
+  const volumes = agents.settledVolumes;
+  const added = sql`coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer)`;
+  return { settledVolumes: sql`json_set(${volumes}, ${`$.${currency}`}, ${added})` };
+};
+
+/** When decay will move the rating (TSK-23), and on whose clock. */
+export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
+  republishAt,
+  republishBy: sql`case when ${agents.environment} = 'sandbox' and
+    (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
+});
+
+type Scheduled = Partial<ReturnType<typeof toRepublish>>;
+
+/** What a signal writes into an agent's row. */
+export type RatingSet = RatingColumns & MovedStates & AddedVolume & Scheduled & { readonly updatedAt?: number };
+
+const isIn = ({ environment }: AgentRow): SQL => eq(agents.environment, environment);
+const isPublished = ({ agentRating }: AgentRow): SQL => sql`${agents.agentRating} is ${agentRating}`;
+
+/** Whether sums and rating are as they were read, in the environment in which they count. */
+export const asRated = (before: AgentRow): SQL | undefined =>
+  and(
+    isIn(before),
+    eq(agents.ratingInteractions, before.ratingInteractions),
+    eq(agents.ratingWeight, before.ratingWeight),
+    eq(agents.ratingWeighted, before.ratingWeighted),
+    isPublished(before),
+  );
+
+const sumsWith = ({ weight, weighted, interactions, counterparties }: Added) => ({
+  ratingWeight: sql`(${agents.ratingWeight} + ${weight})`,
+  ratingWeighted: sql`(${agents.ratingWeighted} + ${weighted})`,
+  ratingInteractions: sql`(${agents.ratingInteractions} + ${interactions})`,
+  ratingCounterparties: sql`(${agents.ratingCounterparties} + ${counterparties})`,
+});
+
+/** The sums as differences. Nobody is clipped, before and after (see `ratingResultsIn`). */
+export const withAdded = ({ ratingHeaviest: _, ...set }: RatingSet, added: Added) => ({ ...set, ...sumsWith(added) });
+
+/** Half a hundredth, and the noise of floats, within which a tie is rounded to either side. */
+const ROUNDED = 0.005 + 1e-11;
+
+/**
+ * Whether the sums, with what is added, give the rating that was foreseen and clip no counterparty. Then it does not matter which other signals
+ * were added since the row was read.
+ */
+export function ratingResultsIn(rating: number | null, before: AgentRow, added: Added): SQL | undefined {
+  const { minimum, kappa, mu } = added.by;
+  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = sumsWith(added);
+  const isRated = sql`(${ratingInteractions} >= ${minimum.interactions} and ${ratingCounterparties} >= ${minimum.counterparties})`;
+  const scale = forwardScale(added.by, added.now);
+  const unrounded = sql`(${ratingWeighted} / ${scale} + ${kappa * mu}) / (${ratingWeight} / ${scale} + ${kappa})`;
+  const weight = weightOf(before, added.counterpartyPrincipalId);
+  return and(
+    isIn(before),
+    isPublished(before),
+    rating === null ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${rating}) <= ${ROUNDED}`,
+    sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${NEVER_MORE_CLIPPED_FROM}`,
+    sql`${weight} <= ${CLIP_MIN} * ${ratingWeight}`,
+  );
+}
