@@ -41,7 +41,7 @@ export function copiesOfAgent(
       },
     },
     { table: "aids", where, vary: documented },
-    { table: "aid_versions", where, vary: documented },
+    { table: "aid_versions", where, vary: { did: copy } },
     { table: "certificates", where, vary: { did: copy, jti: jti("jti"), list_id: String(listId), idx } },
   ];
 }

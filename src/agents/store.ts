@@ -8,7 +8,7 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
 import type { Added } from "../ratings/store.ts";
-import { asRated, ratingResultsIn, type RatingSet, toRepublish, withAdded } from "./rating-store.ts";
+import { asRated, type RatingSet, ratingResultsIn, toRepublish, withAdded } from "./rating-store.ts";
 import { addedWallets } from "./wallet-store.ts";
 import { whileTaken } from "./while-store.ts";
 
@@ -69,7 +69,9 @@ export const updateRating = (db: Database, before: AgentRow, set: RatingSet, add
     db
       .update(agents)
       .set({ ...dated(added ? withAdded(set, added) : set), revision: sql`${agents.revision} + 1` })
-      .where(and(eq(agents.did, before.did), added ? ratingResultsIn(set.agentRating, before, added) : asRated(before))),
+      .where(
+        and(eq(agents.did, before.did), added ? ratingResultsIn(set.agentRating, before, added) : asRated(before)),
+      ),
   ),
   ...(added && set.agentRating !== null ? [lookAgain(db, before, set, added)] : []),
 ];

@@ -2,7 +2,7 @@
 import { eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { compileOnce, type Database, type Read, type RowOf, read, rowFrom, valuesOf } from "../db/batch.ts";
-import { agents, aids, type MarketRow } from "../db/tables/agents.ts";
+import { agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
 import type { PrincipalStanding } from "../principals/standing.ts";
@@ -29,7 +29,9 @@ const documentByDid = compileOnce((db) =>
       agent: rowIf(agents, STALE).as("agent"),
       principal: rowIf(principals, STALE).as("principal"),
       newest: sql<string | null>`case when ${STALE} then
-        (select content from aid_versions where did = agents.did order by version desc limit 1) end`.as("newest"),
+        (select content from aid_versions where did = agents.did order by version desc limit 1) end`
+        .mapWith(aidVersions.content)
+        .as("newest"),
       ...ownedRows(STALE),
     })
     .from(agents)

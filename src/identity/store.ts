@@ -14,6 +14,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { deflateJson } from "../db/deflated.ts";
 import { inParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
@@ -304,6 +305,10 @@ export const insertAidVersion = (db: Database, row: AidVersionRow): Statement =>
 
 /** Many at once, as `insertAidVersion`. */
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
-  inParts(rows.map(({ did, version, content, proof }) => [did, version, content, proof])).map((part) =>
-    db.insert(aidVersions).select(sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from ${part.rows}`),
+  inParts(
+    rows.map(({ did, version, content, proof }) => [did, version, deflateJson(content).toString("hex"), proof]),
+  ).map((part) =>
+    db
+      .insert(aidVersions)
+      .select(sql`select value ->> 0, value ->> 1, unhex(value ->> 2), value ->> 3 from ${part.rows}`),
   );

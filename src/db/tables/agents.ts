@@ -11,6 +11,7 @@ import type {
   SuspensionReason,
   Tier,
 } from "../../core/vocabulary.ts";
+import { deflateJson, inflateJson } from "../deflated.ts";
 
 /** The public key of an agent. */
 export type AgentJwk = { kty: "EC"; crv: "P-256"; x: string; y: string };
@@ -137,13 +138,20 @@ export const aids = sqliteTable("aids", {
   proof: text().notNull(),
 });
 
+const deflatedJson = customType<{ data: string; driverData: string | Buffer }>({
+  // Bytes keep their type in a column of text.
+  dataType: () => "text",
+  toDriver: deflateJson,
+  fromDriver: inflateJson,
+});
+
 /** The content that the platform controlled in each version, signed and immutable. The newest one holds the agent's certificate. */
 export const aidVersions = sqliteTable(
   "aid_versions",
   {
     did: text().notNull(),
     version: integer().notNull(),
-    content: text().notNull(),
+    content: deflatedJson().notNull(),
     proof: text().notNull(),
   },
   (t) => [primaryKey({ columns: [t.did, t.version] })],
