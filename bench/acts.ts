@@ -1,8 +1,26 @@
-// Counts the rows that a purchase writes in all: by its calls, by what follows behind them, and by the deletion of what is kept for 30 days.
+// Counts the rows that an act writes in all: by its calls, by the jobs and messages that follow, and by the deletion of what is kept for 30 days.
 import { sendMetered } from "./costs.ts";
 import { type StatementCost, sumOf } from "./meter.ts";
 import { payFor } from "./payer.ts";
-import { as, facilitated, facilitation, json, must, openPair, orderBody, type Play, type PlayedPair } from "./play.ts";
+import {
+  agentBody,
+  agentPath,
+  anyone,
+  as,
+  facilitated,
+  facilitation,
+  json,
+  manage,
+  marketBody,
+  marketsPath,
+  must,
+  openPair,
+  operate,
+  orderBody,
+  type Play,
+  type PlayedPair,
+  principalBody,
+} from "./play.ts";
 import type { Ask } from "./wire.ts";
 
 export type ActRows = {
@@ -13,7 +31,8 @@ export type ActRows = {
 };
 
 const PAIRS = 4;
-const PURCHASES = 20;
+/** How often each act is played. */
+const TIMES = 20;
 /** Purchases of each pair before: the first signals of an agent move its rating further than later ones do. */
 const BEFORE = 5;
 /** Runs of the minute's trigger in which all that follows is done. */
@@ -25,7 +44,10 @@ const EVERY_MINUTE = runOf("* * * * *");
 const EVERY_HOUR = runOf("0 * * * *");
 
 type Count = (statements: readonly StatementCost[]) => void;
-type Calling = (ask: Ask, status: number) => Promise<Record<string, unknown>>;
+/** A call whose rows count. */
+type Calling = (ask: Ask | Promise<Ask>, status: number) => Promise<Record<string, unknown>>;
+/** Prepares the n-th of an act, uncounted, and returns the act. */
+type Prepare = (play: Play, n: number) => Promise<(call: Calling) => Promise<void>>;
 
 export async function measureActs(play: Play): Promise<ActRows[]> {
   const pairs: PlayedPair[] = [];
@@ -36,7 +58,16 @@ export async function measureActs(play: Play): Promise<ActRows[]> {
       await must(play.stage, as(pair.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }), 200);
     }
   }
-  // What stands before is of nobody who is counted.
+  const pairAt = (n: number) => pairs[n % PAIRS] ?? play;
+  const measured: ActRows[] = [];
+  for (const [act, prepare] of Object.entries(actsOf(pairAt))) measured.push(await measureAct(play, act, prepare));
+  return measured;
+}
+
+async function measureAct(play: Play, act: string, prepare: Prepare): Promise<ActRows> {
+  const acts: Awaited<ReturnType<Prepare>>[] = [];
+  for (let n = 0; n < TIMES; n++) acts.push(await prepare(play, n));
+  // Rows that follow from the preparation do not count.
   await follow(play, () => undefined);
   const written = new Map<string, number>();
   const count: Count = (statements) => {
@@ -45,34 +76,71 @@ export async function measureActs(play: Play): Promise<ActRows[]> {
       written.set(table, (written.get(table) ?? 0) + rowsWritten);
     }
   };
-  for (let n = 0; n < PURCHASES; n++) await purchase(play, pairs[n % PAIRS] ?? play, count);
+  for (const one of acts) await one(callingOf(play, count));
   await follow(play, count);
-  const tables = [...written].map(([table, rows]) => [table, rows / PURCHASES] as const);
+  const tables = [...written].map(([table, rows]) => [table, rows / TIMES] as const);
   const counted = tables.filter(([table, rows]) => rows > 0 && table !== "jobs").sort(([, a], [, b]) => b - a);
-  return [{ act: "purchase", times: PURCHASES, tables: counted }];
+  return { act, times: TIMES, tables: counted };
 }
 
 export const rowsOf = ({ tables }: ActRows): number => sumOf(tables, ([, rows]) => rows);
 
 const callingOf =
   (play: Play, count: Count): Calling =>
-  async (ask, status) => {
+  async (asked, status) => {
+    const ask = await asked;
     const { reply, metered } = await sendMetered(play, ask);
     if (reply.status !== status) throw new Error(`${ask.path}: ${reply.status} ${reply.body.toString()}`);
     count(metered.afterAnswer.trips.flat());
     return reply.body.length === 0 ? {} : json(reply);
   };
 
-async function purchase(play: Play, pair: PlayedPair, count: Count): Promise<void> {
-  const { network } = play;
+const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prepare>> => ({
+  agent: async (play) => (call) => register(play, call),
+  market: async (play) => {
+    const { stage, network } = play;
+    let did = "";
+    await register(play, async (ask, status) => {
+      const answer = json(await must(stage, ask, status));
+      did = String(answer["did"] ?? did);
+      return answer;
+    });
+    return async (call) => void (await call(manage(stage, "POST", marketsPath(did), marketBody(network)), 200));
+  },
+  purchase: async (play, n) => (call) => purchase(play, pairAt(n), call),
+  // From its filing to the payout of its award.
+  dispute: async (play, n) => {
+    const { consumer, provider } = pairAt(n);
+    const { transactionId: transaction_id } = await facilitated(play, { consumer, provider });
+    return async (call) => {
+      const filing = { transaction_id, reason: "other", disputed_amount: "0.01" };
+      const id = String((await call(as(consumer, "POST", "/v1/disputes", filing), 201))["dispute_id"]);
+      await call(as(provider, "POST", `/v1/disputes/${id}/respond`, { message: "It was delivered." }), 200);
+      await call(as(consumer, "POST", `/v1/disputes/${id}/escalate`), 200);
+      const decision = { resolution: "upheld", reason: "So it is." };
+      await call(operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, decision), 200);
+    };
+  },
+});
+
+/** A principal and its provider, whose document is read. */
+async function register({ stage, next }: Play, call: Calling): Promise<void> {
+  const { principal_id: id } = await call(manage(stage, "POST", "/v1/principals", principalBody(next())), 201);
+  const { did } = await call(manage(stage, "POST", "/v1/agents", agentBody("PROVIDER", String(id))), 201);
+  await call(manage(stage, "POST", `${agentPath(String(did))}/activate`), 200);
+  await call(anyone("GET", `${agentPath(String(did))}/aid`), 200);
+}
+
+async function purchase({ network }: Play, pair: PlayedPair, call: Calling): Promise<void> {
   const { consumer, provider } = pair;
-  const call = callingOf(play, count);
   const order = orderBody(network, pair);
-  const intentId = String((await call(await as(consumer, "POST", "/v1/payment-intents", order), 201))["intent_id"]);
+  const intentId = String((await call(as(consumer, "POST", "/v1/payment-intents", order), 201))["intent_id"]);
   const txHash = await payFor(network, { consumerDid: consumer.did, providerDid: provider.did }, intentId);
-  const body = facilitation({ intentId, txHash });
-  const { task_id: taskId } = await call(await as(consumer, "POST", "/v1/facilitate", body), 200);
-  await call(await as(consumer, "POST", `/v1/tasks/${String(taskId)}/confirm`, { outcome: "confirmed" }), 200);
+  const { task_id: taskId } = await call(
+    as(consumer, "POST", "/v1/facilitate", facilitation({ intentId, txHash })),
+    200,
+  );
+  await call(as(consumer, "POST", `/v1/tasks/${String(taskId)}/confirm`, { outcome: "confirmed" }), 200);
 }
 
 /** All that follows, until a month later. */

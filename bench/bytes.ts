@@ -60,7 +60,11 @@ async function copyTable(sql: Stage["sql"], copy: DatabaseSync, table: string, t
   copy.exec("commit");
 }
 
-const stored = (value: unknown): SQLInputValue => (typeof value === "number" || value === null ? value : String(value));
+function stored(value: unknown): SQLInputValue {
+  if (typeof value === "number" || value === null) return value;
+  // D1 returns a BLOB as its bytes, as numbers.
+  return Array.isArray(value) ? Uint8Array.from(value as number[]) : String(value);
+}
 
 /** The bytes that `times` repetitions of an act have added. */
 export function grownBy(act: string, times: number, before: TableBytes, after: TableBytes): Grown {

@@ -1,5 +1,7 @@
 // Starts what the bench runs on: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness, experimental_readRawConfig } from "wrangler";
 import { drawSecrets, type EphemeralChain, startEphemeralChain } from "../scripts/ephemeral.ts";
@@ -66,7 +68,8 @@ export async function setStage({ outbox = false, vars = {} }: StageOptions = {})
   const serviceDid = secrets.SERVICE_DID;
   const config = benchConfig(networks, { ...secrets, ...vars, BENCH_OUTBOX: outbox ? "on" : "off" });
   const receiver = await startReceiver();
-  const server = createTestHarness({ root: ROOT, workers: [{ config }] });
+  const folder = linkFolder();
+  const server = createTestHarness({ root: folder, workers: [{ config }] });
   try {
     await server.listen();
     await server.getWorker().applyD1Migrations("DB");
@@ -85,6 +88,7 @@ export async function setStage({ outbox = false, vars = {} }: StageOptions = {})
       receiver.close();
       await server.close();
       await stopChains(chains);
+      rmSync(folder, { recursive: true });
     };
     const [platform, second] = [await accredit(origin, "Bench Platform"), await accredit(origin, "Second Platform")];
     return { origin, platform, second, operatorKey, networks, serviceDid, receiver, sql, cron, close };
@@ -92,8 +96,16 @@ export async function setStage({ outbox = false, vars = {} }: StageOptions = {})
     receiver.close();
     await server.close().catch(() => undefined);
     await stopChains(chains);
+    rmSync(folder, { recursive: true });
     throw thrown;
   }
+}
+
+/** The folders that the configuration names, without the `.dev.vars` of `npm start`: wrangler would load them. */
+function linkFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "bench-"));
+  for (const name of ["src", "migrations"]) symlinkSync(join(ROOT, name), join(folder, name));
+  return folder;
 }
 
 /** The address of the Worker's own socket. The one that wrangler gives leads through a second workerd, which would take most of the time. */
