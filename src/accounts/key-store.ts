@@ -4,6 +4,7 @@ import type { InProduction } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { compileOnce } from "../db/compiled.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
@@ -21,24 +22,26 @@ export type KeyOwner = InProduction & {
 
 /** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
 export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
-  readOne(
-    db
-      .select({
-        platformId: managementKeys.platformId,
-        environment: managementKeys.environment,
-        keyPrefix: managementKeys.keyPrefix,
-        expiresAt: managementKeys.expiresAt,
-        lastUsedAt: managementKeys.lastUsedAt,
-        platformStatus: platforms.status,
-        promotedAt: platforms.promotedAt,
-        accreditationTier: platforms.accreditationTier,
-        clockOffsetMs: platforms.clockOffsetMs,
-        volumeMarks: platforms.volumeMarks,
-      })
-      .from(managementKeys)
-      .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))
-      .where(eq(managementKeys.keyHash, keyHash)),
-  );
+  readOne(keyOwnerByHash(db, { keyHash }));
+
+const keyOwnerByHash = compileOnce((db) =>
+  db
+    .select({
+      platformId: managementKeys.platformId,
+      environment: managementKeys.environment,
+      keyPrefix: managementKeys.keyPrefix,
+      expiresAt: managementKeys.expiresAt,
+      lastUsedAt: managementKeys.lastUsedAt,
+      platformStatus: platforms.status,
+      promotedAt: platforms.promotedAt,
+      accreditationTier: platforms.accreditationTier,
+      clockOffsetMs: platforms.clockOffsetMs,
+      volumeMarks: platforms.volumeMarks,
+    })
+    .from(managementKeys)
+    .innerJoin(platforms, eq(platforms.platformId, managementKeys.platformId))
+    .where(eq(managementKeys.keyHash, sql.placeholder("keyHash"))),
+);
 
 /** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
 export const ownerOf = (keyHash: string): SQL<string> =>
@@ -46,11 +49,15 @@ export const ownerOf = (keyHash: string): SQL<string> =>
 
 /** Refuses a batch of a key whose end is another one than when the call was admitted, or whose account was stopped since (CRED-12, ACC-25). */
 export const whileKey = (db: Database, keyHash: string, expiresAt: number | null): Statement =>
+  keyUnchanged(db, { keyHash, expiresAt });
+
+const keyUnchanged = compileOnce((db) =>
   guard(
     db,
     sql`exists (select 1 from management_keys join platforms using (platform_id)
-        where key_hash = ${keyHash} and expires_at is ${expiresAt} and ${IS_OPEN})`,
-  );
+        where key_hash = ${sql.placeholder("keyHash")} and expires_at is ${sql.placeholder("expiresAt")} and ${IS_OPEN})`,
+  ),
+);
 
 export const insertKey = (db: Database, row: KeyRow): Statement => db.insert(managementKeys).values(row);
 

@@ -1,6 +1,6 @@
 // Sign-up (ACC-10): an account is registered with an address and a password, and begins when its address is verified.
 import { type Precheck, type PublicCall, precheck } from "../call.ts";
-import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";

@@ -3,6 +3,7 @@ import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
@@ -12,7 +13,7 @@ import { asRated, type RatingSet, ratingResultsIn, toRepublish, withAdded } from
 import { addedWallets } from "./wallet-store.ts";
 import { whileTaken } from "./while-store.ts";
 
-export const insertAgent = (db: Database, row: typeof agents.$inferInsert): Statement => db.insert(agents).values(row);
+export const insertAgent = compileInsert((db) => db.insert(agents));
 
 /**
  * Writes only onto the version and status that the change was decided on (AGT-28). Only changed columns are written, and the revision is

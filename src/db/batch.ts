@@ -1,10 +1,11 @@
 // One trip to read, one trip to write. A read is a query with a mapping of its rows; many reads are one D1 batch. A write is a list of
 // statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
-import { fillPlaceholders, getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
+import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
+import { compileOnce } from "./compiled.ts";
 
 /** A condition of a write or a read. */
 export type Condition = SQL;
@@ -39,54 +40,6 @@ export const readAll = <Row>(query: Statement & { _: { result: Row[] } }): Read<
   read(query, (rows: Row[]) => rows);
 export const readOne = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row | null> =>
   read(query, (rows: Row[]) => rows[0] ?? null);
-
-type Query<Row> = Statement & { _: { result: Row[] }; prepare: () => PreparedQuery };
-type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
-
-/**
- * A query whose text Drizzle builds once for each database: building a join of two wide tables takes 0.4 ms, as much as the rest of a
- * call. Its values are `sql.placeholder`s, given by name each time.
- */
-export function compileOnce<Row, V extends Record<string, unknown>>(
-  build: (db: Database) => Query<Row>,
-): (db: Database, values: V) => Statement & { _: { result: Row[] } } {
-  const compiled = new WeakMap<Database, PreparedQuery>();
-  return (db, values) => {
-    const known = compiled.get(db) ?? build(db).prepare();
-    compiled.set(db, known);
-    return fill(known, values);
-  };
-}
-
-/** The query with its values, as a statement of a batch. */
-function fill<Row>(known: PreparedQuery, values: Record<string, unknown>): Statement & { _: { result: Row[] } } {
-  const { sql: text, params } = known.getQuery();
-  const query = { sql: text, params: fillPlaceholders(params, values) };
-  const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
-  return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
-}
-
-/** Compiles all reads of a trip that depend on one id, as `compileOnce` does for one query. `build` gets an expression in place of the id. */
-export function compileReads<R extends Record<string, Read<unknown>>>(
-  build: (db: Database, id: SQL<string>) => R,
-): (db: Database, id: string) => R {
-  type Compiled = Read<unknown> & { readonly known: PreparedQuery };
-  const compiled = new WeakMap<Database, [string, Compiled][]>();
-  const compile = (db: Database) =>
-    Object.entries(build(db, sql<string>`${sql.placeholder("id")}`)).map(
-      ([name, { statement, map }]): [string, Compiled] => [
-        name,
-        { statement, map, known: (statement as Query<unknown>).prepare() },
-      ],
-    );
-  return (db, id) => {
-    const reads = compiled.get(db) ?? compile(db);
-    compiled.set(db, reads);
-    return Object.fromEntries(
-      reads.map(([name, { known, map }]) => [name, { statement: fill(known, { id }), map }]),
-    ) as R;
-  };
-}
 
 /** Wraps a database to count the statements that are sent through it. */
 export function counted(db: Database): { readonly db: Database; readonly sent: () => number } {
@@ -131,9 +84,6 @@ export function gathered(db: Database): Database {
   return Object.create(db, { batch: { value: batch } }) as Database;
 }
 
-/** A row of a compiled query. */
-export type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];
-
 /** A write inside a batch of reads, for rows that no decision depends on. */
 export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
 
@@ -176,15 +126,14 @@ export const present = <R extends Record<string, Read<unknown> | null>>(reads: R
  * The statement, and a guard that fails the whole batch when it changed no row. The guard costs no row: malformed JSON is
  * an error that SQLite raises only in the branch taken.
  */
-export const mustChange = (db: Database, statement: Statement): Statement[] => [
-  statement,
-  guard(db, sql`changes() > 0`),
-];
+export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, changed(db, {})];
 
 /** Fails the whole batch unless the condition holds at its place in the batch. */
-export const guard = (db: Database, condition: SQL): Statement =>
+export const guard = (db: Database, condition: SQL) =>
   // A query of the builder: Drizzle cannot put a raw one with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
+
+const changed = compileOnce((db) => guard(db, sql`changes() > 0`));
 
 /** One atomic batch: all of it or nothing. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {

@@ -18,6 +18,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { consumersOffsetOf, type OfTwoClocks, providersOffsetOf, type Timed } from "../db/clock.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
@@ -215,7 +216,7 @@ export const findPayout = (db: Database, disputeId: string): Read<OperationRow |
 export const whileSettled = (db: Database, transactionId: string): Statement =>
   guard(db, sql`exists (select 1 from transactions where transaction_id = ${transactionId} and reversed_at is null)`);
 
-export const insertDispute = (db: Database, dispute: DisputeRow): Statement => db.insert(disputes).values(dispute);
+export const insertDispute = compileInsert((db) => db.insert(disputes));
 
 // ---- Its course ------------------------------------------------------------------------------------------------------------
 

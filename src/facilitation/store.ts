@@ -2,17 +2,16 @@
 import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import {
   columnsOf,
-  compileOnce,
   type Database,
   mustChange,
   type Read,
-  type RowOf,
   read,
   readAll,
   readOne,
   type Statement,
 } from "../db/batch.ts";
 import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
+import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
 import { ofIntent, type PaidIntent, paidIntent } from "../intents/find-store.ts";
@@ -118,9 +117,12 @@ export const findFacilitatedPair = (
       .limit(1),
   );
 
+const insertTransaction = compileInsert((db) => db.insert(transactions));
+const insertReceipt = compileInsert((db) => db.insert(receipts));
+
 export const insertFacilitated = (db: Database, { transaction, receipt }: Facilitated): Statement[] => [
-  db.insert(transactions).values(transaction),
-  db.insert(receipts).values({
+  insertTransaction(db, transaction),
+  insertReceipt(db, {
     network: transaction.network,
     blockNumber: transaction.blockNumber,
     transactionId: transaction.transactionId,

@@ -4,6 +4,7 @@ import { systemClock } from "../core/clock.ts";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { compileInsert } from "../db/compiled.ts";
 import {
   type AgentRow,
   type CertificateRow,
@@ -87,8 +88,7 @@ export const replaceCertificatesOf = (db: Database, dids: readonly string[], rep
       ),
     );
 
-export const insertCertificate = (db: Database, row: typeof certificates.$inferInsert): Statement =>
-  db.insert(certificates).values(row);
+export const insertCertificate = compileInsert((db) => db.insert(certificates));
 
 /** Many at once, as `insertCertificate`. */
 export const insertCertificates = (db: Database, rows: readonly CertificateRow[]): Statement =>

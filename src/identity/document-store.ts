@@ -1,7 +1,8 @@
 // Store of what a document is served and signed from: the agent's row and what stands beside it, as one statement.
 import { eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { compileOnce, type Database, type Read, type RowOf, read, rowFrom, valuesOf } from "../db/batch.ts";
+import { type Database, type Read, read, rowFrom, valuesOf } from "../db/batch.ts";
+import { compileOnce, type RowOf } from "../db/compiled.ts";
 import { agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";

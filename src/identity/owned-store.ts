@@ -2,8 +2,9 @@
 import { eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
-import { compileOnce, type Database, type Read, readOne, rowFrom, valuesOf } from "../db/batch.ts";
+import { type Database, type Read, readOne, rowFrom, valuesOf } from "../db/batch.ts";
 import { type OfTwoClocks, providersOffsetOf } from "../db/clock.ts";
+import { compileOnce } from "../db/compiled.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";

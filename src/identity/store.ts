@@ -2,18 +2,9 @@
 // the calling agent itself.
 import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import {
-  columnsOf,
-  compileOnce,
-  type Database,
-  type Read,
-  type RowOf,
-  read,
-  readAll,
-  readOne,
-  type Statement,
-} from "../db/batch.ts";
+import { columnsOf, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { deflateJson } from "../db/deflated.ts";
 import { inParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
@@ -178,16 +169,20 @@ export const findSubjectRow = (db: Database, did: string): Read<SubjectRow | nul
 /** The delegators of an agent, nearest first; registration bounds their number (AGT-24). */
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
   read(
-    db
-      .select({ agent: getTableColumns(agents), depth: sql<number>`chain.key`.as("depth") })
-      .from(agents)
-      .innerJoin(
-        sql`json_each((select delegators from agents where did = ${did})) as chain`,
-        sql`${agents.did} = chain.value`,
-      ),
+    ancestorsByDid(db, { did }),
     // At most five rows, sorted here to spare the database a sort.
-    (rows) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
+    (rows: RowOf<typeof ancestorsByDid>[]) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
   );
+
+const ancestorsByDid = compileOnce((db) =>
+  db
+    .select({ agent: getTableColumns(agents), depth: sql<number>`chain.key`.as("depth") })
+    .from(agents)
+    .innerJoin(
+      sql`json_each((select delegators from agents where did = ${sql.placeholder("did")})) as chain`,
+      sql`${agents.did} = chain.value`,
+    ),
+);
 
 // ---- Markets and escrows of a document -----------------------------------------------------------------------------------
 
@@ -301,7 +296,7 @@ export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Stat
 
 export type AidVersionRow = typeof aidVersions.$inferSelect;
 
-export const insertAidVersion = (db: Database, row: AidVersionRow): Statement => db.insert(aidVersions).values(row);
+export const insertAidVersion = compileInsert((db) => db.insert(aidVersions));
 
 /** Many at once, as `insertAidVersion`. */
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>

@@ -1,8 +1,9 @@
 // Reads of the intents that payments are for: by what the follower has bound, by name, and by terms (PAY-21).
 import { and, asc, eq, getTableColumns, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { compileOnce, type Database, type Read, readAll } from "../db/batch.ts";
+import { type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
+import { compileOnce } from "../db/compiled.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { ofIntent, type PaidIntent, paidIntent } from "./find-store.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";

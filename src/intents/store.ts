@@ -7,6 +7,7 @@ import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import type { Timed, TimedFor } from "../db/clock.ts";
 import { consumersOffsetFor, consumersOffsetOf } from "../db/clock.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
@@ -199,7 +200,7 @@ export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Sta
       .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'PAID' and spent_at is null`)),
   );
 
-export const insertIntent = (db: Database, intent: IntentRow): Statement => db.insert(paymentIntents).values(intent);
+export const insertIntent = compileInsert((db) => db.insert(paymentIntents));
 
 /**
  * Refuses (Conflict) when the status is no longer the one that was read. `judgeSettlement` has judged the payment before.

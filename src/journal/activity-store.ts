@@ -1,9 +1,10 @@
 // Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so the numbers of a platform have
 // no gap and stand in the order of commits (EVT-11).
-import { and, asc, eq, gt, gte, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { compileWrite } from "../db/compiled.ts";
 import { bareColumns } from "../db/pages.ts";
 import { inParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
@@ -11,13 +12,25 @@ import { findLogRows, logReads, type Range } from "./log-store.ts";
 
 type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
 
-export const insertEntry = (db: Database, row: Entry): Statement =>
-  db.insert(activityEntries).values({
-    ...row,
-    seq: sql`${lastEntry(row.platformId)} + 1`,
+const newEntry = compileWrite((db) => {
+  const { placeholder } = sql;
+  return db.insert(activityEntries).values({
+    platformId: placeholder("platformId"),
+    seq: sql`${lastEntry(placeholder("platformId"))} + 1`,
+    environment: placeholder("environment"),
+    occurredAt: placeholder("occurredAt"),
+    action: placeholder("action"),
+    actorType: placeholder("actorType"),
+    actorId: placeholder("actorId"),
+    subjectType: placeholder("subjectType"),
+    subjectId: placeholder("subjectId"),
+    changes: placeholder("changes"),
   });
+});
 
-export const lastEntry = (platformId: string): SQL =>
+export const insertEntry = (db: Database, row: Entry): Statement => newEntry(db, row);
+
+export const lastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
 /** How many entries a platform has: the number of the last, as none is missing. */

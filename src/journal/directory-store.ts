@@ -1,6 +1,6 @@
 // Store of the directory's change records and of its entries: one at a time, or many at once as JSON. A record and what it does to an entry
 // stand in one batch, the record first: the entry takes its instant (DIR-6).
-import { and, asc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import {
   type AgentStatus,
   type ChangeType,
@@ -9,6 +9,7 @@ import {
   type Environment,
 } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { compileWrite } from "../db/compiled.ts";
 import { markDirectoryWriter } from "../db/directory-writers.ts";
 import { inParts } from "../db/parts.ts";
 import { directoryChanges, directoryEntries, type EntryRow } from "../db/tables/directory.ts";
@@ -21,24 +22,26 @@ type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`;
 
 /** D1 runs one batch at a time, so the order of the numbers is the order of the commits. Pruning never resets them. */
-export const lastChange = (environment: Environment): SQL =>
+export const lastChange = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select max(seq) from directory_changes where environment = ${environment}),
     (select pruned_to from directory_feeds where environment = ${environment}), 0)`;
 
-export const lastInstant = (environment: Environment): SQL =>
+export const lastInstant = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select occurred_at from directory_changes where environment = ${environment} order by seq desc limit 1), 0)`;
 
-export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
-  markDirectoryWriter(
-    db.insert(directoryChanges).values({
-      environment,
-      seq: sql`${lastChange(environment)} + 1`,
-      did,
-      changeType,
-      occurredAt: sql`max(${NOW}, ${lastInstant(environment)} + 1)`,
-    }),
+const newChange = compileWrite((db) => {
+  const environment = sql.placeholder("environment");
+  return db.insert(directoryChanges).values({
     environment,
-  );
+    seq: sql`${lastChange(environment)} + 1`,
+    did: sql.placeholder("did"),
+    changeType: sql.placeholder("changeType"),
+    occurredAt: sql`max(${NOW}, ${lastInstant(environment)} + 1)`,
+  });
+});
+
+export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
+  markDirectoryWriter(newChange(db, { environment, did, changeType }), environment);
 
 /** The number and the instant before those of a batch, as it has noted them. */
 type Noted = { readonly seq: SQL; readonly at: SQL };
@@ -118,16 +121,20 @@ export const putEntry = (db: Database, { environment, did }: Change, markets: re
 
 /** The same for a change that leaves its identity, scope and markets: status and rating. */
 export const touchEntry = (db: Database, { environment, did }: Change): Statement =>
-  db
+  touchedEntry(db, { environment, did });
+const touchedEntry = compileWrite((db) => {
+  const did = sql.placeholder("did");
+  return db
     .update(directoryEntries)
     .set({
       status: sql`a.status`,
       listedAs: listedAs(sql`a.status`),
       agentRating: sql`a.agent_rating`,
-      updatedAt: lastInstant(environment),
+      updatedAt: lastInstant(sql.placeholder("environment")),
     })
     .from(sql`agents a`)
     .where(sql`${directoryEntries.did} = ${did} and a.did = ${did}`);
+});
 
 /** Moves entries to a status, or leaves it, with the instants of the records that the statement before has inserted. */
 const moveEntries = (db: Database, { environment, dids }: Part, status: AgentStatus | null): Statement[] =>

@@ -2,6 +2,7 @@
 import { sql } from "drizzle-orm";
 import { sqliteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { inParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
 import { markOf } from "./outbox-store.ts";
@@ -10,7 +11,7 @@ import { markOf } from "./outbox-store.ts";
 const newEvents = sqliteTable("events", eventColumns);
 
 type Event = typeof newEvents.$inferInsert;
-export const insertEvent = (db: Database, row: Event): Statement => db.insert(newEvents).values(row);
+export const insertEvent = compileInsert((db) => db.insert(newEvents));
 
 /** The numbers of a slice of a platform's events. */
 export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>

@@ -1,10 +1,11 @@
 // Store of spending: sums, the ledger of running totals, and the holds of open intents, of each currency by itself (HTTP-6). A window is a
 // difference of running totals, so it costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job
 // has recorded it (PAY-11).
-import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
+import { compileOnce, type RowOf } from "../db/compiled.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
@@ -36,22 +37,23 @@ export const isPurse = (did: string, { environment, currency }: Spent): SQL | un
   and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
 /** The running total when a window began: one row, whatever the ledger's length. */
-export const settledBefore = (purse: Purse, windowDays: SQL, now: number): SQL<number> =>
+export const settledBefore = (purse: Purse, windowDays: SQL, now: number | Placeholder): SQL<number> =>
   sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
 /** The instant of a call, and by how much its clock is ahead of the chains'. Milliseconds. */
 export type SpendClock = { readonly now: number; readonly ahead: number };
+type CompiledClock = { readonly [part in keyof SpendClock]: Placeholder };
 
 /**
  * Holds that have ended: their network has been read so far that nothing can have been paid in time (PAY-21). The sums join networks first, so
  * that each is a range of the holds.
  */
-export const ended = (purse: Purse, { ahead }: SpendClock): SQL =>
+export const ended = (purse: Purse, { ahead }: Pick<SpendClock | CompiledClock, "ahead">): SQL =>
   sql`followers f cross join spend_holds h on ${ofPurse("h", purse)} and h.network = f.network
       and h.expires_at <= f.read_through + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`;
 
-export const expiredHolds = (purse: Purse, clock: SpendClock): SQL<number> =>
+export const expiredHolds = (purse: Purse, clock: SpendClock | CompiledClock): SQL<number> =>
   sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
 
 /** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows of a currency. */
@@ -59,58 +61,61 @@ export const findSpenders = (
   db: Database,
   consumerDid: string,
   currency: string,
-  clock: SpendClock,
-): Read<SpenderRow[]> => {
-  const { now } = clock;
+  { now, ahead }: SpendClock,
+): Read<SpenderRow[]> =>
+  read(spendersByDid(db, { consumerDid, currency, now, ahead }), (rows: RowOf<typeof spendersByDid>[]) =>
+    rows
+      .sort((a, b) => a.depth - b.depth)
+      .map(({ agent, status, attestationExpiresAt, accountStopped, country, clockOffsetMs, ...spend }) => ({
+        agent,
+        principal: { status, attestationExpiresAt, accountStopped, country },
+        clockOffsetMs,
+        spend: {
+          settled: spend.settled,
+          settledBefore: spend.settledBefore,
+          open: spend.open,
+          expired: spend.expired,
+        },
+      })),
+  );
+
+const spendersByDid = compileOnce((db) => {
+  const { placeholder } = sql;
+  const [consumerDid, currency] = [placeholder("consumerDid"), placeholder("currency")];
+  const clock = { now: placeholder("now"), ahead: placeholder("ahead") };
   const purse = { did: sql`${agents.did}`, environment: sql`${agents.environment}`, currency: sql`${currency}` };
   const windowDays = sql`coalesce(json_extract(${agents.spendingLimit}, '$.window_days'), 0)`;
-  return read(
-    db
-      .select({
-        agent: getTableColumns(agents),
-        status: sql<SpenderStanding["status"]>`${principals.status}`.as("p_status"),
-        attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
-        accountStopped: sql<SpenderStanding["accountStopped"]>`${principals.accountStopped}`.as("p_account_stopped"),
-        country: sql<string>`${principals.country}`.as("p_country"),
-        settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
-        open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
-        settledBefore: settledBefore(purse, windowDays, now).as("settled_before"),
-        expired: expiredHolds(purse, clock).as("expired"),
-        depth: sql<number>`chain.depth`.as("depth"),
-        // The clock of the consumer's platform rules (ACC-9), in the sandbox.
-        clockOffsetMs: sql<number>`case when chain.depth = 0 and ${agents.environment} = 'sandbox'
+  return db
+    .select({
+      agent: getTableColumns(agents),
+      status: sql<SpenderStanding["status"]>`${principals.status}`.as("p_status"),
+      attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
+      accountStopped: sql<SpenderStanding["accountStopped"]>`${principals.accountStopped}`.as("p_account_stopped"),
+      country: sql<string>`${principals.country}`.as("p_country"),
+      settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
+      open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
+      settledBefore: settledBefore(purse, windowDays, clock.now).as("settled_before"),
+      expired: expiredHolds(purse, clock).as("expired"),
+      depth: sql<number>`chain.depth`.as("depth"),
+      // The clock of the consumer's platform rules (ACC-9), in the sandbox.
+      clockOffsetMs: sql<number>`case when chain.depth = 0 and ${agents.environment} = 'sandbox'
             then (select p.clock_offset_ms from platforms p where p.platform_id = ${agents.platformId}) else 0 end`.as(
-          "clock_offset_ms",
-        ),
-      })
-      .from(agents)
-      .innerJoin(
-        sql`(select ${consumerDid} as did, 0 as depth
-             union all select value, key + 1 from json_each((select delegators from agents where did = ${consumerDid}))) as chain`,
-        sql`chain.did = ${agents.did}`,
-      )
-      .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(
-        spendSums,
-        and(
-          eq(spendSums.did, agents.did),
-          eq(spendSums.environment, agents.environment),
-          eq(spendSums.currency, currency),
-        ),
+        "clock_offset_ms",
       ),
-    (rows) =>
-      rows
-        .sort((a, b) => a.depth - b.depth)
-        .map(({ agent, status, attestationExpiresAt, accountStopped, country, clockOffsetMs, ...spend }) => ({
-          agent,
-          principal: { status, attestationExpiresAt, accountStopped, country },
-          clockOffsetMs,
-          spend: {
-            settled: spend.settled,
-            settledBefore: spend.settledBefore,
-            open: spend.open,
-            expired: spend.expired,
-          },
-        })),
-  );
-};
+    })
+    .from(agents)
+    .innerJoin(
+      sql`(select ${consumerDid} as did, 0 as depth
+             union all select value, key + 1 from json_each((select delegators from agents where did = ${consumerDid}))) as chain`,
+      sql`chain.did = ${agents.did}`,
+    )
+    .innerJoin(principals, eq(principals.principalId, agents.principalId))
+    .leftJoin(
+      spendSums,
+      and(
+        eq(spendSums.did, agents.did),
+        eq(spendSums.environment, agents.environment),
+        eq(spendSums.currency, currency),
+      ),
+    );
+});

@@ -5,6 +5,7 @@ import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 import { attestationStopAfter, type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
@@ -66,12 +67,11 @@ export const principalLetsGo = (principalId: SQL): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.closed = 0
         and p.attestation_stop is not 'attestation_revoked')`;
 
-export const insertPrincipal = (db: Database, row: typeof principals.$inferInsert): Statement =>
-  db.insert(principals).values(row);
+export const insertPrincipal = compileInsert((db) => db.insert(principals));
 
 // ---- Attestations --------------------------------------------------------------------------------------------------------
 
-export const insertAttestation = (db: Database, row: AttestationRow): Statement => db.insert(attestations).values(row);
+export const insertAttestation = compileInsert((db) => db.insert(attestations));
 
 /** What an attestation is known by (PRN-25). */
 export type Attestation = Pick<AttestationRow, "verifierId" | "attestationId">;

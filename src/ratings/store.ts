@@ -2,6 +2,7 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT, type RatingMethod } from "./method.ts";
 import type { Sums } from "./rating.ts";
@@ -85,6 +86,8 @@ export type Added = Sums & {
   readonly now: number;
 };
 
+const insertCounterparty = compileInsert((db) => db.insert(ratingCounterparties));
+
 /**
  * The sums of a counterparty that was read as `before`. With `added` they are added to what stands there; otherwise they are absolute. Write either
  * only beside the guarded update of the agent's row.
@@ -95,7 +98,7 @@ export function putCounterparty(
   before: CounterpartyRow | null,
   added: Sums | null,
 ): Statement {
-  if (before === null) return db.insert(ratingCounterparties).values(row);
+  if (before === null) return insertCounterparty(db, row);
   const { weight, weighted } = ratingCounterparties;
   const set = added
     ? { weight: sql`${weight} + ${added.weight}`, weighted: sql`${weighted} + ${added.weighted}` }

@@ -12,6 +12,7 @@ import {
   type Timed,
   type TimedFor,
 } from "../db/clock.ts";
+import { compileInsert } from "../db/compiled.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
@@ -94,7 +95,7 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
       .limit(limit),
   );
 
-export const insertTask = (db: Database, row: typeof tasks.$inferInsert): Statement => db.insert(tasks).values(row);
+export const insertTask = compileInsert((db) => db.insert(tasks));
 
 type Closed =
   | "verdict"

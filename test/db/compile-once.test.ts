@@ -2,7 +2,8 @@
 // asks for something else fails here.
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { compileOnce, type Database, openDatabase, readAll, readBatch, readOne } from "../../src/db/batch.ts";
+import { type Database, openDatabase, readAll, readBatch, readOne } from "../../src/db/batch.ts";
+import { compileInsert, compileOnce } from "../../src/db/compiled.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { type Agent, createWorld, env, type World } from "../support/world.ts";
@@ -55,5 +56,47 @@ describe("a query that is compiled once", () => {
       }
     }
     expect(build).toHaveBeenCalledTimes(databases.length);
+  });
+});
+
+describe("an insert that is compiled once", () => {
+  const fresh = () => `did:aeap:${crypto.randomUUID()}`;
+  const rowOf = async (did: string) => (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];
+
+  it("stores what Drizzle's own insert stores, nulls and JSON among it", async () => {
+    const insert = compileInsert((db) => db.insert(agents));
+    const row = await rowOf(seller.did);
+    if (!row) throw new Error("no agent");
+    const variants = [
+      {},
+      { description: null, agentRating: 0.25 },
+      { description: "Does it.", agentRating: null },
+      { suspensionReason: null, ratingHeaviest: [{ weight: 1, weighted: 0.5 }] },
+    ];
+    for (const variant of variants) {
+      const [did, other] = [fresh(), fresh()];
+      const given = { ...row, ...variant };
+      await world.deps.db.batch([
+        insert(world.deps.db, { ...given, did }) as never,
+        world.deps.db.insert(agents).values({ ...given, did: other }),
+      ]);
+      expect(await rowOf(did)).toEqual({ ...(await rowOf(other)), did });
+    }
+  });
+
+  it("has its text written once for each set of columns, and each time for an expression", async () => {
+    const build = vi.fn((db: Database) => db.insert(agents));
+    const insert = compileInsert(build);
+    const { db } = world.deps;
+    const row = await rowOf(buyer.did);
+    if (!row) throw new Error("no agent");
+    const add = (given: object) => db.batch([insert(db, { ...row, did: fresh(), ...given }) as never]);
+    for (const description of ["one", "two", null, null]) await add({ description });
+    expect(build).toHaveBeenCalledTimes(2);
+    const did = fresh();
+    await add({ did, description: sql`upper('three')` });
+    await add({ description: sql`'four'` });
+    expect(build).toHaveBeenCalledTimes(4);
+    expect((await rowOf(did))?.description).toBe("THREE");
   });
 });
