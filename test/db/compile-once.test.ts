@@ -61,6 +61,13 @@ describe("a query that is compiled once", () => {
 
 describe("an insert that is compiled once", () => {
   const fresh = () => `did:aeap:${crypto.randomUUID()}`;
+  /** A null is no JSON text. */
+  const stored = async (did: string) =>
+    (
+      await env.DB.prepare("select typeof(spending_limit) as a, typeof(wallets) as b from agents where did = ?")
+        .bind(did)
+        .all()
+    ).results;
   const rowOf = async (did: string) => (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];
 
   it("stores what Drizzle's own insert stores, nulls and JSON among it", async () => {
@@ -71,7 +78,7 @@ describe("an insert that is compiled once", () => {
       {},
       { description: null, agentRating: 0.25 },
       { description: "Does it.", agentRating: null },
-      { suspensionReason: null, ratingHeaviest: [{ weight: 1, weighted: 0.5 }] },
+      { spendingLimit: null, ratingHeaviest: [{ weight: 1, weighted: 0.5 }] },
     ];
     for (const variant of variants) {
       const [did, other] = [fresh(), fresh()];
@@ -81,6 +88,8 @@ describe("an insert that is compiled once", () => {
         world.deps.db.insert(agents).values({ ...given, did: other }),
       ]);
       expect(await rowOf(did)).toEqual({ ...(await rowOf(other)), did });
+      const types = await stored(did);
+      expect(types).toEqual(await stored(other));
     }
   });
 
@@ -91,7 +100,8 @@ describe("an insert that is compiled once", () => {
     const row = await rowOf(buyer.did);
     if (!row) throw new Error("no agent");
     const add = (given: object) => db.batch([insert(db, { ...row, did: fresh(), ...given }) as never]);
-    for (const description of ["one", "two", null, null]) await add({ description });
+    for (const description of ["one", "two", null]) await add({ description });
+    await add({ description: undefined });
     expect(build).toHaveBeenCalledTimes(2);
     const did = fresh();
     await add({ did, description: sql`upper('three')` });
