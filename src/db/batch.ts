@@ -1,18 +1,17 @@
 // One trip to read, one trip to write. A read is a query with a mapping of its rows; many reads are one D1 batch. A write is a list of
 // statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
 import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
-import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
 import { compileOnce } from "./compiled.ts";
+import type { Database, Read, Statement } from "./statement.ts";
+
+export type { Database, Read, Statement } from "./statement.ts";
 
 /** A condition of a write or a read. */
 export type Condition = SQL;
 
-export type Database = DrizzleD1Database;
-export type Statement = BatchItem<"sqlite">;
-export type Read<T> = { readonly statement: Statement; readonly map: (rows: never) => T };
 export type Reads = { readonly [name: string]: Read<unknown> | undefined };
 export type ReadResults<R extends Reads> = {
   -readonly [K in keyof R]: NonNullable<R[K]> extends Read<infer T> ? T : never;

@@ -2,7 +2,7 @@
 // much as the rest of a call.
 import { fillPlaceholders, is, Param, Placeholder, SQL, sql } from "drizzle-orm";
 import type { SQLiteInsertBuilder, SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Database, Read, Statement } from "./batch.ts";
+import type { Database, Read, Statement } from "./statement.ts";
 
 type Preparable = { prepare: () => PreparedQuery };
 type Query<Row> = Statement & Preparable & { _: { result: Row[] } };

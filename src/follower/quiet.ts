@@ -1,5 +1,5 @@
-// The minute's look at a network on which nothing has happened (CHN-24), in the trigger itself: blocks without an event are booked, and vaults that hold
-// what their lines say are compared, by one row. All else it leaves to the queue's message, which begins anew.
+// Follows a network without new events in the minute's trigger itself (CHN-24): books the blocks and compares the next vaults, and writes one row. In
+// every other case it changes nothing, and the queue's message does the whole work.
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
@@ -10,7 +10,7 @@ import { levelUpTo, turnReads } from "./check.ts";
 import { findConfirmed, placeOf, record } from "./follow.ts";
 import { findFollower, findUnchecked } from "./store.ts";
 
-/** Returns false where there is more to do, or no node can be believed. */
+/** Returns false if there is more to do, or if no node answers credibly. */
 export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
   const { db, chain } = deps;
   const network = networkNamed(deps.config.networks, name);
@@ -31,7 +31,7 @@ export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
     const { followed } = await record(deps, network, { ...known, checkedDid }, read.value, beganAt, NOTHING_STORED);
     return followed === "level";
   } catch (thrown) {
-    // Another run was faster.
+    // Another run has booked these blocks.
     if (thrown instanceof Conflict) return false;
     throw thrown;
   }

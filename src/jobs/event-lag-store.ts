@@ -1,15 +1,15 @@
-// How far behind the events are: what no part of the service has followed up yet.
+// Store that measures how far the outbox and the webhooks are behind the events.
 import { sql } from "drizzle-orm";
 import { instantOfId } from "../core/ids.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 
-/** `oldestAt`: when the first of those events was written, by the clock that ruled its change. */
+/** `oldestAt`: when the first unprocessed event was written, on the clock of its change. */
 export type EventLag = { readonly waiting: number; readonly oldestAt: number | null };
 
-/** Up to where all have followed: 0 where one of them never did. */
+/** The number up to which outbox and webhooks have processed the events; 0 if either has never run. */
 const FOLLOWED = sql`(select case when count(*) = 2 then min(seq) else 0 end as followed from outbox where name in ('all', 'webhooks'))`;
 
-/** By numbers, which a batch that is refused leaves none of. */
+/** Counts by the events' numbers: a refused batch uses up none. */
 export const findEventLag = (db: Database, now: number): Read<EventLag> =>
   read(
     db

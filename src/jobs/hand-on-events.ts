@@ -15,7 +15,7 @@ export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
       oldestDueAt: slice.oldestAt,
       run: async () => {
         const done = await deliverSlice(deps, subscribers, slice);
-        // Events are delivered in their order: one that fails is not passed over.
+        // Events are delivered in order, so a failed one stops those after it.
         return { done, failed: [], next: done === SLICE ? FIRST : null };
       },
     };

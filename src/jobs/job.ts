@@ -1,23 +1,23 @@
 // The kinds of jobs. An `each` job finds due rows through an index and records each by its id; a `bulk` job changes many rows at once,
-// slice by slice. A job may run late, twice or beside itself: each row is decided again on what is stored (JOB-2).
+// slice by slice. A job may run late, twice or in parallel: each row is decided again on what is stored (JOB-2).
 import type { Deps } from "../context.ts";
 import type { Due } from "../core/due.ts";
 
-/** `more`: the row was recorded in part, and the queue goes on with it. */
+/** `more`: the row was recorded in part; a queue message continues it. */
 export type Recorded = boolean | "more";
 
-/** The trigger itself records the rows that it finds, or the first slice: work of few statements (JOB-12), which mostly is all that is due. */
+/** The trigger itself records the rows that it finds, or the first slice, because few statements do (JOB-12). */
 type Here = true;
 
 export type EachJob = {
   readonly kind: "each";
   readonly name: string;
-  /** The rows of one message, where one row sends so many statements that fewer than usual fit into an invocation (JOB-12). */
+  /** Rows in one message, if each sends so many statements that fewer than usual fit into an invocation (JOB-12). */
   readonly part?: number;
-  /** Over how many seconds the messages of one reading are spread, where its work would hold up other calls and nobody waits for it (JOB-14). */
+  /** Spreads the messages of one reading over so many seconds, so that the work does not slow down other calls (JOB-14). */
   readonly spreadSeconds?: number;
   readonly here?: Here;
-  /** The rows that are due now, after the position `after`, longest due first. */
+  /** Finds the rows that are due, after the position `after`, oldest first. */
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
   /** Returns false when nothing was left to do. */
   readonly record: (deps: Deps, id: string) => Promise<Recorded>;
@@ -33,7 +33,7 @@ export type Ran = {
   readonly next: Due | null;
 };
 
-/** Due rows as they were found, and their work. */
+/** The rows that a look has found, and the work on them. */
 export type Slice = { readonly oldestDueAt: number | null; readonly run: () => Promise<Ran> };
 
 export type BulkJob = {

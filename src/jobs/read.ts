@@ -29,13 +29,13 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
   };
 }
 
-/** The job that looks each minute at what waits for an endpoint. */
+/** The job that looks each minute for waiting deliveries. */
 const DELIVERING = "deliver_webhooks";
 
 /** The jobs that follow events. */
 const FOLLOWING: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
 
-/** What was found waiting by those that are under way, or have failed: they look at more than the first event, which a sandbox may date ahead. */
+/** The oldest waiting row of the running and failed jobs. They look at more than the first event, which a sandbox may date ahead. */
 const foundBy = (rows: readonly JobRow[]): number[] =>
   rows
     .filter(({ name, finishedAt, failed }) => FOLLOWING.has(name) && (finishedAt === null || failed > 0))

@@ -1,6 +1,6 @@
-// Runs what the triggers hand to the queue (JOB-1 to JOB-4, JOB-12). A part's rows are recorded six at a time, which is the limit of an
-// invocation's concurrent requests. A row that fails stops no other row and is found again. The queue finds the rows beyond one reading, so
-// nothing bounds what a minute can take up.
+// Runs the queue messages of jobs (JOB-1 to JOB-4, JOB-12). A part's rows are recorded six at a time, the limit of an invocation's concurrent
+// requests. A row that fails does not stop the others and is found again. Messages also find the rows after the first reading, so a run takes up
+// any number of rows.
 import type { Deps, Env, JobMessage } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { eachAtOnce } from "../core/parallel.ts";
@@ -11,7 +11,7 @@ import { jobFailed, jobLate } from "./alerts.ts";
 import type { BulkJob, EachJob, Job, Ran, RowFailure, Slice } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
 
-/** The rows of one reading, of one part, and of one moment within a part. */
+/** The number of rows in one reading, in one part, and at the same time within a part. */
 export const FOUND_AT_ONCE = 1_000;
 const PART = 20;
 /** The most messages that a queue takes at once. */
@@ -29,7 +29,7 @@ export function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJo
     messages.push({ body, delaySeconds: Math.floor((at * spreadSeconds) / FOUND_AT_ONCE) });
   }
   const last = due.at(-1);
-  // At once, so that the spread of all readings ends together, however many there are.
+  // Sent together, so that the delays of all readings end at the same time.
   if (last && due.length === FOUND_AT_ONCE) messages.push({ body: { kind: "find", job, after: last } });
   return messages;
 }
@@ -40,10 +40,10 @@ export async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: r
   for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
 }
 
-/** Works one message of the queue. */
+/** Handles one queue message. */
 export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
   const job = jobs.find(({ name }) => name === message.job);
-  // The message is of a version with other jobs.
+  // A version of the service with other jobs has sent the message.
   if (!job) return;
   const progress = await work(deps, job, message);
   const { failed, lastError, oldestDueAt } = progress;
@@ -57,7 +57,7 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
 type Worked = Omit<Progress, "at">;
 
 async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
-  // A message of an earlier version names no position.
+  // Messages of earlier versions of the service name no position.
   if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after ?? FIRST) : NOTHING;
   if (job.kind !== "each") return NOTHING;
   const own = message.apart ? 0 : 1;
@@ -70,7 +70,7 @@ async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> 
 
 const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
 
-/** `own`: 1 where the message is of the job's run, which waits for it. */
+/** `own`: 1 if the job's run waits for this message. */
 async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Promise<Worked> {
   const due = await job.find(deps, after, FOUND_AT_ONCE);
   const messages = messagesOf(job, due);
@@ -85,10 +85,10 @@ async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {
   return { ...worked, pending: 0 };
 }
 
-/** `first`: the first slice, where it is found already. */
+/** `first`: the first slice, if it is read already. */
 type Stretch = { readonly from: Due; readonly slices: number; readonly first?: Slice };
 
-/** Runs some slices. `left`: the position behind the last of them, where more follow. */
+/** Runs some slices. `left`: the position after the last one, if more follow. */
 export async function runSlices(
   deps: Deps,
   job: BulkJob,
@@ -107,7 +107,7 @@ export async function runSlices(
     }
     return { ...worked, left };
   } catch (thrown) {
-    // Another run did this slice.
+    // Another run has recorded this slice.
     if (thrown instanceof Conflict) return { ...worked, left: null };
     const { failed, lastError } = failureOf(job.name, null, thrown);
     return { ...worked, failed: worked.failed + failed, lastError, left: null };
@@ -122,12 +122,12 @@ function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailur
 }
 
 export type Counts = Pick<Progress, "done" | "failed" | "lastError">;
-/** `left`: the rows that were recorded in part. */
+/** `left`: rows that were recorded in part. */
 export type Part = Counts & { readonly left: readonly string[] };
-/** How one row is recorded. */
+/** The outcome of recording one row. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
-/** The rows of a part, six at a time unless fewer are asked for. */
+/** Records the rows of a part, at most six at a time. */
 export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[], atOnce?: number): Promise<Part> {
   const outcomes: Part[] = [];
   await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)), atOnce);
@@ -146,10 +146,10 @@ async function recordOne(deps: Deps, job: Recorder, id: string): Promise<Part> {
   const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
     const recorded = await job.record(deps, id);
-    // A row counts once, when all of it is recorded.
+    // A row counts only when all of it is recorded.
     return recorded === "more" ? { ...none, left: [id] } : { ...none, done: recorded ? 1 : 0 };
   } catch (thrown) {
-    // Another writer was faster: a row that is still due is found again.
+    // Another writer has changed the row. If it is still due, the next run finds it.
     return thrown instanceof Conflict ? none : { ...none, ...failureOf(job.name, id, thrown) };
   }
 }

@@ -8,7 +8,7 @@ import type { EachJob } from "./job.ts";
 export const signActivityHeads: EachJob = {
   kind: "each",
   name: "sign_activity_heads",
-  // A log that nobody hashed yet sends some forty statements (JOB-12).
+  // A log that is not hashed yet sends about forty statements (JOB-12).
   part: 10,
   find: async ({ db, clock }, after, limit) => {
     const { due } = await readBatch(db, { due: findDueChains(db, clock.now(), after ?? FIRST, limit) });

@@ -1,5 +1,5 @@
-// Starts jobs by the triggers of the cron (JOB-1, JOB-5, JOB-15). All look at once for what is due. One that finds something hands it to the queue,
-// with a row that says so; one that finds nothing writes nothing.
+// Starts jobs when a cron trigger fires (JOB-1, JOB-5, JOB-15). All jobs look for due rows in one trip. A job that finds rows writes its run and sends
+// them to the queue; a job that finds none writes nothing.
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
@@ -21,34 +21,34 @@ import {
 } from "./run.ts";
 import { findJobs, putRun } from "./store.ts";
 
-/** A run without progress for this long has lost a part: another one begins. */
+/** A run without progress for this long has lost a part, so the next trigger begins another run. */
 const STALLED_MS = 5 * MINUTE_MS;
 /** A trigger may come some seconds early. */
 const HEARTBEAT_MS = 14.5 * MINUTE_MS;
 
-/** `looking`: with a database that sends what all ask first in one trip. `runs`: the latest ones, by the names of their jobs. */
+/** `looking`: deps whose database sends the first reads of all jobs in one trip. `runs`: the latest runs by job. */
 export type Look = { readonly looking: Deps; readonly runs: Promise<ReadonlyMap<string, JobRow>> };
 
-/** Reads the latest runs, in one trip with what jobs look for that are started at this moment. `names`: of the jobs, and of their trigger. */
+/** Reads the latest runs in the trip of the jobs' first reads. `names`: the jobs and their trigger. */
 export function beginLook(deps: Deps, names: readonly string[]): Look {
   const looking = { ...deps, db: gathered(deps.db) };
   const read = readBatch(looking.db, { rows: findJobs(looking.db, names) });
   const runs = read.then(({ rows }) => new Map(rows.map((row) => [row.name, row])));
-  // Each job that waits for them fails by itself.
+  // Each job that awaits the runs reports the failure.
   runs.catch(() => undefined);
   return { looking, runs };
 }
 
 export const namesOf = (jobs: readonly Job[]): string[] => jobs.map(({ name }) => name);
 
-/** `idle`: those of the jobs that have found nothing. `failures`: of those that could not be started, each with the job's name. */
+/** `idle`: the jobs that found nothing. `failures`: the jobs that could not be started, by name. */
 export type Started = {
   readonly jobs: number;
   readonly idle: ReadonlySet<string>;
   readonly failures: readonly string[];
 };
 
-/** Starts jobs, but those whose last run still moves. One that cannot be started stops no other; the next minute tries again. */
+/** Starts the jobs whose last run does not progress any more. A job that fails to start does not stop the others; the next minute tries again. */
 export async function startJobs(
   deps: Deps,
   jobs: readonly Job[],
@@ -76,7 +76,7 @@ export async function startJobs(
 const isMoving = (run: JobRow | undefined, now: number): boolean =>
   run !== undefined && run.pending > 0 && now < run.progressedAt + STALLED_MS;
 
-/** What is due: rows, or a slice of them. */
+/** Finds the due rows, or their first slice. */
 type Found = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
 
 async function look(deps: Deps, job: Job): Promise<Found | null> {
@@ -92,7 +92,7 @@ async function look(deps: Deps, job: Job): Promise<Found | null> {
 /** `now`: when the trigger looked. */
 type Since = { readonly now: number; readonly before: JobRow | undefined };
 
-/** Returns false where nothing was to be done. */
+/** Returns false if nothing was due. */
 async function startRun(deps: Deps, job: Job, found: Found | null, { now, before }: Since): Promise<boolean> {
   const { db, env } = deps;
   const taken = found && (await take(deps, job, found));
@@ -101,12 +101,12 @@ async function startRun(deps: Deps, job: Job, found: Found | null, { now, before
     return false;
   }
   const { messages, ...counts } = taken;
-  // A run of slices that the queue has lost was due when it began.
+  // If the queue lost a run of slices, its rows have been due since that run began.
   const lost = job.kind === "bulk" && before && before.pending > 0 ? (before.oldestDueAt ?? before.startedAt) : null;
   const oldestDueAt = lost === null ? found.oldestDueAt : Math.min(lost, found.oldestDueAt ?? lost);
-  // Slices that the queue takes tell how late they are themselves.
+  // Slices report their own lag when the queue handles them.
   const knownLate = job.kind === "bulk" && !job.here ? lost : oldestDueAt;
-  // Before the messages: what a crash leaves between is begun again once the run has stalled.
+  // Written before the messages: after a crash in between, the stalled run is started again.
   await commit(db, [
     putRun(db, job.name, { at: now, ...counts, pending: messages.length, oldestDueAt }),
     ...lateAlert(deps, job, knownLate),

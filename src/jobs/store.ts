@@ -17,11 +17,11 @@ type Run = Partial<Pick<Progress, "done" | "failed" | "oldestDueAt" | "lastError
   /** When the trigger looked. */
   readonly at: number;
   readonly found: number;
-  /** Parts that are handed to the queue; with none of them the run is over. */
+  /** Parts that were sent to the queue; a run without parts is over. */
   readonly pending?: number;
 };
 
-/** Begins a run; its row says nothing of the one before, but for the last error. A trigger that is slower than the next one leaves that one's row. */
+/** Begins a run. Only the last error is kept from the run before. A late trigger does not overwrite the row of the next one. */
 export function putRun(db: Database, name: string, run: Run): Statement {
   const { at, found, pending = 0, done = 0, failed = 0, oldestDueAt = null, lastError = null } = run;
   const set = {
@@ -35,10 +35,10 @@ export function putRun(db: Database, name: string, run: Run): Statement {
     .onConflictDoUpdate({ target: jobs.name, set, setWhere: sql`${jobs.startedAt} <= ${at}` });
 }
 
-/** The earlier of what is known and an instant. */
+/** The earlier of the stored instant and another one. */
 const earlier = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
 
-/** What has been due for longest, found beside the job's own run. */
+/** Notes the oldest due row that a message outside the job's own run has found. */
 export const noteOldest = (db: Database, name: string, at: number): Statement =>
   db
     .update(jobs)
@@ -49,7 +49,7 @@ export type Progress = {
   readonly at: number;
   readonly done: number;
   readonly failed: number;
-  /** New parts of this message, less the part that it reports done. */
+  /** The parts that this message adds, minus the part that it reports done. */
   readonly pending: number;
   readonly found: number;
   readonly oldestDueAt: number | null;

@@ -1,5 +1,4 @@
-// Lists events, after the commit and beside it, and deletes events that are older than 30 days, in slices
-// (EVT-18, EVT-19).
+// Lists events after their commit, and deletes events that are older than 30 days, in slices (EVT-18, EVT-19).
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
@@ -14,7 +13,7 @@ import type { BulkJob } from "./job.ts";
 const SLICE = 100;
 const PRUNED = 500;
 
-/** Lists all new events, or so many slices of them; what another run is faster with, that lists. Returns false where more may be left. */
+/** Lists new events, up to a number of slices. Slices that another run lists are skipped. Returns false if more may be left. */
 export async function listNewEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<boolean> {
   for (let slice = 0; slice < slices; slice++) if ((await listSlice(deps)) < SLICE) return true;
   return false;
