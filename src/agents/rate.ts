@@ -25,7 +25,7 @@ type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
 
 export type Rated = { readonly rating: number | null; readonly statements: Statement[] };
 
-/** Guarded by the agent's sums: after a conflict the caller reads and decides again. */
+/** A guard may refuse the batch: after a conflict the caller reads and decides again. */
 export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Change): Rated {
   const by = ratingMethod(deps.env, source.agent.environment);
   return publish(db, deps, source, { ...addSignal(db, source.agent, { ...change, by }), by, ...change });
@@ -77,7 +77,7 @@ function publish(
     rating,
     statements: [
       ...statements,
-      // An escrow that turns is told with the agent as it is then.
+      // The event of a turned escrow shows the agent, so its sums have to be the ones that were read.
       ...updateRating(db, before, written, toldOf ? null : added),
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, toldOf, listed, now),

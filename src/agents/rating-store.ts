@@ -1,10 +1,10 @@
-// The columns of an agent's rating, as expressions for the statements of agents/store. Many calls rate one agent at the same time: a sum is added to
-// whatever stands there (AGT-28).
+// SQL expressions for the rating columns of an agent, used by the statements of agents/store. Many calls rate one agent at the same time, so a
+// signal is added to the stored sums (AGT-28).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { CLIP_MIN } from "../ratings/method.ts";
-import { forwardScale, NEVER_MORE_CLIPPED_FROM } from "../ratings/rating.ts";
+import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
 import { type Added, type RatingColumns, weightOf } from "../ratings/store.ts";
 
 type AddedVolume = { readonly settledVolumes?: SQL };
@@ -31,7 +31,7 @@ export type RatingSet = RatingColumns & MovedStates & AddedVolume & Scheduled & 
 const isIn = ({ environment }: AgentRow): SQL => eq(agents.environment, environment);
 const isPublished = ({ agentRating }: AgentRow): SQL => sql`${agents.agentRating} is ${agentRating}`;
 
-/** Whether sums and rating are as they were read, in the environment in which they count. */
+/** Holds if environment, sums and rating are as they were read. */
 export const asRated = (before: AgentRow): SQL | undefined =>
   and(
     isIn(before),
@@ -48,15 +48,15 @@ const sumsWith = ({ weight, weighted, interactions, counterparties }: Added) => 
   ratingCounterparties: sql`(${agents.ratingCounterparties} + ${counterparties})`,
 });
 
-/** The sums as differences. Nobody is clipped, before and after (see `ratingResultsIn`). */
+/** The same columns with relative sums. No counterparty is clipped, so the clipped ones stay as they are stored. */
 export const withAdded = ({ ratingHeaviest: _, ...set }: RatingSet, added: Added) => ({ ...set, ...sumsWith(added) });
 
-/** Half a hundredth, and the noise of floats, within which a tie is rounded to either side. */
+/** Half a hundredth plus the error of floats. A tie within it may be rounded up or down. */
 const ROUNDED = 0.005 + 1e-11;
 
 /**
- * Whether the sums, with what is added, give the rating that was foreseen and clip no counterparty. Then it does not matter which other signals
- * were added since the row was read.
+ * Holds if the stored sums plus the signal give the rating `rating` and clip no counterparty. Then other signals may have been added since the row
+ * was read.
  */
 export function ratingResultsIn(rating: number | null, before: AgentRow, added: Added): SQL | undefined {
   const { minimum, kappa, mu } = added.by;
@@ -69,7 +69,7 @@ export function ratingResultsIn(rating: number | null, before: AgentRow, added: 
     isIn(before),
     isPublished(before),
     rating === null ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${rating}) <= ${ROUNDED}`,
-    sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${NEVER_MORE_CLIPPED_FROM}`,
+    sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${FIXED_SHARE_FROM}`,
     sql`${weight} <= ${CLIP_MIN} * ${ratingWeight}`,
   );
 }

@@ -61,8 +61,8 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
 };
 
 /**
- * Writes only onto the sums, and the published rating, that the new ones were computed from (AGT-28). With `added`, adds to the sums that stand
- * there, whichever others were added since the row was read, where the rating comes to what was foreseen.
+ * Writes the rating if sums and rating are as they were read (AGT-28). With `added`, adds to the stored sums instead, if that gives the same
+ * rating: other signals may have been added since the row was read.
  */
 export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: Added | null): Statement[] => [
   ...mustChange(
@@ -74,11 +74,11 @@ export const updateRating = (db: Database, before: AgentRow, set: RatingSet, add
         and(eq(agents.did, before.did), added ? ratingResultsIn(set.agentRating, before, added) : asRated(before)),
       ),
   ),
-  ...(added && set.agentRating !== null ? [lookAgain(db, before, set, added)] : []),
+  ...(added && set.agentRating !== null ? [recheckDecay(db, before, set, added)] : []),
 ];
 
-/** Where other signals were added since the row was read, decay moves the rating at another instant than was reckoned: a job reckons it anew. */
-const lookAgain = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
+/** If other signals were added since the row was read, the instant of the next decay was computed from old sums. A job computes it again. */
+const recheckDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
   db
     .update(agents)
     .set({ ...toRepublish(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })

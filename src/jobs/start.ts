@@ -48,7 +48,7 @@ export type Started = {
   readonly failures: readonly string[];
 };
 
-/** Starts the jobs whose last run does not progress any more. A job that fails to start does not stop the others; the next minute tries again. */
+/** Starts all jobs except those whose last run still makes progress. A job that fails to start does not stop the others; the next minute tries again. */
 export async function startJobs(
   deps: Deps,
   jobs: readonly Job[],
@@ -76,7 +76,7 @@ export async function startJobs(
 const isMoving = (run: JobRow | undefined, now: number): boolean =>
   run !== undefined && run.pending > 0 && now < run.progressedAt + STALLED_MS;
 
-/** Finds the due rows, or their first slice. */
+/** The due rows, or their first slice. */
 type Found = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
 
 async function look(deps: Deps, job: Job): Promise<Found | null> {

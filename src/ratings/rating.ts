@@ -103,8 +103,8 @@ export function unroundedRating(
   return (weighted + kappa * mu) / (weight + kappa);
 }
 
-/** From this number of counterparties on, the share that one holds at most is the same however many more there are. */
-export const NEVER_MORE_CLIPPED_FROM = 1 / CLIP_MIN;
+/** From this number of counterparties on, more of them do not lower the share that one may hold. */
+export const FIXED_SHARE_FROM = 1 / CLIP_MIN;
 
 /** The weight that one counterparty holds at most. */
 const mostOf = (clip: number, { weight, counterparties }: AgentSums): number =>

@@ -6,8 +6,8 @@ import {
   type AgentSums,
   clippable,
   contributionOf,
+  FIXED_SHARE_FROM,
   liveRating,
-  NEVER_MORE_CLIPPED_FROM,
   type Signal,
   type Sums,
 } from "./rating.ts";
@@ -32,9 +32,9 @@ export type SignalChange = {
 };
 
 /**
- * Returns the columns of the agent's row as the signal leaves them, and the statement for its counterparty's sums. One that is taken back leaves
- * them as if it had never been. `added`: what the signal adds, for an update that may follow others of which this call knows nothing; null
- * where the columns hold only behind the row that was read.
+ * Returns the columns of the agent's row after the signal, and the statement for its counterparty's sums. A signal that is taken back leaves both
+ * as they were before it. `added`: the signal as a difference, for an update that other calls may overtake; null if the update is valid only for
+ * the row that was read.
  */
 export function addSignal(
   db: Database,
@@ -73,7 +73,7 @@ export function addSignal(
     ratingHeaviest: clippable(sums, heaviest),
   };
   const clips = agent.ratingHeaviest.length + columns.ratingHeaviest.length > 0;
-  const onlyAdds = !replaces && !change.takenBack && !clips && counterparties >= NEVER_MORE_CLIPPED_FROM;
+  const onlyAdds = !replaces && !change.takenBack && !clips && counterparties >= FIXED_SHARE_FROM;
   const adds = onlyAdds
     ? { ...added, interactions, counterparties: newcomers, counterpartyPrincipalId, by, now }
     : null;

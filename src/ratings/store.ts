@@ -76,7 +76,7 @@ const keyed = (row: CounterpartyRow) =>
 export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement =>
   db.delete(ratingCounterparties).where(keyed(row));
 
-/** What a signal adds to an agent's sums, and when. `counterparties`: 1 for the first signal of its counterparty. */
+/** The sums that a signal adds to an agent's. `counterparties`: 1 for the first signal of its counterparty, otherwise 0. */
 export type Added = Sums & {
   readonly interactions: number;
   readonly counterparties: number;
@@ -89,8 +89,8 @@ export type Added = Sums & {
 const insertCounterparty = compileInsert((db) => db.insert(ratingCounterparties));
 
 /**
- * The sums of a counterparty that was read as `before`. With `added` they are added to what stands there; otherwise they are absolute. Write either
- * only beside the guarded update of the agent's row.
+ * Writes the sums of a counterparty that was read as `before`: relative with `added`, otherwise absolute. Use it only in a batch with the guarded
+ * update of the agent's row.
  */
 export function putCounterparty(
   db: Database,
