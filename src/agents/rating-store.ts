@@ -5,7 +5,7 @@ import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { CLIP_MIN } from "../ratings/method.ts";
 import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
-import { type Added, type RatingColumns, weightOf } from "../ratings/store.ts";
+import type { Added, RatingColumns } from "../ratings/store.ts";
 
 type AddedVolume = { readonly settledVolumes?: SQL };
 
@@ -64,12 +64,11 @@ export function ratingResultsIn(rating: number | null, before: AgentRow, added: 
   const isRated = sql`(${ratingInteractions} >= ${minimum.interactions} and ${ratingCounterparties} >= ${minimum.counterparties})`;
   const scale = forwardScale(added.by, added.now);
   const unrounded = sql`(${ratingWeighted} / ${scale} + ${kappa * mu}) / (${ratingWeight} / ${scale} + ${kappa})`;
-  const weight = weightOf(before, added.counterpartyPrincipalId);
   return and(
     isIn(before),
     isPublished(before),
     rating === null ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${rating}) <= ${ROUNDED}`,
     sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${FIXED_SHARE_FROM}`,
-    sql`${weight} <= ${CLIP_MIN} * ${ratingWeight}`,
+    sql`${added.counterpartyWeight} <= ${CLIP_MIN} * ${ratingWeight}`,
   );
 }

@@ -75,12 +75,12 @@ export function addSignal(
   const clips = agent.ratingHeaviest.length + columns.ratingHeaviest.length > 0;
   const onlyAdds = !replaces && !change.takenBack && !clips && counterparties >= FIXED_SHARE_FROM;
   const adds = onlyAdds
-    ? { ...added, interactions, counterparties: newcomers, counterpartyPrincipalId, by, now }
+    ? { ...added, interactions, counterparties: newcomers, counterpartyWeight: row.weight, by, now }
     : null;
   return {
     columns,
     added: adds,
-    statements: [left ? dropCounterparty(db, row) : putCounterparty(db, row, counterparty, adds)],
+    statements: left ? [dropCounterparty(db, row)] : putCounterparty(db, row, counterparty, adds !== null),
   };
 }
 

@@ -1,6 +1,6 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
@@ -80,7 +80,8 @@ export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement 
 export type Added = Sums & {
   readonly interactions: number;
   readonly counterparties: number;
-  readonly counterpartyPrincipalId: string;
+  /** The weight of the counterparty with the signal. */
+  readonly counterpartyWeight: number;
   readonly by: RatingMethod;
   /** The instant of the rating. */
   readonly now: number;
@@ -89,23 +90,18 @@ export type Added = Sums & {
 const insertCounterparty = compileInsert((db) => db.insert(ratingCounterparties));
 
 /**
- * Writes the sums of a counterparty that was read as `before`: relative with `added`, otherwise absolute. Use it only in a batch with the guarded
- * update of the agent's row.
+ * Writes the sums of a counterparty that was read as `before`. If `isGuarded`, only if its weight is still the same. Otherwise the guarded update of the
+ * agent's row has to be in the same batch.
  */
 export function putCounterparty(
   db: Database,
   row: CounterpartyRow,
   before: CounterpartyRow | null,
-  added: Sums | null,
-): Statement {
-  if (before === null) return insertCounterparty(db, row);
-  const { weight, weighted } = ratingCounterparties;
-  const set = added
-    ? { weight: sql`${weight} + ${added.weight}`, weighted: sql`${weighted} + ${added.weighted}` }
-    : { weight: row.weight, weighted: row.weighted };
-  return db.update(ratingCounterparties).set(set).where(keyed(row));
+  isGuarded: boolean,
+): Statement[] {
+  if (before === null) return [insertCounterparty(db, row)];
+  const { weight, weighted } = row;
+  const update = db.update(ratingCounterparties).set({ weight, weighted });
+  if (!isGuarded) return [update.where(keyed(row))];
+  return mustChange(db, update.where(and(keyed(row), eq(ratingCounterparties.weight, before.weight))));
 }
-
-/** The weight of one counterparty, as an expression. */
-export const weightOf = ({ did, environment }: Pick<RatedAgent, "did" | "environment">, principalId: string): SQL =>
-  sql`(select ${ratingCounterparties.weight} from ${ratingCounterparties} where (${ratedDid}, ${ratedIn}, ${ratedBy}) = (${did}, ${environment}, ${principalId}))`;
