@@ -94,7 +94,14 @@ export type ChainMessage =
  * operation, and no part of the job's run.
  */
 export type JobMessage =
-  | { readonly kind: "record"; readonly job: string; readonly ids: readonly string[]; readonly apart?: true }
+  | {
+      readonly kind: "record";
+      readonly job: string;
+      readonly ids: readonly string[];
+      readonly apart?: true;
+      /** Each row is recorded by itself, not as a set. */
+      readonly alone?: true;
+    }
   | { readonly kind: "find"; readonly job: string; readonly after: Due; readonly apart?: true }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 

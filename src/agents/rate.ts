@@ -2,7 +2,8 @@
 // (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed at its next reading.
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import type { AgentRow } from "../db/tables/agents.ts";
+import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
 import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
 import { escrowStateOf } from "../escrow/states.ts";
 import { movedStates, moveThreshold } from "../escrow/store.ts";
@@ -23,12 +24,26 @@ export type RatedSource = Omit<AidSource, "certificate"> & { readonly turned?: b
 export type Volume = { readonly currency: string; readonly units: number };
 type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
 
-export type Rated = { readonly rating: number | null; readonly statements: Statement[] };
+export type Rated = {
+  readonly rating: number | null;
+  readonly statements: Statement[];
+  /** The rows after the statements. */
+  readonly agent: AgentRow;
+  readonly escrows: readonly EscrowRow[];
+  /** True if the statements bring an escrow to another state. */
+  readonly turnsEscrow: boolean;
+};
 
 /** A guard may refuse the batch: after a conflict the caller reads and decides again. */
-export function rateAgent(db: Database, deps: Deps, source: RatedSource, change: Change): Rated {
+export function rateAgent(
+  db: Database,
+  deps: Deps,
+  source: RatedSource,
+  change: Change,
+): Rated & { readonly counterparty: CounterpartyRow } {
   const by = ratingMethod(deps.env, source.agent.environment);
-  return publish(db, deps, source, { ...addSignal(db, source.agent, { ...change, by }), by, ...change });
+  const { counterparty, ...added } = addSignal(db, source.agent, { ...change, by });
+  return { ...publish(db, deps, source, { ...added, by, ...change }), counterparty };
 }
 
 /** Publishes what decay has made of the rating; a rating that it has not moved yet is looked at again when it will have. */
@@ -67,14 +82,18 @@ function publish(
   const listed = rating !== before.agentRating || toldOf;
   const set = { ...columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
+  const schedule = scheduled(before, columns, by, now);
   const written = {
     ...set,
-    ...scheduled(before, columns, by, now),
+    ...schedule,
     ...movedStates(turned),
     ...(volume && addedVolume(volume)),
   };
   return {
     rating,
+    agent: { ...after.agent, ...(schedule && { republishAt: schedule.republishAt }) },
+    escrows: after.escrows,
+    turnsEscrow: turned.length > 0,
     statements: [
       ...statements,
       // The event of a turned escrow shows the agent, so its sums have to be the ones that were read.
@@ -92,7 +111,7 @@ function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, n
   const next = nextChange(ratingSums(columns), columns.ratingHeaviest, by, now);
   const { republishAt, agentRating } = before;
   const stays = columns.agentRating === agentRating && republishAt !== null && republishAt > now;
-  return stays && (next === null || next >= republishAt) ? {} : toRepublish(next);
+  return stays && (next === null || next >= republishAt) ? null : toRepublish(next);
 }
 
 /** The event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's record. */

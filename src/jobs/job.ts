@@ -21,7 +21,12 @@ export type EachJob = {
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
   /** Returns false when nothing was left to do. */
   readonly record: (deps: Deps, id: string) => Promise<Recorded>;
+  /** Records the rows of a part in one batch, all or none. If it throws, each row is recorded by itself. */
+  readonly recordSet?: (deps: Deps, ids: readonly string[]) => Promise<SetRecorded>;
 };
+
+/** `alone`: rows that each need a batch of their own. */
+export type SetRecorded = { readonly done: number; readonly alone: readonly string[] };
 
 /** A row of a slice that could not be recorded. */
 export type RowFailure = { readonly id: string; readonly thrown: unknown };

@@ -8,7 +8,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { jobFailed, jobLate } from "./alerts.ts";
-import type { BulkJob, EachJob, Job, Ran, RowFailure, Slice } from "./job.ts";
+import type { BulkJob, EachJob, Job, Ran, RowFailure, SetRecorded, Slice } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
 
 /** The number of rows in one reading, in one part, and at the same time within a part. */
@@ -62,8 +62,11 @@ async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> 
   if (job.kind !== "each") return NOTHING;
   const own = message.apart ? 0 : 1;
   if (message.kind === "find") return findMore(deps, job, message.after, own);
-  const { left, ...counts } = await recordPart(deps, job, message.ids);
-  const further: Sent[] = left.length === 0 ? [] : [{ body: { kind: "record", job: job.name, ids: [...left] } }];
+  const { left, alone, ...counts } = await recordRows(deps, job, message);
+  const further: Sent[] = [
+    ...(left.length > 0 ? [{ body: { kind: "record", job: job.name, ids: left } } as const] : []),
+    ...(alone.length > 0 ? [{ body: { kind: "record", job: job.name, ids: alone, alone: true } } as const] : []),
+  ];
   await sendAll(deps.env, further);
   return { ...NOTHING, ...counts, pending: further.length - own };
 }
@@ -127,6 +130,26 @@ export type Part = Counts & { readonly left: readonly string[] };
 /** The outcome of recording one row. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
+/**
+ * Records the rows of a message, as a set if the job can. `alone`: rows of a set that each need a batch of their own. Another message records
+ * them, because the set has used up the statements of this invocation.
+ */
+async function recordRows(
+  deps: Deps,
+  job: EachJob,
+  { ids, alone }: { readonly ids: readonly string[]; readonly alone?: true },
+): Promise<Part & Pick<SetRecorded, "alone">> {
+  if (!job.recordSet || alone || ids.length === 1) return { ...(await recordPart(deps, job, ids)), alone: [] };
+  const none = { done: 0, failed: 0, lastError: null, left: [] };
+  try {
+    return { ...none, ...(await job.recordSet(deps, ids)) };
+  } catch (thrown) {
+    // A Conflict: another writer has changed a row. Other failures show again at the row that causes them.
+    if (!(thrown instanceof Conflict)) failureOf(job.name, null, thrown);
+    return { ...none, alone: ids };
+  }
+}
+
 /** Records the rows of a part, at most six at a time. */
 export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[], atOnce?: number): Promise<Part> {
   const outcomes: Part[] = [];
@@ -175,9 +198,10 @@ export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   for (let after: Due | null = FIRST; after !== null; ) {
     const due: readonly Due[] = await job.find(deps, after, FOUND_AT_ONCE);
     for (let ids: readonly string[] = due.map(({ id }) => id); ids.length > 0; ) {
-      const recorded: Part = await recordPart(deps, job, ids);
-      done += recorded.done;
-      ids = recorded.left;
+      const recorded = await recordRows(deps, job, { ids });
+      const apart: Part = await recordPart(deps, job, recorded.alone);
+      done += recorded.done + apart.done;
+      ids = [...recorded.left, ...apart.left];
     }
     after = due.length === FOUND_AT_ONCE ? (due.at(-1) ?? null) : null;
   }

@@ -40,7 +40,7 @@ export function addSignal(
   db: Database,
   agent: RatedAgent,
   change: SignalChange,
-): { columns: RatingColumns; added: Added | null; statements: Statement[] } {
+): { columns: RatingColumns; added: Added | null; counterparty: CounterpartyRow; statements: Statement[] } {
   const { did, environment } = agent;
   const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
   const sign = change.takenBack ? -1 : 1;
@@ -80,6 +80,7 @@ export function addSignal(
   return {
     columns,
     added: adds,
+    counterparty: row,
     statements: left ? [dropCounterparty(db, row)] : putCounterparty(db, row, counterparty, adds !== null),
   };
 }

@@ -3,19 +3,23 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import { readBatch, type Statement } from "../db/batch.ts";
-import type { EachJob } from "../jobs/job.ts";
+import { readBatch, readEach, type Statement } from "../db/batch.ts";
+import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { type ClosingFacts, closeTask, closingReads } from "./close.ts";
+import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
+import { addChangedRows, noChangedRows, withChangedRows } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
 /** Closes the task at the end of its window, however late that is recorded. */
-export function autoConfirmed(deps: Deps, facts: ClosingFacts, now: number): Statement[] {
+export const autoConfirmed = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
+  closeUnanswered(deps, facts, now).statements;
+
+function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
   if (!facts.task) throw new Error("a task without its row");
   const { status, confirmBy } = facts.task.task;
   const closing = { outcome: "confirmed", score: 1, note: null, at: confirmBy } as const;
-  return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now).statements;
+  return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now);
 }
 
 /** Records the end of each window, on the clock that rules it (ACC-9). Running late or twice makes no difference. */
@@ -27,17 +31,46 @@ export const autoConfirmTasks: EachJob = {
     return due;
   },
   record: autoConfirmOne,
+  recordSet: autoConfirmSet,
 };
+
+/** Due on its own clock. */
+const isDue = ({ task }: ClosingFacts, now: number): boolean =>
+  task !== null && task.task.status === "open" && now + task.clockOffsetMs >= task.task.confirmBy;
+
+/** Records the tasks in one batch. A task that brings an escrow to another state is recorded by itself, because it has more consequences. */
+async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetRecorded> {
+  const { db, clock } = deps;
+  const read = await readEach(
+    db,
+    taskIds.map((taskId) => closingReads(db, taskId)),
+  );
+  const rows = noChangedRows();
+  const statements: Statement[] = [];
+  const alone: string[] = [];
+  let done = 0;
+  for (const [n, taskId] of taskIds.entries()) {
+    const facts = read[n];
+    if (!facts || !isDue(facts, clock.now())) continue;
+    const closed = closeUnanswered(deps, withChangedRows(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
+    if (closed.sides.provider?.turnsEscrow) alone.push(taskId);
+    else {
+      addChangedRows(rows, closed.sides);
+      statements.push(...closed.statements);
+      done += 1;
+    }
+  }
+  await commitAll(deps, statements);
+  return { done, alone };
+}
 
 async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
   return retryUnderLocks(deps.env, async (touches) => {
     const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
-    const task = facts.task?.task;
-    if (!facts.task || !task) return false;
-    const now = deps.clock.now() + facts.task.clockOffsetMs;
-    if (task.status !== "open" || now < task.confirmBy) return false;
-    touches([task.providerDid, task.consumerDid]);
-    await commitAll(deps, autoConfirmed(deps, facts, now));
+    const now = deps.clock.now();
+    if (!facts.task || !isDue(facts, now)) return false;
+    touches([facts.task.task.providerDid, facts.task.task.consumerDid]);
+    await commitAll(deps, autoConfirmed(deps, facts, now + facts.task.clockOffsetMs));
     return true;
   });
 }

@@ -1,5 +1,5 @@
 // Closes a task: the task, both agents' ratings and the events change together or not at all (TSK-5).
-import { type Rated, type RatedSource, rateAgent } from "../agents/rate.ts";
+import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -52,35 +52,44 @@ export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs
   readonly at: number;
 };
 
+/** What a signal changes for one side; null if the side is not rated. */
+export type SideRated = ReturnType<typeof rateAgent> | null;
+
+export type Closed = {
+  readonly statements: Statement[];
+  readonly view: ConfirmationView;
+  readonly rated: { readonly provider: boolean; readonly consumer: boolean };
+  readonly sides: { readonly provider: SideRated; readonly consumer: SideRated };
+};
+
 export function closeTask(
   deps: Deps,
   facts: ClosingFacts,
   taskMove: Move<TaskStatus>,
   { at, ...closing }: Closing,
   now: number,
-): { statements: Statement[]; view: ConfirmationView; rated: { provider: boolean; consumer: boolean } } {
+): Closed {
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { transaction } = facts.task;
   const answered = answeredBy(taskMove.to, closing.outcome, at > deps.clock.now());
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const signals = signalsOf(deps, task, transaction, at);
-  const rated = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : null;
+  const sides = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : UNRATED;
   const dated = providersClock(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
-    rated: {
-      provider: rated !== null && rated.provider !== NOT_RATED,
-      consumer: rated !== null && rated.consumer !== NOT_RATED,
-    },
+    sides,
+    rated: { provider: sides.provider !== null, consumer: sides.consumer !== null },
     statements: [
       ...moveTask(db, task.taskId, taskMove, {
         ...closing,
         ...answered,
-        ...ratedBy(task, rated, dated.at, at),
+        ...ratedBy(task, sides, dated.at, at),
         closedAt: at,
       }),
-      ...(rated ? [...rated.provider.statements, ...rated.consumer.statements] : []),
+      ...(sides.provider?.statements ?? []),
+      ...(sides.consumer?.statements ?? []),
       ...recordEventForParties(db, transaction, now, { type: "task.closed", object }),
     ],
     view: {
@@ -90,8 +99,8 @@ export function closeTask(
       score: closing.score,
       provider_r_i: signals.provider.r,
       consumer_r_i: signals.consumer.r,
-      provider_ar: rated?.provider.rating ?? null,
-      consumer_ar: rated?.consumer.rating ?? null,
+      provider_ar: sides.provider?.rating ?? null,
+      consumer_ar: sides.consumer?.rating ?? null,
       closed_at: toIso(at),
     },
   };
@@ -106,17 +115,14 @@ function answeredBy(to: TaskStatus, outcome: TaskOutcome, early: boolean): Parti
 /** Of each side that was rated, the principal under which: a reorganisation takes the signals back (FAC-18). */
 const ratedBy = (
   task: TaskRow,
-  rated: ReturnType<typeof rateBoth> | null,
+  { provider, consumer }: Closed["sides"],
   providerRatedAt: number,
   closedAt: number,
-) => {
-  const providerRated = rated !== null && rated.provider !== NOT_RATED;
-  return {
-    providerRatedBy: providerRated ? underWhom(task).provider : null,
-    consumerRatedBy: rated === null || rated.consumer === NOT_RATED ? null : underWhom(task).consumer,
-    ...(providerRated && providerRatedAt !== closedAt && { providerRatedAt }),
-  };
-};
+) => ({
+  providerRatedBy: provider && underWhom(task).provider,
+  consumerRatedBy: consumer && underWhom(task).consumer,
+  ...(provider && providerRatedAt !== closedAt && { providerRatedAt }),
+});
 
 /**
  * The instant of the provider's signal and of its reckoning. A signal to an agent is dated on its own platform's clock (TSK-18): where that is
@@ -127,8 +133,7 @@ export function providersClock({ task }: ClosingFacts, at: number, now: number):
   return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
 }
 
-/** A party that has left the task's environment begins anew elsewhere: what ends behind it does not rate it (AGT-34). */
-const NOT_RATED: Rated = { rating: null, statements: [] };
+const UNRATED: Closed["sides"] = { provider: null, consumer: null };
 
 /**
  * An auto-confirmation rates both sides only where the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and
@@ -150,13 +155,14 @@ function rateBoth(
   transaction: TransactionRow,
   at: number,
   now: number,
-): { provider: Rated; consumer: Rated } {
+): Closed["sides"] {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) throw new Error("a task without its row or its parties");
   const under = underWhom(task.task);
   const volume = { currency: transaction.currency, units: transaction.gross };
-  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Rated =>
-    source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : NOT_RATED;
+  // A promoted agent is not rated for the tasks of the environment that it has left (AGT-34).
+  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): SideRated =>
+    source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : null;
   return {
     provider: rate(sellerIn(facts, provider), {
       ...providersClock(facts, at, now),

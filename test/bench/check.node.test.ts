@@ -186,8 +186,9 @@ describe("the rest", () => {
   });
 
   it("names an act that writes more rows than its budget, or has none", () => {
+    const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
     const of = (act: string, rows: number) => [
-      { act, times: 1, tables: [["events", 20] as const, ["tasks", rows - 20] as const] },
+      { act, times: 1, billed, tables: [["events", 20] as const, ["tasks", rows - 20] as const] },
     ];
     const most = ACT_ROWS["purchase"] ?? 0;
     expect(checkActs(of("purchase", most))).toEqual([]);

@@ -1,0 +1,199 @@
+// Tasks that a message records as a set (TSK-3, JOB-16): one batch, with the same result as one task after the other.
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import type { JobMessage } from "../../src/context.ts";
+import { runMessage } from "../../src/jobs/run.ts";
+import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { confirm, facilitated } from "../facilitation/support.ts";
+import { rows } from "../promotion/support.ts";
+import { stopped } from "../support/clock.ts";
+import { type Agent, createWorld, type World } from "../support/world.ts";
+
+const JOBS = "agent-accountability-jobs";
+/** The third buyer weighs so much that it is clipped. */
+const AMOUNTS = ["10.00", "3.00", "900.00", "40.00", "7.00", "9.00"];
+
+let world: World;
+beforeAll(async () => {
+  world = stopped(await createWorld());
+});
+
+type Trade = { readonly seller: Agent; readonly buyers: readonly Agent[]; readonly tasks: readonly string[] };
+
+/** A seller whose buyers have each bought once, and twice the first one. Every window has ended. */
+async function dueTrade(amounts: readonly string[] = AMOUNTS): Promise<Trade> {
+  const seller = await world.provider();
+  const buyers: Agent[] = [];
+  for (const _ of amounts) buyers.push(await world.consumer({ principal_id: await world.principal() }));
+  const tasks: string[] = [];
+  for (const [n, amount] of [...amounts, "20.00"].entries()) {
+    const consumer = buyers[n % buyers.length] as Agent;
+    tasks.push((await facilitated(world, { consumer, provider: seller }, amount)).task);
+  }
+  await endWindows(tasks);
+  return { seller, buyers, tasks };
+}
+
+const endWindows = (tasks: readonly string[]) =>
+  rows(
+    "update tasks set opened_at = ?, confirm_by = ? where task_id in (select value from json_each(?))",
+    ...[world.now() - 73 * 3_600_000, world.now() - 3_600_000, JSON.stringify(tasks)],
+  );
+
+const record = (ids: readonly string[], more: { readonly alone?: true } = {}): Promise<void> =>
+  world.serve(() =>
+    runMessage(world.deps, [autoConfirmTasks], { kind: "record", job: autoConfirmTasks.name, ids, ...more }),
+  );
+
+/** Takes the messages that were sent to the jobs' queue. */
+const sentJobs = () =>
+  world.sent
+    .splice(0)
+    .filter(({ queue }) => queue === JOBS)
+    .map(({ body }) => body as JobMessage);
+
+const statuses = (tasks: readonly string[]) =>
+  rows("select status from tasks where task_id in (select value from json_each(?))", JSON.stringify(tasks)).then(
+    (found) => found.map(({ status }) => status),
+  );
+
+/** What the end of its tasks has left of a trade, without ids. */
+async function left({ seller, buyers, tasks }: Trade) {
+  const dids = [seller, ...buyers].map(({ did }) => did);
+  const agents = await Promise.all(
+    dids.map(
+      async (did) =>
+        await rows(
+          `select agent_rating, rating_weight, rating_weighted, rating_interactions, rating_counterparties, rating_heaviest, settled_volumes,
+            (select json_group_array(json_array(weight, weighted) order by weight) from rating_counterparties r where r.did = a.did) as counterparties,
+            (select threshold from escrows e where e.did = a.did) as threshold,
+            (select agent_rating = a.agent_rating from directory_entries d where d.did = a.did) as listed
+          from agents a where did = ?`,
+          did,
+        ),
+    ),
+  );
+  const each = await rows(
+    "select status, outcome, score, closed_at, provider_rated_by is not null as rated from tasks where task_id in (select value from json_each(?))",
+    JSON.stringify(tasks),
+  );
+  const events = await rows(
+    `select count(*) as count from events where type = 'task.closed' and subject in (select value from json_each(?))
+      and object ->> 'status' = 'auto_confirmed'`,
+    JSON.stringify(tasks),
+  );
+  return { agents, each, events };
+}
+
+describe("a set of tasks", () => {
+  it("leaves ratings, counterparties, thresholds, lists and events as one task after the other does", async () => {
+    const [together, single] = [await dueTrade(), await dueTrade()];
+    sentJobs();
+    await record(together.tasks);
+    for (const message of sentJobs()) await world.serve(() => runMessage(world.deps, [autoConfirmTasks], message));
+    for (const id of single.tasks) await world.serve(() => autoConfirmTasks.record(world.deps, id));
+    const result = await left(together);
+    expect(new Set(result.each.map(({ status }) => status))).toEqual(new Set(["auto_confirmed"]));
+    expect(result.agents[0]?.[0]).toMatchObject({ rating_interactions: 7, rating_counterparties: 6 });
+    expect(result.events).toEqual([{ count: 7 }]);
+    expect(result).toEqual(await left(single));
+  });
+
+  it("is one batch of reads and one of writes", async () => {
+    const { tasks } = await dueTrade(["10.00", "3.00"]);
+    sentJobs();
+    world.meter.reset();
+    await world.serve(async () => autoConfirmTasks.recordSet?.(world.deps, tasks));
+    const { trips, statements } = world.meter.reading;
+    expect([trips, await statuses(tasks)]).toEqual([2, tasks.map(() => "auto_confirmed")]);
+    // Twenty of them fit into an invocation (JOB-12), also where each event is written for two platforms.
+    expect(statements).toBeLessThanOrEqual(29 * tasks.length);
+  });
+
+  it("leaves out tasks that are closed or not due", async () => {
+    const { tasks, buyers } = await dueTrade(["10.00", "3.00", "4.00"]);
+    const [open, closed, ...due] = tasks;
+    await rows("update tasks set confirm_by = ? where task_id in (?, ?)", world.now() + 1, open, closed);
+    await confirm(world, buyers[1] as Agent, closed as string);
+    await record(tasks);
+    expect(await statuses([open as string])).toEqual(["open"]);
+    expect(await statuses([closed as string])).toEqual(["confirmed"]);
+    expect(await statuses(due)).toEqual(due.map(() => "auto_confirmed"));
+    expect(sentJobs()).toEqual([]);
+  });
+
+  it("records a task that turns an escrow by itself, with the result of one task after the other", async () => {
+    const [together, single] = [await dueTrade(), await dueTrade()];
+    for (const { seller } of [together, single]) await fund(seller);
+    const { tasks, seller } = together;
+    sentJobs();
+    await record(tasks);
+    const [message, ...others] = sentJobs();
+    expect(others).toEqual([]);
+    expect(message).toMatchObject({ kind: "record", job: autoConfirmTasks.name, alone: true });
+    const ids = message?.kind === "record" ? message.ids : [];
+    expect(await statuses(ids)).toEqual(ids.map(() => "open"));
+    expect(await turnsOf(seller)).toBe(0);
+    await record(ids, { alone: true });
+    for (const id of single.tasks) await world.serve(() => autoConfirmTasks.record(world.deps, id));
+    expect(await statuses(tasks)).toEqual(tasks.map(() => "auto_confirmed"));
+    expect([await turnsOf(seller), await turnsOf(single.seller)]).toEqual([1, 1]);
+    const [one, other] = await Promise.all([seller, single.seller].map(({ did }) => escrowOf(did)));
+    expect([one, one?.state]).toEqual([other, "ACTIVE"]);
+  });
+});
+
+/** Brings its escrow to FUNDING. A rating of 0.70 or more brings the threshold below the balance. */
+async function fund({ did }: Agent): Promise<void> {
+  await rows("update escrows set balance = 12000000, state = 'FUNDING' where did = ?", did);
+  await rows(`update agents set escrow_states = '{"base-sepolia":"FUNDING"}' where did = ?`, did);
+  await rows("delete from events where type = 'agent.escrow_state_changed' and agent_did = ?", did);
+}
+
+const turnsOf = async ({ did }: Agent): Promise<number> =>
+  (await rows("select id from events where type = 'agent.escrow_state_changed' and agent_did = ?", did)).length;
+const escrowOf = async (did: string) =>
+  (
+    await rows(
+      "select e.state, e.threshold, a.escrow_states, a.rating_interactions from escrows e join agents a using (did) where did = ?",
+      did,
+    )
+  )[0];
+
+describe("a set that is refused", () => {
+  it("because another call has closed a task changes nothing, and each task is recorded by itself", async () => {
+    const { tasks, seller } = await dueTrade(["10.00", "3.00"]);
+    sentJobs();
+    const [first] = tasks;
+    world.meter.reset();
+    world.meter.beforeBatch(2, () => autoConfirmTasks.record(world.deps, first as string));
+    await record(tasks);
+    expect(world.meter.reading.refused).toBe(1);
+    expect((await statuses(tasks)).sort()).toEqual(["auto_confirmed", "open", "open"]);
+    const [message, ...others] = sentJobs();
+    expect([message, others]).toEqual([{ kind: "record", job: autoConfirmTasks.name, ids: tasks, alone: true }, []]);
+    await world.serve(() => runMessage(world.deps, [autoConfirmTasks], message as JobMessage));
+    expect(await statuses(tasks)).toEqual(tasks.map(() => "auto_confirmed"));
+    expect(await rows("select rating_interactions from agents where did = ?", seller.did)).toEqual([
+      { rating_interactions: 3 },
+    ]);
+  });
+
+  it("because one of its tasks fails holds up no other task", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { tasks } = await dueTrade(["10.00", "3.00"]);
+    const [broken, ...sound] = tasks;
+    sentJobs();
+    // No such network is configured.
+    await rows(
+      "update transactions set network = 'lost' where transaction_id = (select transaction_id from tasks where task_id = ?)",
+      broken,
+    );
+    await record(tasks);
+    expect(await statuses(tasks)).toEqual(tasks.map(() => "open"));
+    for (const message of sentJobs()) await world.serve(() => runMessage(world.deps, [autoConfirmTasks], message));
+    expect(await statuses(sound)).toEqual(sound.map(() => "auto_confirmed"));
+    expect(await statuses([broken as string])).toEqual(["open"]);
+    expect(log).toHaveBeenCalled();
+    log.mockRestore();
+  });
+});
