@@ -9,7 +9,7 @@ import { escrowStateOf } from "../escrow/states.ts";
 import { movedStates, moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
-import { recordDirectoryChange } from "../journal/feed.ts";
+import { recordRatingChange } from "../journal/feed.ts";
 import { nextChange } from "../ratings/decay.ts";
 import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
 import { addSignal, ratingAt, ratingSums, type SignalChange } from "../ratings/signals.ts";
@@ -99,7 +99,7 @@ function publish(
       // The event of a turned escrow shows the agent, so its sums have to be the ones that were read.
       ...updateRating(db, before, written, toldOf ? null : added),
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
-      ...recordEscrowChange(db, deps, after, toldOf, listed, now),
+      ...recordEscrowChange(db, deps, after, toldOf, listed ? { agentRating: rating } : null, now),
     ],
   };
 }
@@ -114,13 +114,16 @@ function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, n
   return stays && (next === null || next >= republishAt) ? null : toRepublish(next);
 }
 
-/** The event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's record. */
+/**
+ * Records the event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's change. `listed`: the rating if
+ * that has changed; null if the directory shows no change.
+ */
 export function recordEscrowChange(
   db: Database,
   deps: Deps,
   after: RatedSource,
   turned: boolean,
-  listed: boolean,
+  listed: { readonly agentRating?: number | null } | null,
   now: number,
 ): Statement[] {
   const { agent } = after;
@@ -135,6 +138,6 @@ export function recordEscrowChange(
           }),
         ]
       : []),
-    ...(listed ? recordDirectoryChange(db, agent, "updated") : []),
+    ...(listed ? recordRatingChange(db, agent, listed) : []),
   ];
 }

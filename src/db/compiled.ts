@@ -87,6 +87,25 @@ export function compileInsert<T extends SQLiteTable>(
   };
 }
 
+/**
+ * Compiles a write once for each set of values that are given. `build` gets a placeholder in place of each given value and nothing in place of an
+ * undefined one, so which values are given is all that may decide what it builds.
+ */
+export function compileGiven<V extends Record<string, unknown>>(
+  build: (db: Database, places: V) => Preparable,
+): (db: Database, values: V) => Statement {
+  const compiled = new WeakMap<Database, Map<string, PreparedQuery>>();
+  return (db, values) => {
+    const given = Object.keys(values).filter((name) => values[name] !== undefined);
+    const known = compiled.get(db) ?? new Map<string, PreparedQuery>();
+    compiled.set(db, known);
+    const names = given.join();
+    const query = known.get(names) ?? build(db, placesOf(given) as V).prepare();
+    known.set(names, query);
+    return fill(query, values);
+  };
+}
+
 const placesOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
 
 /** A row of a compiled query. */

@@ -87,7 +87,7 @@ const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "t
     deps,
     { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
     true,
-    true,
+    {},
     now,
   );
 

@@ -76,7 +76,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
       // Guards that the recorded version is still the provider's.
       ...touchDocument(db, provider.agent, moved ? { updatedAt: providerNow, ...movedStates([change.after]) } : {}),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
-      ...(change ? recordEscrowChange(db, deps, source, moved, moved, providerNow) : []),
+      ...(change ? recordEscrowChange(db, deps, source, moved, moved ? {} : null, providerNow) : []),
       ...(uncounted > 0 ? [raiseAlert(db, uncovered(evidence, uncounted))] : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),

@@ -150,7 +150,7 @@ function escrowStatements(
       deps,
       { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
       true,
-      true,
+      {},
       now,
     ),
   ];

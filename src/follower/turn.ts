@@ -77,14 +77,14 @@ async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<State
       deps,
       { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) }, escrows: held },
       own.some(hasTurned),
-      listed(source),
+      isListed(source) ? {} : null,
       now,
     ),
   ];
 }
 
 /** The directory has certified agents alone. */
-const listed = ({ certificate }: AidSource): boolean => certificate !== null;
+const isListed = ({ certificate }: AidSource): boolean => certificate !== null;
 
 /** The escrows of the networks on which the agent has a market. */
 export const escrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>

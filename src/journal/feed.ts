@@ -6,17 +6,26 @@ import { insertChange, moveListed, type NotedChanges, putEntry, touchEntry } fro
 type Listed = { readonly environment: Environment; readonly did: string };
 
 /**
- * After the statements that change the agent's row. `markets`: the codes of its ACTIVE markets, where identity, scope, markets or key may have
- * changed; absent where only its status, its rating or what the entry does not show has.
+ * After the statements that change the agent's row: its identity, scope, key or markets. `markets`: the codes of its ACTIVE ones.
  */
 export const recordDirectoryChange = (
   db: Database,
   { environment, did }: Listed,
   changeType: ChangeType,
-  markets?: readonly string[],
+  markets: readonly string[],
 ): Statement[] => {
   const listed = { environment, did };
-  return [insertChange(db, listed, changeType), markets ? putEntry(db, listed, markets) : touchEntry(db, listed)];
+  return [insertChange(db, listed, changeType), putEntry(db, listed, markets)];
+};
+
+/** A change of the published rating, or of what the entry does not show. */
+export const recordRatingChange = (
+  db: Database,
+  { environment, did }: Listed,
+  rating: { readonly agentRating?: number | null },
+): Statement[] => {
+  const listed = { environment, did };
+  return [insertChange(db, listed, "updated"), touchEntry(db, listed, rating)];
 };
 
 /** The end of its membership in an environment that it has left: the entry went with it. */

@@ -126,7 +126,7 @@ function stateMoved(
     deps,
     { ...found, markets, escrows: held },
     hasTurned({ before, after }),
-    false,
+    null,
     now,
   );
 }
