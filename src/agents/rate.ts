@@ -6,7 +6,7 @@ import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
 import { escrowStateOf } from "../escrow/states.ts";
-import { movedStates, moveThreshold } from "../escrow/store.ts";
+import { moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordRatingChange } from "../journal/feed.ts";
@@ -14,14 +14,12 @@ import { nextChange } from "../ratings/decay.ts";
 import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
 import { addSignal, ratingAt, ratingSums, type SignalChange } from "../ratings/signals.ts";
 import type { Added, RatingColumns } from "../ratings/store.ts";
-import { addedVolume, toRepublish } from "./rating-store.ts";
+import type { Volume } from "./rating-store.ts";
 import { scheduleRating, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The rows of an agent that a signal can move. `turned`: the batch brings an escrow to another state already, and this tells of it. */
 export type RatedSource = Omit<AidSource, "certificate"> & { readonly turned?: boolean };
-/** What a closed task was paid, in base units of its currency; it is added to the settled volume. */
-export type Volume = { readonly currency: string; readonly units: number };
 type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
 
 export type Rated = {
@@ -82,16 +80,11 @@ function publish(
   const listed = rating !== before.agentRating || toldOf;
   const set = { ...columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
-  const schedule = scheduled(before, columns, by, now);
-  const written = {
-    ...set,
-    ...schedule,
-    ...movedStates(turned),
-    ...(volume && addedVolume(volume)),
-  };
+  const republishAt = scheduled(before, columns, by, now);
+  const written = { ...set, turned, volume, republishAt };
   return {
     rating,
-    agent: { ...after.agent, ...(schedule && { republishAt: schedule.republishAt }) },
+    agent: { ...after.agent, ...(republishAt !== undefined && { republishAt }) },
     escrows: after.escrows,
     turnsEscrow: turned.length > 0,
     statements: [
@@ -111,7 +104,7 @@ function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, n
   const next = nextChange(ratingSums(columns), columns.ratingHeaviest, by, now);
   const { republishAt, agentRating } = before;
   const stays = columns.agentRating === agentRating && republishAt !== null && republishAt > now;
-  return stays && (next === null || next >= republishAt) ? null : toRepublish(next);
+  return stays && (next === null || next >= republishAt) ? undefined : next;
 }
 
 /**

@@ -2,19 +2,11 @@
 // signal is added to the stored sums (AGT-28).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import type { MovedStates } from "../escrow/store.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { statesOf } from "../escrow/states.ts";
 import { CLIP_MIN } from "../ratings/method.ts";
 import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
 import type { Added, RatingColumns } from "../ratings/store.ts";
-
-type AddedVolume = { readonly settledVolumes?: SQL };
-
-/** Added to what stands there: batches that do not know of each other add to the volumes of one agent. */
-export const addedVolume = ({ currency, units }: { currency: string; units: number }): AddedVolume => {
-  const volumes = agents.settledVolumes;
-  const added = sql`coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer)`;
-  return { settledVolumes: sql`json_set(${volumes}, ${`$.${currency}`}, ${added})` };
-};
 
 /** When decay will move the rating (TSK-23), and on whose clock. */
 export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
@@ -23,52 +15,138 @@ export const toRepublish = (republishAt: number | null): { republishAt: number |
     (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
 });
 
-type Scheduled = Partial<ReturnType<typeof toRepublish>>;
+/** What a closed task was paid, in base units of its currency. */
+export type Volume = { readonly currency: string; readonly units: number };
 
 /** What a signal writes into an agent's row. */
-export type RatingSet = RatingColumns & MovedStates & AddedVolume & Scheduled & { readonly updatedAt?: number };
+export type RatingSet = RatingColumns & {
+  readonly updatedAt?: number | undefined;
+  /** Escrows that come to another state. */
+  readonly turned: readonly EscrowRow[];
+  /** Is added to the settled volumes. */
+  readonly volume?: Volume | undefined;
+  /** When decay will move the rating (TSK-23); undefined if that stays. */
+  readonly republishAt?: number | null | undefined;
+};
 
-const isIn = ({ environment }: AgentRow): SQL => eq(agents.environment, environment);
-const isPublished = ({ agentRating }: AgentRow): SQL => sql`${agents.agentRating} is ${agentRating}`;
+type Was = Pick<AgentRow, "environment" | "agentRating" | "ratingInteractions" | "ratingWeight" | "ratingWeighted">;
+
+/** The values of an update, by the names of their placeholders. Values that are not given are undefined. */
+export const ratingValues = (before: AgentRow, set: RatingSet, added: Added | null) => ({
+  did: before.did,
+  environment: before.environment,
+  published: before.agentRating,
+  agentRating: set.agentRating,
+  updatedAt: set.updatedAt,
+  republishAt: set.republishAt,
+  states: set.turned.length > 0 ? JSON.stringify(statesOf(set.turned)) : undefined,
+  currency: set.volume?.currency,
+  currencyPath: set.volume && `$.${set.volume.currency}`,
+  units: set.volume?.units,
+  absolute: added ? undefined : true,
+  ...(added ? relativeValues(set, added) : absoluteValues(before, set)),
+});
+
+const absoluteValues = (before: AgentRow, set: RatingSet) => ({
+  wasInteractions: before.ratingInteractions,
+  wasWeight: before.ratingWeight,
+  wasWeighted: before.ratingWeighted,
+  weight: set.ratingWeight,
+  weighted: set.ratingWeighted,
+  interactions: set.ratingInteractions,
+  counterparties: set.ratingCounterparties,
+  heaviest: set.ratingHeaviest,
+});
+type Absolute = ReturnType<typeof absoluteValues>;
+
+const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: Added) => ({
+  ...added,
+  scale: forwardScale(by, now),
+  pull: by.kappa,
+  pulled: by.kappa * by.mu,
+  fewestInteractions: by.minimum.interactions,
+  fewestCounterparties: by.minimum.counterparties,
+  unrated: agentRating === null ? true : undefined,
+});
+type Relative = ReturnType<typeof relativeValues>;
+
+type RatingValues = ReturnType<typeof ratingValues>;
+const isAbsolute = (values: RatingValues): values is RatingValues & Absolute => values.absolute !== undefined;
+
+/** The columns of an update, from its values or from their placeholders. */
+export const ratingColumns = (values: RatingValues) => ({
+  agentRating: values.agentRating,
+  ...(isAbsolute(values) ? newSums(values) : sumsWith(values as RatingValues & Relative)),
+  ...(values.updatedAt !== undefined && { updatedAt: values.updatedAt }),
+  ...(values.republishAt !== undefined && toRepublish(values.republishAt)),
+  ...(values.states !== undefined && { escrowStates: sql`json_patch(${agents.escrowStates}, ${values.states})` }),
+  ...(values.units !== undefined && { settledVolumes: volumesWith(values) }),
+});
+
+/** The condition of an update: the row is as it was read, or a signal that is added to it still gives the same rating. */
+export const ratingCondition = (values: RatingValues): SQL | undefined =>
+  isAbsolute(values) ? asRated(wasOf(values)) : ratingResultsIn(values as RatingValues & Relative);
+
+const wasOf = (values: RatingValues & Absolute): Was => ({
+  environment: values.environment,
+  agentRating: values.published,
+  ratingInteractions: values.wasInteractions,
+  ratingWeight: values.wasWeight,
+  ratingWeighted: values.wasWeighted,
+});
+
+const newSums = ({ weight, weighted, interactions, counterparties, heaviest }: Absolute) => ({
+  ratingWeight: weight,
+  ratingWeighted: weighted,
+  ratingInteractions: interactions,
+  ratingCounterparties: counterparties,
+  ratingHeaviest: heaviest,
+});
+
+/** Batches that do not know of each other add to the volumes of one agent. */
+const volumesWith = ({ currency, currencyPath, units }: RatingValues): SQL => {
+  const volumes = agents.settledVolumes;
+  return sql`json_set(${volumes}, ${currencyPath}, coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer))`;
+};
+
+const isIn = ({ environment }: Pick<Was, "environment">): SQL => eq(agents.environment, environment);
+const isPublished = (agentRating: number | null): SQL => sql`${agents.agentRating} is ${agentRating}`;
 
 /** Holds if environment, sums and rating are as they were read. */
-export const asRated = (before: AgentRow): SQL | undefined =>
+export const asRated = (before: Was): SQL | undefined =>
   and(
     isIn(before),
     eq(agents.ratingInteractions, before.ratingInteractions),
     eq(agents.ratingWeight, before.ratingWeight),
     eq(agents.ratingWeighted, before.ratingWeighted),
-    isPublished(before),
+    isPublished(before.agentRating),
   );
 
-const sumsWith = ({ weight, weighted, interactions, counterparties }: Added) => ({
+/** Relative sums. No counterparty is clipped, so the clipped ones stay as they are stored. */
+const sumsWith = ({ weight, weighted, interactions, counterparties }: Relative) => ({
   ratingWeight: sql`(${agents.ratingWeight} + ${weight})`,
   ratingWeighted: sql`(${agents.ratingWeighted} + ${weighted})`,
   ratingInteractions: sql`(${agents.ratingInteractions} + ${interactions})`,
   ratingCounterparties: sql`(${agents.ratingCounterparties} + ${counterparties})`,
 });
 
-/** The same columns with relative sums. No counterparty is clipped, so the clipped ones stay as they are stored. */
-export const withAdded = ({ ratingHeaviest: _, ...set }: RatingSet, added: Added) => ({ ...set, ...sumsWith(added) });
-
 /** Half a hundredth plus the error of floats. A tie within it may be rounded up or down. */
 const ROUNDED = 0.005 + 1e-11;
 
 /**
- * Holds if the stored sums plus the signal give the rating `rating` and clip no counterparty. Then other signals may have been added since the row
- * was read.
+ * Holds if the stored sums plus the signal give the rating that is published, and clip no counterparty. Then other signals may have been added since
+ * the row was read.
  */
-export function ratingResultsIn(rating: number | null, before: AgentRow, added: Added): SQL | undefined {
-  const { minimum, kappa, mu } = added.by;
-  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = sumsWith(added);
-  const isRated = sql`(${ratingInteractions} >= ${minimum.interactions} and ${ratingCounterparties} >= ${minimum.counterparties})`;
-  const scale = forwardScale(added.by, added.now);
-  const unrounded = sql`(${ratingWeighted} / ${scale} + ${kappa * mu}) / (${ratingWeight} / ${scale} + ${kappa})`;
+function ratingResultsIn(values: RatingValues & Relative): SQL | undefined {
+  const { pull, pulled, scale, counterpartyWeight, unrated } = values;
+  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = sumsWith(values);
+  const isRated = sql`(${ratingInteractions} >= ${values.fewestInteractions} and ${ratingCounterparties} >= ${values.fewestCounterparties})`;
+  const unrounded = sql`(${ratingWeighted} / ${scale} + ${pulled}) / (${ratingWeight} / ${scale} + ${pull})`;
   return and(
-    isIn(before),
-    isPublished(before),
-    rating === null ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${rating}) <= ${ROUNDED}`,
+    isIn(values),
+    isPublished(values.published),
+    unrated ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${values.agentRating}) <= ${ROUNDED}`,
     sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${FIXED_SHARE_FROM}`,
-    sql`${added.counterpartyWeight} <= ${CLIP_MIN} * ${ratingWeight}`,
+    sql`${counterpartyWeight} <= ${CLIP_MIN} * ${ratingWeight}`,
   );
 }

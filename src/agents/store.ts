@@ -3,13 +3,13 @@ import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
-import { compileInsert } from "../db/compiled.ts";
+import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
 import type { Added } from "../ratings/store.ts";
-import { asRated, type RatingSet, ratingResultsIn, toRepublish, withAdded } from "./rating-store.ts";
+import { asRated, type RatingSet, ratingColumns, ratingCondition, ratingValues, toRepublish } from "./rating-store.ts";
 import { addedWallets } from "./wallet-store.ts";
 import { whileTaken } from "./while-store.ts";
 
@@ -65,29 +65,29 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
  * rating: other signals may have been added since the row was read.
  */
 export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: Added | null): Statement[] => [
-  ...mustChange(
-    db,
-    db
-      .update(agents)
-      .set({ ...dated(added ? withAdded(set, added) : set), revision: sql`${agents.revision} + 1` })
-      .where(
-        and(eq(agents.did, before.did), added ? ratingResultsIn(set.agentRating, before, added) : asRated(before)),
-      ),
-  ),
+  ...mustChange(db, newRating(db, ratingValues(before, set, added))),
   ...(added && set.agentRating !== null ? [recheckDecay(db, before, set, added)] : []),
 ];
 
-/** If other signals were added since the row was read, the instant of the next decay was computed from old sums. A job computes it again. */
-const recheckDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
+const newRating = compileGiven<ReturnType<typeof ratingValues>>((db, values) =>
   db
     .update(agents)
-    .set({ ...toRepublish(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
-    .where(
-      and(
-        eq(agents.did, did),
-        sql`(${agents.ratingWeight}, ${agents.ratingWeighted}) <> (${set.ratingWeight}, ${set.ratingWeighted})`,
+    .set({ ...dated(ratingColumns(values)), revision: sql`${agents.revision} + 1` })
+    .where(and(eq(agents.did, values.did), ratingCondition(values))),
+);
+
+/** If other signals were added since the row was read, the instant of the next decay was computed from old sums. A job computes it again. */
+const recheckDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
+  earlierDecay(db, { did, now, weight: set.ratingWeight, weighted: set.ratingWeighted });
+const earlierDecay = compileGiven<{ did: string; now: number; weight: number; weighted: number }>(
+  (db, { did, now, weight, weighted }) =>
+    db
+      .update(agents)
+      .set({ ...toRepublish(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
+      .where(
+        and(eq(agents.did, did), sql`(${agents.ratingWeight}, ${agents.ratingWeighted}) <> (${weight}, ${weighted})`),
       ),
-    );
+);
 
 /** Of a rating that decay has not moved yet. */
 export const scheduleRating = (db: Database, before: AgentRow, next: number | null): Statement[] =>

@@ -3,7 +3,7 @@
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type Database, openDatabase, readAll, readBatch, readOne } from "../../src/db/batch.ts";
-import { compileInsert, compileOnce } from "../../src/db/compiled.ts";
+import { compileGiven, compileInsert, compileOnce } from "../../src/db/compiled.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { type Agent, createWorld, env, type World } from "../support/world.ts";
@@ -108,5 +108,34 @@ describe("an insert that is compiled once", () => {
     await add({ description: sql`'four'` });
     expect(build).toHaveBeenCalledTimes(4);
     expect((await rowOf(did))?.description).toBe("THREE");
+  });
+});
+
+describe("a write that is compiled for the values that are given", () => {
+  type Given = { did: string; description?: string | null | undefined; ratingHeaviest?: object[] | undefined };
+  const built = vi.fn((db: Database, { did, ...set }: Given) =>
+    db
+      .update(agents)
+      .set({ ...set, ...("description" in set && { revision: sql`${agents.revision} + 1` }) } as never)
+      .where(eq(agents.did, did)),
+  );
+  const update = compileGiven<Given>(built);
+  const rowOf = async () => (await world.deps.db.select().from(agents).where(eq(agents.did, buyer.did)))[0];
+
+  it("writes those alone, nulls and JSON among them, and has its text written once for each set of them", async () => {
+    const { db } = world.deps;
+    const write = (set: Omit<Given, "did">) => db.batch([update(db, { did: buyer.did, ...set }) as never]);
+    const heaviest = [{ weight: 1, weighted: 0.5 }];
+    const before = await rowOf();
+    await write({ description: "one", ratingHeaviest: heaviest });
+    await write({ description: undefined, ratingHeaviest: [] });
+    expect(await rowOf()).toMatchObject({
+      description: "one",
+      ratingHeaviest: [],
+      revision: (before?.revision ?? 0) + 1,
+    });
+    await write({ description: null, ratingHeaviest: heaviest });
+    expect(await rowOf()).toMatchObject({ description: null, ratingHeaviest: heaviest });
+    expect(built).toHaveBeenCalledTimes(2);
   });
 });
