@@ -2,7 +2,7 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
-import { compileInsert } from "../db/compiled.ts";
+import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT, type RatingMethod } from "./method.ts";
 import type { Sums } from "./rating.ts";
@@ -100,8 +100,14 @@ export function putCounterparty(
   isGuarded: boolean,
 ): Statement[] {
   if (before === null) return [insertCounterparty(db, row)];
-  const { weight, weighted } = row;
-  const update = db.update(ratingCounterparties).set({ weight, weighted });
-  if (!isGuarded) return [update.where(keyed(row))];
-  return mustChange(db, update.where(and(keyed(row), eq(ratingCounterparties.weight, before.weight))));
+  if (!isGuarded) return [updateCounterparty(db, row)];
+  return mustChange(db, updateCounterparty(db, { ...row, was: before.weight }));
 }
+
+/** `was`: the weight that the row must have. */
+const updateCounterparty = compileGiven<CounterpartyRow & { readonly was?: number }>((db, { was, ...row }) =>
+  db
+    .update(ratingCounterparties)
+    .set({ weight: row.weight, weighted: row.weighted })
+    .where(and(keyed(row), was === undefined ? undefined : eq(ratingCounterparties.weight, was))),
+);

@@ -12,7 +12,7 @@ import {
   type Timed,
   type TimedFor,
 } from "../db/clock.ts";
-import { compileInsert } from "../db/compiled.ts";
+import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
@@ -116,14 +116,15 @@ export const moveTask = (
   taskId: string,
   { from, to }: Move<TaskStatus>,
   set: Partial<Pick<TaskRow, Closed>>,
-): Statement[] =>
-  mustChange(
-    db,
-    db
-      .update(tasks)
-      .set({ ...set, status: to })
-      .where(and(eq(tasks.taskId, taskId), eq(tasks.status, from))),
-  );
+): Statement[] => mustChange(db, movedTask(db, { ...set, taskId, from, status: to }));
+
+type Moved = Partial<TaskRow> & Pick<TaskRow, "taskId"> & { readonly from: TaskStatus };
+const movedTask = compileGiven<Moved>((db, { taskId, from, ...set }) =>
+  db
+    .update(tasks)
+    .set(set)
+    .where(and(eq(tasks.taskId, taskId), eq(tasks.status, from))),
+);
 
 /** The end of a dispute about a closed task. Refused where its verdict is another one meanwhile. */
 export const setVerdict = (
