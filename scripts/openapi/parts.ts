@@ -199,8 +199,6 @@ export const health = route({
   path: "/healthz",
   anyQuery: true,
   operationId: "getHealth",
-  tag: "Service",
-  summary: "Ask whether the Worker answers",
   surfaces: ["public"],
   status: 200,
   response: {

@@ -8,8 +8,6 @@ export const noticeRoutes = [
     method: "post",
     path: "/v1/operator/notices",
     operationId: "announceToAll",
-    tag: "Operator",
-    summary: "Send a notice to all accounts",
     surfaces: ["operator"],
     body: announcementInput,
     status: 202,

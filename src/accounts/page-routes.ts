@@ -10,19 +10,11 @@ const pageQuery = z.strictObject({ token: linkToken.optional() });
 /** The link to a contact says so, because its page asks for no password. */
 const verificationQuery = pageQuery.extend({ contact: z.literal("true").optional() });
 
-const pageRoute = (
-  path: string,
-  operationId: string,
-  summary: string,
-  query: z.ZodObject,
-  htmlOf: (query: object) => string,
-) =>
+const pageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf: (query: object) => string) =>
   route({
     method: "get",
     path,
     operationId,
-    tag: "Platform",
-    summary,
     surfaces: ["public"],
     query,
     status: 200,
@@ -32,18 +24,8 @@ const pageRoute = (
   });
 
 export const pageRoutes = [
-  pageRoute(
-    "/v1/platform/verify-email",
-    "openVerificationPage",
-    "Open the page of a verification link",
-    verificationQuery,
-    (query) => ("contact" in query ? CONTACT_PAGE : VERIFY_PAGE),
+  pageRoute("/v1/platform/verify-email", "openVerificationPage", verificationQuery, (query) =>
+    "contact" in query ? CONTACT_PAGE : VERIFY_PAGE,
   ),
-  pageRoute(
-    "/v1/platform/password/reset",
-    "openResetPage",
-    "Open the page of a link to reset the password",
-    pageQuery,
-    () => RESET_PAGE,
-  ),
+  pageRoute("/v1/platform/password/reset", "openResetPage", pageQuery, () => RESET_PAGE),
 ];

@@ -10,8 +10,6 @@ export const usageRoutes = [
     method: "get",
     path: "/v1/operator/platforms/{platform_id}/usage",
     operationId: "getPlatformUsage",
-    tag: "Operator",
-    summary: "Read what an account has used",
     surfaces: ["operator"],
     params: accountParams,
     status: 200,

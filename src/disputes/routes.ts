@@ -25,7 +25,6 @@ const PARTIES = ["agent", "management"] as const;
 type Act = {
   readonly act: string;
   readonly operationId: string;
-  readonly summary: string;
   readonly side: Side | null;
   readonly handle: (call: PartyCall, disputeId: string) => Promise<DisputeView>;
 };
@@ -33,13 +32,11 @@ type Act = {
 const REFUSALS: readonly ErrorCode[] = ["not_found", "forbidden", "invalid_status"];
 
 /** Of the parties' acts those without a body. */
-const actRoute = ({ act, operationId, summary, side, handle }: Act) =>
+const actRoute = ({ act, operationId, side, handle }: Act) =>
   route({
     method: "post",
     path: `/v1/disputes/{dispute_id}/${act}`,
     operationId,
-    tag: "Disputes",
-    summary,
     params: disputeParams,
     status: 200,
     response: { schema: disputeView },
@@ -55,8 +52,6 @@ export const disputeRoutes = [
     method: "post",
     path: "/v1/disputes",
     operationId: "fileDispute",
-    tag: "Disputes",
-    summary: "Dispute a transaction",
     body: disputeInput,
     rules: disputeFaults,
     status: 201,
@@ -80,8 +75,6 @@ export const disputeRoutes = [
     method: "get",
     path: "/v1/disputes/{dispute_id}",
     operationId: "getDispute",
-    tag: "Disputes",
-    summary: "Read a dispute",
     params: disputeParams,
     status: 200,
     response: { schema: disputeFile },
@@ -94,8 +87,6 @@ export const disputeRoutes = [
     method: "post",
     path: "/v1/disputes/{dispute_id}/respond",
     operationId: "respondToDispute",
-    tag: "Disputes",
-    summary: "Answer a dispute",
     params: disputeParams,
     body: responseInput,
     status: 200,
@@ -109,28 +100,24 @@ export const disputeRoutes = [
   actRoute({
     act: "accept",
     operationId: "acceptOffer",
-    summary: "Accept the provider's offer",
     side: "consumer",
     handle: accept,
   }),
   actRoute({
     act: "concede",
     operationId: "concedeDispute",
-    summary: "Concede a dispute",
     side: "provider",
     handle: concede,
   }),
   actRoute({
     act: "withdraw",
     operationId: "withdrawDispute",
-    summary: "Withdraw a dispute",
     side: "consumer",
     handle: withdraw,
   }),
   actRoute({
     act: "escalate",
     operationId: "escalateDispute",
-    summary: "Bring a dispute to the arbiter",
     side: null,
     handle: escalate,
   }),
@@ -138,8 +125,6 @@ export const disputeRoutes = [
     method: "post",
     path: "/v1/disputes/{dispute_id}/evidence",
     operationId: "addDisputeEvidence",
-    tag: "Disputes",
-    summary: "Hand in evidence",
     params: disputeParams,
     body: evidenceInput,
     status: 201,

@@ -9,8 +9,6 @@ export const followerRoutes = [
     method: "post",
     path: "/v1/payment-intents/{intent_id}/cancel",
     operationId: "cancelPaymentIntent",
-    tag: "Payments",
-    summary: "Cancel a payment intent",
     params: intentParams,
     status: 200,
     response: { schema: intentView },

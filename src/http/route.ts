@@ -26,8 +26,6 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   /** The path's last parameter takes the rest of the path, slashes too, and may be empty. */
   readonly rest?: true;
   readonly operationId: string;
-  readonly tag: string;
-  readonly summary: string;
   /** The surfaces that the route takes. With several, the presented credential decides (CRED-2). */
   readonly surfaces: readonly S[];
   /** The code for a call without any credential, where it is not the surface's usual one. */

@@ -8,8 +8,6 @@ export const authorityRoutes = [
     method: "get",
     path: "/v1/operator/ca",
     operationId: "getAuthority",
-    tag: "Operator",
-    summary: "Show the keys of the CA",
     surfaces: ["operator"],
     status: 200,
     response: { schema: authorityView },

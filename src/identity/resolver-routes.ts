@@ -95,8 +95,6 @@ export const resolverRoutes = [
     path: "/1.0/identifiers/{identifier}",
     rest: true,
     operationId: "resolveDid",
-    tag: "Identity",
-    summary: "Resolve a DID, or dereference a DID URL",
     params: identifierParams,
     query: resolutionQuery,
     status: 200,

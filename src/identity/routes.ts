@@ -41,12 +41,10 @@ const DOCUMENTS = {
   aeap: {
     path: "/v1/agents/{did}/did.json",
     operationId: "getAgentDidDocument",
-    summary: "Resolve an agent's DID document",
   },
   web: {
     path: "/v1/agents/{did}/did-web/did.json",
     operationId: "getAgentDidWebDocument",
-    summary: "Resolve an agent's DID document as a did:web",
   },
 } as const;
 
@@ -54,7 +52,6 @@ const documentRoute = (form: keyof typeof DOCUMENTS) =>
   route({
     method: "get",
     ...DOCUMENTS[form],
-    tag: "Identity",
     params: agentParams,
     status: 200,
     response: { schema: didDocumentView, types: [DOCUMENT_TYPE] },
@@ -73,8 +70,6 @@ export const identityRoutes = [
     method: "get",
     path: "/v1/agents/{did}/aid",
     operationId: "getAgentAid",
-    tag: "Identity",
-    summary: "Resolve an identity document",
     params: agentParams,
     query: aidQuery,
     status: 200,
@@ -91,8 +86,6 @@ export const identityRoutes = [
     method: "get",
     path: "/v1/agents/{did}/status",
     operationId: "getAgentStatus",
-    tag: "Identity",
-    summary: "Ask for an agent's present status",
     params: agentParams,
     status: 200,
     response: { schema: statusView },
@@ -105,8 +98,6 @@ export const identityRoutes = [
     method: "get",
     path: "/v1/agents/{did}/certificate",
     operationId: "getAgentCertificate",
-    tag: "Identity",
-    summary: "Read an agent's certificate",
     params: agentParams,
     status: 200,
     response: { schema: certificateView },
@@ -121,8 +112,6 @@ export const identityRoutes = [
     method: "get",
     path: "/contexts/aeap/v1",
     operationId: "getContext",
-    tag: "Identity",
-    summary: "The JSON-LD context of the DID documents",
     status: 200,
     response: { schema: contextView, types: [LD_TYPE] },
     errors: [],

@@ -8,8 +8,6 @@ export const jobRoutes = [
     method: "get",
     path: "/v1/operator/jobs",
     operationId: "listJobs",
-    tag: "Operator",
-    summary: "List the jobs",
     surfaces: ["operator"],
     status: 200,
     response: { schema: jobList },

@@ -8,8 +8,6 @@ export const operatorLogRoutes = [
     method: "get",
     path: "/v1/operator/activity",
     operationId: "listOperatorActivity",
-    tag: "Operator",
-    summary: "Read the operators' log",
     surfaces: ["operator"],
     query: operatorLogQuery,
     status: 200,

@@ -11,8 +11,6 @@ export const networkRoutes = [
     method: "get",
     path: NETWORKS_PATH,
     operationId: "listNetworks",
-    tag: "Operator",
-    summary: "List the networks",
     surfaces: ["operator"],
     query: networkQuery,
     status: 200,

@@ -11,8 +11,6 @@ export const promotionRoutes = [
     method: "post",
     path: "/v1/agents/{did}/environment",
     operationId: "promoteAgent",
-    tag: "Agents",
-    summary: "Promote an agent to production",
     params: agentParams,
     body: promotionInput,
     status: 200,

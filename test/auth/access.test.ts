@@ -36,8 +36,6 @@ const base64Url = (value: unknown) =>
 async function actorOf(headers: Record<string, string>): Promise<unknown> {
   const probe = route({
     operationId: "probe",
-    tag: "Operator",
-    summary: "",
     method: "get",
     path: "/v1/operator/probe",
     surfaces: ["operator"],

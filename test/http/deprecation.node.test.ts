@@ -1,6 +1,7 @@
 // HTTP-38: the printed OpenAPI document says of a deprecated route what its answers say.
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
+import { OPERATIONS } from "../../scripts/openapi/operations.ts";
 import type { Deprecation } from "../../src/http/route.ts";
 import { DEPRECATED, oldList } from "./old-list.ts";
 
@@ -10,19 +11,22 @@ const operationOf = (deprecated?: Deprecation) => {
   return { operation, headers: Object.keys((operation?.responses["200"]?.["headers"] ?? {}) as object) };
 };
 
+/** The old list has the name of another operation, because each name needs its sentences. */
+const DESCRIPTION = OPERATIONS["listMarkets"];
+
 describe("a deprecated route in the OpenAPI document", () => {
   it("is deprecated, with its end, its link and the headers of its answers", () => {
     const { operation, headers } = operationOf(DEPRECATED);
     expect(operation).toMatchObject({
       deprecated: true,
-      description: "An old list. Deprecated since 2026-11-01, ends on 2027-05-01T12:00:00Z; see /docs#new-list.",
+      description: `${DESCRIPTION} Deprecated since 2026-11-01, ends on 2027-05-01T12:00:00Z; see /docs#new-list.`,
     });
     expect(headers).toEqual(expect.arrayContaining(["Deprecation", "Sunset", "Link"]));
   });
 
   it("names an end only where there is one", () => {
     const { operation, headers } = operationOf({ since: "2026-11-01" });
-    expect(operation).toMatchObject({ deprecated: true, description: "An old list. Deprecated since 2026-11-01." });
+    expect(operation).toMatchObject({ deprecated: true, description: `${DESCRIPTION} Deprecated since 2026-11-01.` });
     expect(headers).not.toContain("Sunset");
   });
 

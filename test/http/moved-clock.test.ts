@@ -139,8 +139,6 @@ describe("a handler that reads twice", () => {
       world,
       route({
         operationId: "probe",
-        tag: "Account",
-        summary: "",
         method: "get",
         path: "/v1/probe",
         surfaces: ["management"],

@@ -9,9 +9,7 @@ export const DEPRECATED: Deprecation = { since: "2026-11-01", sunset: "2027-05-0
 /** The service refuses `limit=100`. */
 export const oldList = (deprecated?: Deprecation): Route =>
   route({
-    operationId: "listOld",
-    tag: "Service",
-    summary: "An old list",
+    operationId: "listMarkets",
     method: "get",
     path: "/v1/old",
     surfaces: ["public"],

@@ -214,7 +214,7 @@ describe("an answer that changes, or is one caller's", () => {
     ["no-store", 1],
   ])("whose header says %s costs the second reading %i trips", async (caching, trips) => {
     const probe = route({
-      ...{ operationId: "probe", tag: "Account", summary: "", method: "get", path: "/v1/probe" },
+      ...{ operationId: "probe", method: "get", path: "/v1/probe" },
       ...{ surfaces: ["public"], status: 200, response: { schema: z.unknown() }, errors: [] },
       shared: () => "json",
       handle: async (call) => {
