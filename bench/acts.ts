@@ -1,6 +1,6 @@
 // Counts the rows that an act writes in all: by its calls, by the jobs and messages that follow, and by the deletion of what is kept for 30 days.
 import { sendMetered } from "./costs.ts";
-import { type StatementCost, sumOf } from "./meter.ts";
+import { type Cost, sumOf } from "./meter.ts";
 import { payFor } from "./payer.ts";
 import {
   agentBody,
@@ -28,6 +28,15 @@ export type ActRows = {
   readonly times: number;
   /** Rows of one act by table, the most first. */
   readonly tables: readonly (readonly [table: string, rows: number])[];
+  /** The other things that Cloudflare bills, of one act. */
+  readonly billed: Billed;
+};
+
+export type Billed = {
+  readonly requests: number;
+  readonly rowsRead: number;
+  readonly objectCalls: number;
+  readonly queueMessages: number;
 };
 
 const PAIRS = 4;
@@ -43,7 +52,7 @@ const runOf = (cron: string): Ask => ({ method: "POST", path: `/__bench/trigger?
 const EVERY_MINUTE = runOf("* * * * *");
 const EVERY_HOUR = runOf("0 * * * *");
 
-type Count = (statements: readonly StatementCost[]) => void;
+type Count = (cost: Cost) => void;
 /** A call whose rows count. */
 type Calling = (ask: Ask | Promise<Ask>, status: number) => Promise<Record<string, unknown>>;
 /** Prepares the n-th of an act, uncounted, and returns the act. */
@@ -70,17 +79,38 @@ async function measureAct(play: Play, act: string, prepare: Prepare): Promise<Ac
   // Rows that follow from the preparation do not count.
   await follow(play, () => undefined);
   const written = new Map<string, number>();
-  const count: Count = (statements) => {
-    for (const { sql, rowsWritten } of statements) {
+  const total = { rowsRead: 0, objectCalls: 0, queueMessages: 0 };
+  const count: Count = ({ trips, objects, queues }) => {
+    total.objectCalls += sumOf(Object.values(objects), (calls) => calls);
+    total.queueMessages += queues;
+    for (const { sql, rowsRead, rowsWritten } of trips.flat()) {
+      total.rowsRead += rowsRead;
       const table = /^(?:insert(?: or \w+)? into|update|delete from) "?(\w+)/i.exec(sql)?.[1] ?? sql.slice(0, 40);
       written.set(table, (written.get(table) ?? 0) + rowsWritten);
     }
   };
-  for (const one of acts) await one(callingOf(play, count));
+  let requests = 0;
+  const call = callingOf(play, count);
+  const counting: Calling = (ask, status) => {
+    requests += 1;
+    return call(ask, status);
+  };
+  for (const one of acts) await one(counting);
   await follow(play, count);
   const tables = [...written].map(([table, rows]) => [table, rows / TIMES] as const);
   const counted = tables.filter(([table, rows]) => rows > 0 && table !== "jobs").sort(([, a], [, b]) => b - a);
-  return { act, times: TIMES, tables: counted };
+  const each = (sum: number) => sum / TIMES;
+  return {
+    act,
+    times: TIMES,
+    tables: counted,
+    billed: {
+      requests: each(requests),
+      rowsRead: each(total.rowsRead),
+      objectCalls: each(total.objectCalls),
+      queueMessages: each(total.queueMessages),
+    },
+  };
 }
 
 export const rowsOf = ({ tables }: ActRows): number => sumOf(tables, ([, rows]) => rows);
@@ -91,7 +121,7 @@ const callingOf =
     const ask = await asked;
     const { reply, metered } = await sendMetered(play, ask);
     if (reply.status !== status) throw new Error(`${ask.path}: ${reply.status} ${reply.body.toString()}`);
-    count(metered.afterAnswer.trips.flat());
+    count(metered.afterAnswer);
     return reply.body.length === 0 ? {} : json(reply);
   };
 
@@ -149,7 +179,7 @@ async function follow(play: Play, count: Count): Promise<void> {
   const run = async (ask: Ask) => {
     const { reply, metered } = await sendMetered(play, ask);
     if (reply.status !== 200) throw new Error(`${ask.path}: ${reply.body.toString()}`);
-    count(metered.afterAnswer.trips.flat());
+    count(metered.afterAnswer);
   };
   for (let minute = 0; minute < MINUTES; minute++) await run(EVERY_MINUTE);
   const then = Date.now() - MONTH_MS;

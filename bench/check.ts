@@ -8,7 +8,7 @@ import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 import { HOPS } from "./hops.ts";
 import type { Idle } from "./idle.ts";
-import { ACT_ROWS, FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
+import { ACT_ROWS, BACKLOG, FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
@@ -127,12 +127,13 @@ export const checkIdle = (measured: readonly Idle[]): string[] =>
 export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
   measured.flatMap(({ kind, agents, trips, answer, all }) => {
     const first = Math.min(agents, SUSPENSION.slice);
+    const further = Math.floor(agents / SUSPENSION.slice);
     const limits = [
       ["trips of the answer", trips, SUSPENSION.trips],
       ["rows read by the answer", answer.read, SUSPENSION.read(kind, first, 0)],
-      ["rows written by the answer", answer.written, SUSPENSION.written(first)],
-      ["rows read in all", all.read, SUSPENSION.read(kind, agents, Math.floor(agents / SUSPENSION.slice))],
-      ["rows written in all", all.written, SUSPENSION.written(agents)],
+      ["rows written by the answer", answer.written, SUSPENSION.written(first, 0)],
+      ["rows read in all", all.read, SUSPENSION.read(kind, agents, further)],
+      ["rows written in all", all.written, SUSPENSION.written(agents, further)],
     ] as const;
     return limits.flatMap(([what, value, most]) =>
       value > most ? [`suspension of ${agents} ${kind}s: ${what} ${value}, at most ${most}`] : [],
@@ -160,6 +161,23 @@ export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): strin
       : [],
   ),
   ...(once < agents || left > 0 ? [`the wave: ${once} of ${agents} agents reported once, ${left} rows left`] : []),
+];
+
+/** CPU time of one task, and the medians of a reading without the tasks and meanwhile. */
+export type Backlog = {
+  readonly tasks: number;
+  readonly perSecond: number;
+  readonly cpuMs: number;
+  readonly aloneMs: number;
+  readonly duringMs: number;
+};
+
+/** Tasks that confirm themselves at one instant are recorded fast. */
+export const checkBacklog = ({ perSecond, cpuMs }: Pick<Backlog, "perSecond" | "cpuMs">): string[] => [
+  ...(perSecond < BACKLOG.perSecond
+    ? [`the backlog: ${perSecond.toFixed(0)} tasks a second, at least ${BACKLOG.perSecond}`]
+    : []),
+  ...(cpuMs > BACKLOG.cpuMs ? [`the backlog: ${cpuMs.toFixed(2)} ms of CPU each, at most ${BACKLOG.cpuMs}`] : []),
 ];
 
 /** `logIns`: the share of others' log-ins that are 201. */

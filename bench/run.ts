@@ -1,11 +1,13 @@
 // `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes
 // that it adds to the database, and the size of the bundle.
-//   --check  exits with 1 when a budget is missing or exceeded; leaves out latency and load, which are no budgets
+//   --check  exits with 1 when a budget is missing or exceeded, or docs/costs.md is not current; leaves out latency and load, which are no budgets
+//   --write  writes docs/costs.md
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
 //                      `couriers`, `acts`, `idle` and `suspensions` are measurements of their own
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
+import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { measureActs } from "./acts.ts";
 import { measureBundle } from "./bundle.ts";
@@ -29,6 +31,7 @@ import {
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { measureCouriers } from "./couriers.ts";
 import { uncovered } from "./coverage.ts";
+import { COSTS_PATH, costsDocument } from "./document.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureIdle } from "./idle.ts";
 import { measureLatencies } from "./latency.ts";
@@ -43,6 +46,7 @@ import { measureSuspensions } from "./suspensions.ts";
 const { values: options } = parseArgs({
   options: {
     check: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     only: { type: "string" },
     quick: { type: "boolean", default: false },
@@ -61,7 +65,7 @@ const isAsked = (name: string): boolean => !quick || (only?.includes(name) ?? fa
 
 const logStep = (step: string) => console.error(`bench: ${step}`);
 
-async function run(): Promise<Findings> {
+async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APART)[number]>> {
   const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
   logStep("two chains, the Worker, two platforms");
   const stage = await setStage();
@@ -74,7 +78,7 @@ async function run(): Promise<Findings> {
     if (only === undefined || sizes) await fillTo(play, 0, NEIGHBOURS);
     const costs = await measureCosts(play, cases);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
-    const timed = !quick && !options.check;
+    const timed = !quick && !options.check && !options.write;
     const far = wanted("from afar", isAsked("far"))
       ? await measureFar(
           play,
@@ -91,16 +95,30 @@ async function run(): Promise<Findings> {
       : null;
     // What was paid meanwhile would be read by the first case that reads the chain.
     await follow(play);
-    const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
-    const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
     const sized = sizes ? await measureSizes(play, cases) : [];
-    // Last: the log of so many agents is a backlog for the jobs of the cases.
-    const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
     const findings = { costs, sized, far, plans, latencies, load, couriers, bundle, gas };
-    const measured = { ...findings, acts, idle, suspensions, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
-    return { ...measured, violations: violationsOf(measured) };
+    return { ...findings, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+  } finally {
+    await stage.close();
+  }
+}
+
+const APART = ["idle", "suspensions", "acts"] as const;
+
+/** Measures what the rows of the cases would change, on a stage of its own: due rows, endpoints, an old log. */
+async function measureApart(): Promise<Pick<Findings, (typeof APART)[number]>> {
+  if (!APART.some(isAsked)) return { idle: [], suspensions: [], acts: [] };
+  logStep("another stage");
+  const stage = await setStage();
+  try {
+    const play = await startPlay(stage);
+    const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
+    const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
+    // Last, because it deletes all events.
+    const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
+    return { idle, suspensions, acts };
   } finally {
     await stage.close();
   }
@@ -148,9 +166,19 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
 
 const costOf = (outcome: Outcome): CaseCost[] => ("cost" in outcome ? [outcome.cost] : []);
 
-const findings = await run();
+const measured = { ...(await measureCases()), ...(await measureApart()) };
+const findings: Findings = { ...measured, violations: violationsOf(measured) };
 if (options.json) console.log(JSON.stringify(findings, null, 2));
 else printFindings(findings);
 if (options.show !== undefined)
   printStatements([findings.costs, ...findings.sized.map(({ outcomes }) => outcomes)], options.show);
+const counted = !quick && (options.check || options.write);
+if (counted && findings.violations.length === 0) {
+  const text = costsDocument(findings);
+  if (options.write) writeFileSync(COSTS_PATH, text);
+  else if (readFileSync(COSTS_PATH, "utf8") !== text) {
+    console.log(`\n${COSTS_PATH} is not current: npm run bench -- --write`);
+    process.exitCode = 1;
+  }
+}
 if (options.check && findings.violations.length > 0) process.exitCode = 1;

@@ -8,11 +8,11 @@ const READ_EACH = { consumer: 3, seller: 5 } as const;
 export const SUSPENSION = {
   trips: 2,
   slice: 200,
-  // One row beyond the agents, of a slice that may not be full twice; from three on a slice notes the last numbers, for two rows more. Each
-  // further slice reads its cascade and its principal too.
+  // A slice of three agents or more notes the last numbers, and reads one row beyond its agents twice. Each further slice reads its cascade and its
+  // principal too.
   read: (kind: keyof typeof READ_EACH, n: number, further: number): number =>
-    10 + READ_EACH[kind] * n + (n < 3 ? 2 : 3) + 10 * further,
-  written: (n: number): number => 12 + 14 * n,
+    11 + READ_EACH[kind] * n + (n < 3 ? 2 : 7) + 13 * further,
+  written: (n: number, further: number): number => 10 * n + (n < 3 ? 9 : 12) + 3 * further,
 } as const;
 
 /** A thousand principals with ten agents each that end at one instant: recorded within so long, while no other call's p95 is so many times as long. */
@@ -42,6 +42,9 @@ export const MOVEMENTS = {
 /** Sign-ups ten times a second from one address: others' median reading, by the calm one, and the share of their log-ins that succeed. */
 export const FLOOD = { ratio: 2, plusMs: 5, logIns: 0.9 } as const;
 
+/** Tasks that confirm themselves at one instant: so many a second, and the CPU time of each. `ratio` is an aim: a reading meanwhile by one alone. */
+export const BACKLOG = { perSecond: 300, cpuMs: 3, ratio: 2 } as const;
+
 /** A run of each trigger with nothing due, in the mean of a quarter of an hour, with the followers of two networks and all that queues work of it. */
 export const IDLE: Readonly<Record<string, { trips: number; rowsWritten: number; queues: number }>> = {
   // All looks are one trip, and each follower's are three at most. It writes a row.
@@ -55,5 +58,5 @@ export const ACT_ROWS: Readonly<Record<string, number>> = {
   agent: 69,
   market: 31,
   purchase: 76,
-  dispute: 128,
+  dispute: 127,
 };

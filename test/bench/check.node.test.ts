@@ -6,6 +6,7 @@ import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
 import {
   checkActs,
+  checkBacklog,
   checkBusy,
   checkBytes,
   checkCosts,
@@ -228,5 +229,12 @@ describe("the rest", () => {
     expect(checkWave({ ...kept, slowed: [{ name: "GET /v1/agents", aloneMs: 10, duringMs: 21 }] })).toEqual([
       expect.stringContaining("GET /v1/agents is 2.10"),
     ]);
+  });
+
+  it("names a backlog that is recorded too slowly or costs too much", () => {
+    const kept = { perSecond: 300, cpuMs: 3 };
+    expect(checkBacklog(kept)).toEqual([]);
+    for (const missed of [{ perSecond: 299 }, { cpuMs: 3.1 }])
+      expect(checkBacklog({ ...kept, ...missed })).toHaveLength(1);
   });
 });

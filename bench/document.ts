@@ -1,0 +1,129 @@
+// Writes docs/costs.md from the counts of a whole run, which repeat exactly.
+import { type ActRows, rowsOf } from "./acts.ts";
+import { BUDGETS } from "./budgets.ts";
+import { APART, bytesOf, type Grown } from "./bytes.ts";
+import type { Outcome } from "./costs.ts";
+import type { Findings } from "./report.ts";
+import type { Suspension } from "./suspensions.ts";
+
+export type Counted = Pick<Findings, "costs" | "far" | "acts" | "grown" | "suspensions">;
+
+export const COSTS_PATH = "docs/costs.md";
+
+export function costsDocument(counted: Counted): string {
+  const sections = [
+    "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if a figure is no longer true.\n" +
+      "[performance.md](performance.md) explains how each figure is counted and what bounds it.",
+    section("Acts, with all that follows them", actsTable(counted.acts, counted.grown)),
+    section("Rows written, by table", counted.acts.map(tablesOf).join("\n")),
+    section("A million purchases in dollars", dollars(counted.acts)),
+    section("The suspension of a principal", suspensionsTable(counted.suspensions)),
+    section("Calls and jobs", callsTable(counted)),
+  ];
+  return `${sections.join("\n\n")}\n`;
+}
+
+const section = (title: string, text: string): string => `## ${title}\n${text}`;
+
+const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+
+const figure = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 1 });
+
+// ---- Acts ----------------------------------------------------------------------------------------------------------------
+
+/** The bytes of an act: the means of an agent's two roles. */
+function bytesFor(act: string, grown: readonly Grown[]): string {
+  const measured = grown.filter((one) => one.act.startsWith(act));
+  if (measured.length === 0) return "";
+  return figure(measured.reduce((sum, one) => sum + bytesOf(one), 0) / measured.length);
+}
+
+const actsTable = (acts: readonly ActRows[], grown: readonly Grown[]): string =>
+  "The rows are those of the calls, of the jobs that follow, and of the deletion after 30 days. The bytes are what stays in the database, without\n" +
+  `the tables whose rows are deleted (${APART.map((name) => `\`${name}\``).join(", ")}).\n\n` +
+  markdown(
+    ["Act", "Calls", "Rows read", "Rows written", "Object calls", "Queue messages", "Bytes"],
+    acts.map((one) => [
+      one.act,
+      ...[one.billed.requests, one.billed.rowsRead, rowsOf(one), one.billed.objectCalls, one.billed.queueMessages].map(
+        figure,
+      ),
+      bytesFor(one.act, grown),
+    ]),
+  );
+
+const tablesOf = ({ act, tables }: ActRows): string =>
+  `- ${act}: ${tables.map(([table, rows]) => `\`${table}\` ${figure(rows)}`).join(", ")}`;
+
+// ---- Dollars -------------------------------------------------------------------------------------------------------------
+
+/** Cloudflare's prices beyond what a paid plan includes, in dollars a million (2026-11). A queue message is three operations. */
+const PRICES = { requests: 0.3, rowsRead: 0.001, rowsWritten: 1, objectCalls: 0.15, queueMessages: 3 * 0.4 } as const;
+
+/** What a million of the nearest unit costs elsewhere, by the public price list of 2026-11. */
+const ELSEWHERE = [
+  ["x402 settlements, Coinbase's facilitator", "$0.001 each after 1,000 a month; gas is included", 999],
+  ["Stripe charges by card", "30 ¢ each, and 2.9 % of the amount", 300_000],
+  ["Svix messages", "$0.0001 each after 50,000 a month, beside a plan from $0 or $490", 95],
+] as const;
+
+function dollars(acts: readonly ActRows[]): string {
+  const purchase = acts.find(({ act }) => act === "purchase");
+  if (!purchase) return "";
+  const { requests, rowsRead, objectCalls, queueMessages } = purchase.billed;
+  const lines = [
+    ["calls", requests, PRICES.requests],
+    ["rows read", rowsRead, PRICES.rowsRead],
+    ["rows written", rowsOf(purchase), PRICES.rowsWritten],
+    ["calls of Durable Objects", objectCalls, PRICES.objectCalls],
+    ["queue messages", queueMessages, PRICES.queueMessages],
+  ] as const;
+  const total = lines.reduce((sum, [, count, price]) => sum + count * price, 0);
+  const money = (value: number) => value.toFixed(2);
+  return [
+    "CPU time is left out, because it does not repeat: $0.02 for each millisecond a call.\n",
+    markdown(
+      ["Line", "of one purchase", "dollars a million"],
+      [
+        ...lines.map(([name, count, price]) => [name, figure(count), money(count * price)]),
+        ["in all", "", money(total)],
+      ],
+    ),
+    "",
+    markdown(
+      ["A million of", "Price", "dollars"],
+      ELSEWHERE.map(([name, price, value]) => [name, price, value.toLocaleString("en")]),
+    ),
+  ].join("\n");
+}
+
+// ---- Suspensions and calls -----------------------------------------------------------------------------------------------
+
+const suspensionsTable = (suspensions: readonly Suspension[]): string =>
+  markdown(
+    ["Agents", "Trips", "Rows read by the answer", "written", "Rows read in all", "written"],
+    suspensions.map(({ kind, agents, trips, answer, all }) => [
+      `${agents.toLocaleString("en")} ${kind}${agents === 1 ? "" : "s"}`,
+      ...[trips, answer.read, answer.written, all.read, all.written].map(figure),
+    ]),
+  );
+
+function callsTable({ costs, far }: Counted): string {
+  const hops = new Map(far.flatMap((one) => ("hops" in one ? [[one.name, one.hops] as const] : [])));
+  const costOf = (outcome: Outcome) => ("cost" in outcome ? [outcome.cost] : []);
+  const names = Object.keys(BUDGETS);
+  const rows = costs
+    .flatMap(costOf)
+    .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
+    .map(({ name, trips, rowsRead, rowsWritten, objects, queues }) => [
+      `\`${name}\``,
+      String(trips),
+      String(hops.get(name) ?? ""),
+      ...[rowsRead, rowsWritten, objects, queues].map(figure),
+    ]);
+  return (
+    "Hops are the trips and object calls that an answer waits for one after the other. A job has none.\n\n" +
+    markdown(["", "Trips", "Hops", "Rows read", "Rows written", "Object calls", "Queue sends"], rows)
+  );
+}
