@@ -5,10 +5,14 @@
  * memory of proofs are asked for beside the first trip.
  */
 export const HOPS: Readonly<Record<string, number>> = {
+  // The lock of the agent's markets, five trips, and the signer's object.
+  "POST /v1/agents/{did}/scope/authorized_markets": 7,
+  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": 7,
   // Its five trips and the signer's object.
-  "POST /v1/agents/{did}/scope/authorized_markets": 6,
-  "POST /v1/agents/{did}/scope/authorized_markets (on a mainnet with a sandbox key)": 6,
   "POST /v1/agents/{did}/escrow/release": 6,
+  // A new password takes a place of its network once nothing else refuses it.
+  "POST /v1/platform/register": 3,
+  "POST /v1/platform/password/reset": 3,
   // The database, then the chains, each asked beside the others.
   "GET /v1/operator/networks": 2,
   // What fell due is recorded by the platform's object, in parts.

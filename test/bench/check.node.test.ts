@@ -156,22 +156,22 @@ describe("the rest", () => {
       agents: 500,
       trips: 2,
       answerMs: 1,
-      answer: { read: 1_013, written: 2_812 },
+      answer: { read: 1_018, written: 2_012 },
     } as const;
-    const all = { read: 2_533, written: 7_012 };
+    const all = { read: 2_544, written: 5_018 };
     expect(checkSuspensions([{ ...kept, all }])).toEqual([]);
     for (const more of [
       { trips: 3 },
-      { answer: { ...kept.answer, read: 1_014 } },
-      { answer: { ...kept.answer, written: 2_813 } },
-      { all: { ...all, read: 2_534 } },
-      { all: { ...all, written: 7_013 } },
+      { answer: { ...kept.answer, read: 1_019 } },
+      { answer: { ...kept.answer, written: 2_013 } },
+      { all: { ...all, read: 2_545 } },
+      { all: { ...all, written: 5_019 } },
     ])
       expect(checkSuspensions([{ ...kept, all, ...more }])).toHaveLength(1);
     // A consumer has no market and no vault.
-    const consumers = { ...kept, kind: "consumer", answer: { ...kept.answer, read: 613 } } as const;
-    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_533 } }])).toEqual([]);
-    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_534 } }])).toHaveLength(1);
+    const consumers = { ...kept, kind: "consumer", answer: { ...kept.answer, read: 618 } } as const;
+    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_544 } }])).toEqual([]);
+    expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_545 } }])).toHaveLength(1);
   });
 
   it("names a trigger that costs more than its budget while nothing is due", () => {
