@@ -96,15 +96,6 @@ export async function readBatch<R extends Reads>(db: Database, reads: R): Promis
   return Object.fromEntries(mapped) as ReadResults<R>;
 }
 
-/** The same reads for each of several rows, in one trip. */
-export async function readEach<R extends Reads>(db: Database, each: readonly R[]): Promise<ReadResults<R>[]> {
-  const reads = each.flatMap((one, n) => Object.entries(one).map(([name, query]) => [`${n} ${name}`, query] as const));
-  const found: Record<string, unknown> = await readBatch(db, Object.fromEntries(reads));
-  return each.map(
-    (one, n) => Object.fromEntries(Object.keys(one).map((name) => [name, found[`${n} ${name}`]])) as ReadResults<R>,
-  );
-}
-
 /** Two sets of reads in one trip: the surface's own, and those that the service asked for. */
 export async function readTogether<A extends Reads, B extends Reads>(
   db: Database,

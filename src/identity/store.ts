@@ -35,6 +35,10 @@ const publicAgentByDid = compileOnce((db) => selectAgent(db, byDid));
 export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<AgentWithPrincipal | null> =>
   readOne(typeof did === "string" ? publicAgentByDid(db, { did }) : selectAgent(db, eq(agents.did, did)));
 
+/** `owners`: a subquery with the column `did`. */
+export const findPublicAgents = (db: Database, owners: SQL): Read<AgentWithPrincipal[]> =>
+  readAll(selectAgent(db, sql`${agents.did} in (select did from ${owners})`));
+
 type Rated = Pick<AgentRow, "did" | "environment" | "status" | "agentRating" | "walletAsks">;
 export const findRated = (db: Database, did: string): Read<Rated | null> =>
   readOne(
@@ -217,6 +221,23 @@ export const findMarketsOf = (db: Database, owner: SQL): Read<MarketRow[]> =>
 
 export const findEscrowsOf = (db: Database, owner: SQL): Read<EscrowRow[]> =>
   escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${owner}`);
+
+/** `owners`: a subquery with the columns `did` and `environment`. */
+export const findMarketsIn = (db: Database, owners: SQL): Read<MarketRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(agentMarkets)
+      .where(sql`(${agentMarkets.did}, ${agentMarkets.environment}) in (select did, environment from ${owners})`),
+  );
+
+export const findEscrowsIn = (db: Database, owners: SQL): Read<EscrowRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(escrows)
+      .where(sql`(${escrows.did}, ${escrows.environment}) in (select did, environment from ${owners})`),
+  );
 
 // ---- Documents -----------------------------------------------------------------------------------------------------------
 

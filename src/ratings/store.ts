@@ -1,5 +1,6 @@
 // Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
@@ -68,6 +69,39 @@ export const findCounterparty = (
 /** `rated`: a DID, the environment that it is rated in, and the principal of its counterparty, as one expression. */
 export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyRow | null> =>
   readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${ratedBy}) = ${rated}`));
+
+/** The columns of the rows `c`. */
+const shown = {
+  did: sql<string>`c.did`.as("did"),
+  environment: sql<Environment>`c.environment`.as("environment"),
+  counterpartyPrincipalId: sql<string>`c.counterparty_principal_id`.as("counterparty_principal_id"),
+  weight: sql<number>`c.weight`.as("weight"),
+  weighted: sql<number>`c.weighted`.as("weighted"),
+};
+
+/**
+ * The four heaviest counterparties of several agents. `rated`: a subquery with the columns `did` and `environment`. An agent that it names twice is
+ * read twice.
+ */
+export const findHeaviestIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
+  readAll(
+    db
+      .select(shown)
+      .from(sql`${rated} as t cross join rating_counterparties c`)
+      .where(
+        sql`c.did = t.did and c.environment = t.environment and c.counterparty_principal_id in (select h.counterparty_principal_id
+          from rating_counterparties h where h.did = t.did and h.environment = t.environment order by h.weight desc limit ${HEAVIEST_LOOKED_AT})`,
+      ),
+  );
+
+/** `rated`: a subquery with the columns `did`, `environment` and `principal_id`. */
+export const findCounterpartiesIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
+  readAll(
+    db
+      .select(shown)
+      .from(sql`${rated} as t cross join rating_counterparties c`)
+      .where(sql`c.did = t.did and c.environment = t.environment and c.counterparty_principal_id = t.principal_id`),
+  );
 
 const keyed = (row: CounterpartyRow) =>
   and(eq(ratedDid, row.did), eq(ratedIn, row.environment), eq(ratedBy, row.counterpartyPrincipalId));

@@ -3,11 +3,11 @@ import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { move } from "../core/machine.ts";
-import { readBatch, readEach, type Statement } from "../db/batch.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
-import { addChangedRows, noChangedRows, withChangedRows } from "./close-several.ts";
+import { addChangedRows, noChangedRows, readClosingFacts, withChangedRows } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
@@ -41,16 +41,13 @@ const isDue = ({ task }: ClosingFacts, now: number): boolean =>
 /** Records the tasks in one batch. A task that brings an escrow to another state is recorded by itself, because it has more consequences. */
 async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
-  const read = await readEach(
-    db,
-    taskIds.map((taskId) => closingReads(db, taskId)),
-  );
+  const read = await readClosingFacts(db, taskIds);
   const rows = noChangedRows();
   const statements: Statement[] = [];
   const alone: string[] = [];
   let done = 0;
-  for (const [n, taskId] of taskIds.entries()) {
-    const facts = read[n];
+  for (const taskId of taskIds) {
+    const facts = read.get(taskId);
     if (!facts || !isDue(facts, clock.now())) continue;
     const closed = closeUnanswered(deps, withChangedRows(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
     if (closed.sides.provider?.turnsEscrow) alone.push(taskId);

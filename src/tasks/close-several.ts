@@ -1,8 +1,61 @@
 // Closes several tasks in one batch. They may share agents, so each task is closed on the rows as the tasks before it leave them.
+import { type Database, type ReadResults, readBatch } from "../db/batch.ts";
+import { compileReads } from "../db/compiled.ts";
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
+import { findEscrowsIn, findMarketsIn, findPublicAgents } from "../identity/store.ts";
+import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
 import type { Closed, ClosingFacts } from "./close.ts";
-import { underWhom } from "./store.ts";
+import { findTasks, ratedPairsIn, type TaskOfTwoClocks, underWhom } from "./store.ts";
+
+const readsOf = compileReads((db, taskIds) => {
+  const [sold, bought] = [ratedPairsIn(taskIds, "provider"), ratedPairsIn(taskIds, "consumer")];
+  return {
+    tasks: findTasks(db, taskIds),
+    providers: findPublicAgents(db, sold),
+    consumers: findPublicAgents(db, bought),
+    markets: findMarketsIn(db, sold),
+    escrows: findEscrowsIn(db, sold),
+    providersHeaviest: findHeaviestIn(db, sold),
+    consumersHeaviest: findHeaviestIn(db, bought),
+    providersCounterparties: findCounterpartiesIn(db, sold),
+    consumersCounterparties: findCounterpartiesIn(db, bought),
+  };
+});
+
+/** The facts of the tasks that exist, by their ids, in one trip of as many statements as for one. */
+export async function readClosingFacts(
+  db: Database,
+  taskIds: readonly string[],
+): Promise<ReadonlyMap<string, ClosingFacts>> {
+  const found = await readBatch(db, readsOf(db, JSON.stringify(taskIds)));
+  return new Map(found.tasks.map((task) => [task.task.taskId, factsOf(found, task)]));
+}
+
+function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwoClocks): ClosingFacts {
+  const { providerDid, consumerDid, environment } = task.task;
+  const under = underWhom(task.task);
+  const isOf = (did: string) => (row: Owned) => row.did === did && row.environment === environment;
+  const [isSellers, isBuyers] = [isOf(providerDid), isOf(consumerDid)];
+  return {
+    task,
+    provider: found.providers.find(({ agent }) => agent.did === providerDid) ?? null,
+    consumer: found.consumers.find(({ agent }) => agent.did === consumerDid) ?? null,
+    markets: found.markets.filter(isSellers),
+    escrows: found.escrows.filter(isSellers),
+    providerHeaviest: distinctRows(found.providersHeaviest.filter(isSellers)),
+    consumerHeaviest: distinctRows(found.consumersHeaviest.filter(isBuyers)),
+    providerCounterparty: findRow(found.providersCounterparties.filter(isSellers), under.provider) ?? null,
+    consumerCounterparty: findRow(found.consumersCounterparties.filter(isBuyers), under.consumer) ?? null,
+  };
+}
+
+type Owned = { readonly did: string; readonly environment: string };
+
+/** Each row once: an agent of several tasks is read for each of them. */
+const distinctRows = (rows: readonly CounterpartyRow[]): CounterpartyRow[] => [
+  ...new Map(rows.map((row) => [row.counterpartyPrincipalId, row])).values(),
+];
 
 /** The rows that the tasks of a batch have changed so far. */
 export type ChangedRows = {

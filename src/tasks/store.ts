@@ -21,19 +21,28 @@ const task = columnsOf(tasks, "t");
 const transaction = columnsOf(transactions, "x");
 
 /** A task with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, on which that one is rated (TSK-18). */
-export const findTask = (db: Database, taskId: TaskRef): Read<(Timed<TaskWithTransaction> & OfTwoClocks) | null> =>
-  readOne(
-    db
-      .select({
-        task,
-        transaction,
-        clockOffsetMs: consumersOffsetOf(transactions),
-        providerOffsetMs: providersOffsetOf(transactions),
-      })
-      .from(tasks)
-      .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
-      .where(eq(tasks.taskId, taskId)),
-  );
+export const findTask = (db: Database, taskId: TaskRef): Read<TaskOfTwoClocks | null> =>
+  readOne(tasksWhere(db, eq(tasks.taskId, taskId)));
+
+/** The same for several tasks. `taskIds`: JSON. */
+export const findTasks = (db: Database, taskIds: SQL<string>): Read<TaskOfTwoClocks[]> =>
+  readAll(tasksWhere(db, isOneOf(taskIds)));
+
+export type TaskOfTwoClocks = Timed<TaskWithTransaction> & OfTwoClocks;
+
+const isOneOf = (taskIds: SQL<string>): SQL => sql`tasks.task_id in (select value from json_each(${taskIds}))`;
+
+const tasksWhere = (db: Database, where: SQL) =>
+  db
+    .select({
+      task,
+      transaction,
+      clockOffsetMs: consumersOffsetOf(transactions),
+      providerOffsetMs: providersOffsetOf(transactions),
+    })
+    .from(tasks)
+    .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
+    .where(where);
 
 /** The same for an agent that may be its consumer. */
 export const findTaskFor = (
@@ -70,6 +79,14 @@ export const ratedPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL
   side === "provider"
     ? sql`(select provider_did, environment, coalesce(provider_rated_by, consumer_principal_id) from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment, coalesce(consumer_rated_by, provider_principal_id) from tasks where task_id = ${taskId})`;
+
+/** The pairs of several tasks, as a subquery with the columns `did`, `environment` and `principal_id`. `taskIds`: JSON. */
+export const ratedPairsIn = (taskIds: SQL<string>, side: "provider" | "consumer"): SQL =>
+  side === "provider"
+    ? sql`(select provider_did as did, environment, coalesce(provider_rated_by, consumer_principal_id) as principal_id
+        from tasks where ${isOneOf(taskIds)})`
+    : sql`(select consumer_did as did, environment, coalesce(consumer_rated_by, provider_principal_id) as principal_id
+        from tasks where ${isOneOf(taskIds)})`;
 
 /** The same of a task that is read. */
 export const underWhom = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({
