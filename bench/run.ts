@@ -172,8 +172,7 @@ if (options.json) console.log(JSON.stringify(findings, null, 2));
 else printFindings(findings);
 if (options.show !== undefined)
   printStatements([findings.costs, ...findings.sized.map(({ outcomes }) => outcomes)], options.show);
-const counted = !quick && (options.check || options.write);
-if (counted && findings.violations.length === 0) {
+if (!quick && (options.check || options.write)) {
   const text = costsDocument(findings);
   if (options.write) writeFileSync(COSTS_PATH, text);
   else if (readFileSync(COSTS_PATH, "utf8") !== text) {
