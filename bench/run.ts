@@ -4,7 +4,7 @@
 //   --write  writes docs/costs.md
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
-//                      `couriers`, `acts`, `idle` and `suspensions` are measurements of their own
+//                      `couriers`, `acts`, `idle` and `suspensions` are measurements of their own, `latency` times the cases
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
@@ -88,7 +88,7 @@ async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APA
     // What the queue still writes for the cases before would count as bytes of the acts.
     await settleCascades(play);
     const busy = wanted("a busy seller", isAsked("busy")) ? await measureBusy(play) : null;
-    const latencies = wanted("latency", timed) ? await measureLatencies(play, cases, pace) : null;
+    const latencies = wanted("latency", timed || (only?.includes("latency") ?? false)) ? await measureLatencies(play, cases, pace) : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
     const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
       ? await measureCouriers(play)

@@ -94,7 +94,7 @@ describe("the suspension of a principal with sellers", () => {
     await suspend();
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
     expect(trips).toBe(2);
-    expect(rowsRead).toBe(5 * count + (count < 3 ? 15 : 17));
+    expect(rowsRead).toBe(5 * count + (count < 3 ? 13 : 17));
     expect(rowsWritten).toBeLessThanOrEqual(12 + 14 * count);
   });
 });
