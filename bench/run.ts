@@ -88,7 +88,9 @@ async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APA
     // What the queue still writes for the cases before would count as bytes of the acts.
     await settleCascades(play);
     const busy = wanted("a busy seller", isAsked("busy")) ? await measureBusy(play) : null;
-    const latencies = wanted("latency", timed || (only?.includes("latency") ?? false)) ? await measureLatencies(play, cases, pace) : null;
+    const latencies = wanted("latency", timed || (only?.includes("latency") ?? false))
+      ? await measureLatencies(play, cases, pace)
+      : null;
     const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
     const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
       ? await measureCouriers(play)
