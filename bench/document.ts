@@ -14,21 +14,21 @@ export function costsDocument(counted: Counted): string {
   const sections = [
     "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if a figure is no longer true.\n" +
       "[performance.md](performance.md) explains how each figure is counted and what bounds it.",
-    section("Acts, with all that follows them", actsTable(counted.acts, counted.grown)),
-    section("Rows written, by table", counted.acts.map(tablesOf).join("\n")),
-    section("A million purchases in dollars", dollars(counted.acts)),
-    section("The suspension of a principal", suspensionsTable(counted.suspensions)),
-    section("Calls and jobs", callsTable(counted)),
+    formatSection("Acts, with all that follows them", actsTable(counted.acts, counted.grown)),
+    formatSection("Rows written, by table", counted.acts.map(tablesOf).join("\n")),
+    formatSection("A million purchases in dollars", dollarsTables(counted.acts)),
+    formatSection("The suspension of a principal", suspensionsTable(counted.suspensions)),
+    formatSection("Calls and jobs", callsTable(counted)),
   ];
   return `${sections.join("\n\n")}\n`;
 }
 
-const section = (title: string, text: string): string => `## ${title}\n${text}`;
+const formatSection = (title: string, text: string): string => `## ${title}\n${text}`;
 
-const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+const formatTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
-const figure = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 1 });
+const formatFigure = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 1 });
 
 // ---- Acts ----------------------------------------------------------------------------------------------------------------
 
@@ -36,25 +36,25 @@ const figure = (value: number): string => value.toLocaleString("en", { maximumFr
 function bytesFor(act: string, grown: readonly Grown[]): string {
   const measured = grown.filter((one) => one.act.startsWith(act));
   if (measured.length === 0) return "";
-  return figure(measured.reduce((sum, one) => sum + bytesOf(one), 0) / measured.length);
+  return formatFigure(measured.reduce((sum, one) => sum + bytesOf(one), 0) / measured.length);
 }
 
 const actsTable = (acts: readonly ActRows[], grown: readonly Grown[]): string =>
   "The rows are those of the calls, of the jobs that follow, and of the deletion after 30 days. The bytes are what stays in the database, without\n" +
   `the tables whose rows are deleted (${APART.map((name) => `\`${name}\``).join(", ")}).\n\n` +
-  markdown(
+  formatTable(
     ["Act", "Calls", "Rows read", "Rows written", "Object calls", "Queue messages", "Bytes"],
     acts.map((one) => [
       one.act,
       ...[one.billed.requests, one.billed.rowsRead, rowsOf(one), one.billed.objectCalls, one.billed.queueMessages].map(
-        figure,
+        formatFigure,
       ),
       bytesFor(one.act, grown),
     ]),
   );
 
 const tablesOf = ({ act, tables }: ActRows): string =>
-  `- ${act}: ${tables.map(([table, rows]) => `\`${table}\` ${figure(rows)}`).join(", ")}`;
+  `- ${act}: ${tables.map(([table, rows]) => `\`${table}\` ${formatFigure(rows)}`).join(", ")}`;
 
 // ---- Dollars -------------------------------------------------------------------------------------------------------------
 
@@ -65,10 +65,10 @@ const PRICES = { requests: 0.3, rowsRead: 0.001, rowsWritten: 1, objectCalls: 0.
 const ELSEWHERE = [
   ["x402 settlements, Coinbase's facilitator", "$0.001 each after 1,000 a month; gas is included", 999],
   ["Stripe charges by card", "30 ¢ each, and 2.9 % of the amount", 300_000],
-  ["Svix messages", "$0.0001 each after 50,000 a month, beside a plan from $0 or $490", 95],
+  ["Svix messages", "$0.0001 each after 50,000 a month, and a plan of $0 or $490 a month", 95],
 ] as const;
 
-function dollars(acts: readonly ActRows[]): string {
+function dollarsTables(acts: readonly ActRows[]): string {
   const purchase = acts.find(({ act }) => act === "purchase");
   if (!purchase) return "";
   const { requests, rowsRead, objectCalls, queueMessages } = purchase.billed;
@@ -82,16 +82,16 @@ function dollars(acts: readonly ActRows[]): string {
   const total = lines.reduce((sum, [, count, price]) => sum + count * price, 0);
   const money = (value: number) => value.toFixed(2);
   return [
-    "CPU time is left out, because it does not repeat: $0.02 for each millisecond a call.\n",
-    markdown(
+    "CPU time is left out, because it does not repeat. A millisecond of each call would add $0.02.\n",
+    formatTable(
       ["Line", "of one purchase", "dollars a million"],
       [
-        ...lines.map(([name, count, price]) => [name, figure(count), money(count * price)]),
+        ...lines.map(([name, count, price]) => [name, formatFigure(count), money(count * price)]),
         ["in all", "", money(total)],
       ],
     ),
     "",
-    markdown(
+    formatTable(
       ["A million of", "Price", "dollars"],
       ELSEWHERE.map(([name, price, value]) => [name, price, value.toLocaleString("en")]),
     ),
@@ -101,11 +101,11 @@ function dollars(acts: readonly ActRows[]): string {
 // ---- Suspensions and calls -----------------------------------------------------------------------------------------------
 
 const suspensionsTable = (suspensions: readonly Suspension[]): string =>
-  markdown(
+  formatTable(
     ["Agents", "Trips", "Rows read by the answer", "written", "Rows read in all", "written"],
     suspensions.map(({ kind, agents, trips, answer, all }) => [
       `${agents.toLocaleString("en")} ${kind}${agents === 1 ? "" : "s"}`,
-      ...[trips, answer.read, answer.written, all.read, all.written].map(figure),
+      ...[trips, answer.read, answer.written, all.read, all.written].map(formatFigure),
     ]),
   );
 
@@ -120,10 +120,10 @@ function callsTable({ costs, far }: Counted): string {
       `\`${name}\``,
       String(trips),
       String(hops.get(name) ?? ""),
-      ...[rowsRead, rowsWritten, objects, queues].map(figure),
+      ...[rowsRead, rowsWritten, objects, queues].map(formatFigure),
     ]);
   return (
     "Hops are the trips and object calls that an answer waits for one after the other. A job has none.\n\n" +
-    markdown(["", "Trips", "Hops", "Rows read", "Rows written", "Object calls", "Queue sends"], rows)
+    formatTable(["", "Trips", "Hops", "Rows read", "Rows written", "Object calls", "Queue sends"], rows)
   );
 }

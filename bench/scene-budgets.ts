@@ -42,7 +42,7 @@ export const MOVEMENTS = {
 /** Sign-ups ten times a second from one address: others' median reading, by the calm one, and the share of their log-ins that succeed. */
 export const FLOOD = { ratio: 2, plusMs: 5, logIns: 0.9 } as const;
 
-/** Tasks that confirm themselves at one instant: so many a second, and the CPU time of each. `ratio` is an aim: a reading meanwhile by one alone. */
+/** Tasks that confirm themselves at one instant: so many a second, and the CPU time of each. `ratio` is an aim: the time of a reading, relative to the time without a backlog. */
 export const BACKLOG = { perSecond: 300, cpuMs: 3, ratio: 2 } as const;
 
 /** A run of each trigger with nothing due, in the mean of a quarter of an hour, with the followers of two networks and all that queues work of it. */

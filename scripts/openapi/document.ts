@@ -12,7 +12,6 @@ import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
 import { shortened } from "./shorten.ts";
-import { titleOf } from "./titles.ts";
 import type { Document, Json, Operation } from "./types.ts";
 
 /** `serverUrl` is the issuer, whatever Host a request names. */
@@ -28,7 +27,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
     };
   }
   const examples = shareExamples({ paths });
-  const tags = new Set(routes.map(({ operationId }) => titleOf(operationId).tag));
+  const tags = new Set(routes.map(({ operationId }) => sentences.ofTitle(operationId).tag));
   const schemes = new Set(routes.flatMap(securityOf).flatMap((one) => Object.keys(one)));
   const responses = {
     ...sharedRefusals(routes, schemas, usual),
@@ -99,10 +98,11 @@ function describe(
   usual: Usual,
 ): Operation {
   const recorded = EXAMPLES[route.operationId];
+  const { tag, summary } = sentences.ofTitle(route.operationId);
   return {
     operationId: route.operationId,
-    tags: [titleOf(route.operationId).tag],
-    summary: titleOf(route.operationId).summary,
+    tags: [tag],
+    summary,
     description: descriptionOf(route, sentences),
     ...(route.deprecated && { deprecated: true }),
     security: securityOf(route),
@@ -129,7 +129,7 @@ function describe(
 
 /** Ends with what a deprecated operation's headers say, for who reads and does not call. */
 function descriptionOf({ operationId, deprecated }: Route, sentences: Sentences): string {
-  const description = sentences.ofOperation(operationId) ?? `${titleOf(operationId).summary}.`;
+  const description = sentences.ofOperation(operationId) ?? `${sentences.ofTitle(operationId).summary}.`;
   if (!deprecated) return description;
   const { since, sunset, link } = deprecated;
   const end = sunset === undefined ? "" : `, ends on ${sunset}`;
@@ -166,7 +166,7 @@ export const isFile = (type: string): boolean => FILES.has(type);
 const isList = (route: Route): boolean => route.query !== undefined && "cursor" in route.query.shape;
 
 function successOf(route: Route, schemas: Schemas, sentences: Sentences): Record<string, Json> {
-  const description = sentences.ofAnswer(route.operationId) ?? `${titleOf(route.operationId).summary}.`;
+  const description = sentences.ofAnswer(route.operationId) ?? `${sentences.ofTitle(route.operationId).summary}.`;
   const { schema, types = ["application/json"], forms } = route.response;
   const headers = Object.fromEntries(headersOf(route).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   if (route.status === 204) return { 204: { description, headers } };

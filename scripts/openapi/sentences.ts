@@ -1,6 +1,7 @@
-// Looks up the sentences of fields.ts and operations.ts for a document, and lists those that are unused.
+// Looks up the sentences of fields.ts, operations.ts and titles.ts for a document, and lists those that are unused.
 import { FIELDS, SCHEMAS } from "./fields.ts";
 import { ANSWERS, OPERATIONS } from "./operations.ts";
+import { TITLES, type Title } from "./titles.ts";
 
 export class Sentences {
   readonly #asked = new Set<string>();
@@ -19,6 +20,14 @@ export class Sentences {
     return this.#say(SCHEMAS, name) ?? {};
   }
 
+  /** @throws Error for an operation without a title */
+  ofTitle(operationId: string): Title {
+    const title = TITLES[operationId];
+    if (!title) throw new Error(`${operationId} has no title: scripts/openapi/titles.ts`);
+    this.#asked.add(operationId);
+    return title;
+  }
+
   ofOperation(operationId: string): string | undefined {
     return this.#say(OPERATIONS, operationId)?.description;
   }
@@ -29,7 +38,7 @@ export class Sentences {
 
   /** The sentences that no document uses. */
   unused(): string[] {
-    const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS].flatMap((sentences) => Object.keys(sentences));
+    const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS, TITLES].flatMap((sentences) => Object.keys(sentences));
     return names.filter((name) => !this.#asked.has(name));
   }
 

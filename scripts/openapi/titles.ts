@@ -192,17 +192,10 @@ const BY_TAG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-type Titled = { readonly tag: string; readonly summary: string };
+export type Title = { readonly tag: string; readonly summary: string };
 
-const TITLES: ReadonlyMap<string, Titled> = new Map(
+export const TITLES: Readonly<Record<string, Title>> = Object.fromEntries(
   Object.entries(BY_TAG).flatMap(([tag, summaries]) =>
-    Object.entries(summaries).map(([operationId, summary]) => [operationId, { tag, summary }] as const),
+    Object.entries(summaries).map(([operationId, summary]) => [operationId, { tag, summary }]),
   ),
 );
-
-/** @throws Error for an operation that has none */
-export function titleOf(operationId: string): Titled {
-  const title = TITLES.get(operationId);
-  if (!title) throw new Error(`${operationId} has no summary: scripts/openapi/titles.ts`);
-  return title;
-}

@@ -43,11 +43,11 @@ export const ratingValues = (before: AgentRow, set: RatingSet, added: Added | nu
   currency: set.volume?.currency,
   currencyPath: set.volume && `$.${set.volume.currency}`,
   units: set.volume?.units,
-  absolute: added ? undefined : true,
   ...(added ? relativeValues(set, added) : absoluteValues(before, set)),
 });
 
 const absoluteValues = (before: AgentRow, set: RatingSet) => ({
+  absolute: true as const,
   wasInteractions: before.ratingInteractions,
   wasWeight: before.ratingWeight,
   wasWeighted: before.ratingWeighted,
@@ -60,6 +60,7 @@ const absoluteValues = (before: AgentRow, set: RatingSet) => ({
 type Absolute = ReturnType<typeof absoluteValues>;
 
 const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: Added) => ({
+  absolute: undefined,
   ...added,
   scale: forwardScale(by, now),
   pull: by.kappa,
@@ -71,12 +72,11 @@ const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: Added
 type Relative = ReturnType<typeof relativeValues>;
 
 type RatingValues = ReturnType<typeof ratingValues>;
-const isAbsolute = (values: RatingValues): values is RatingValues & Absolute => values.absolute !== undefined;
 
 /** The columns of an update, from its values or from their placeholders. */
 export const ratingColumns = (values: RatingValues) => ({
   agentRating: values.agentRating,
-  ...(isAbsolute(values) ? newSums(values) : sumsWith(values as RatingValues & Relative)),
+  ...(values.absolute ? newSums(values) : sumsWith(values)),
   ...(values.updatedAt !== undefined && { updatedAt: values.updatedAt }),
   ...(values.republishAt !== undefined && toRepublish(values.republishAt)),
   ...(values.states !== undefined && { escrowStates: sql`json_patch(${agents.escrowStates}, ${values.states})` }),
@@ -85,9 +85,9 @@ export const ratingColumns = (values: RatingValues) => ({
 
 /** The condition of an update: the row is as it was read, or a signal that is added to it still gives the same rating. */
 export const ratingCondition = (values: RatingValues): SQL | undefined =>
-  isAbsolute(values) ? asRated(wasOf(values)) : ratingResultsIn(values as RatingValues & Relative);
+  values.absolute ? asRated(wasOf(values)) : ratingResultsIn(values);
 
-const wasOf = (values: RatingValues & Absolute): Was => ({
+const wasOf = (values: RatingValues & { absolute: true }): Was => ({
   environment: values.environment,
   agentRating: values.published,
   ratingInteractions: values.wasInteractions,
@@ -137,7 +137,7 @@ const ROUNDED = 0.005 + 1e-11;
  * Holds if the stored sums plus the signal give the rating that is published, and clip no counterparty. Then other signals may have been added since
  * the row was read.
  */
-function ratingResultsIn(values: RatingValues & Relative): SQL | undefined {
+function ratingResultsIn(values: RatingValues & { absolute: undefined }): SQL | undefined {
   const { pull, pulled, scale, counterpartyWeight, unrated } = values;
   const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = sumsWith(values);
   const isRated = sql`(${ratingInteractions} >= ${values.fewestInteractions} and ${ratingCounterparties} >= ${values.fewestCounterparties})`;

@@ -5,9 +5,7 @@ import { insertChange, moveListed, type NotedChanges, putEntry, touchEntry } fro
 
 type Listed = { readonly environment: Environment; readonly did: string };
 
-/**
- * After the statements that change the agent's row: its identity, scope, key or markets. `markets`: the codes of its ACTIVE ones.
- */
+/** Records a change of identity, scope, key or markets. It follows the statements that change the agent's row. `markets`: the codes of its ACTIVE ones. */
 export const recordDirectoryChange = (
   db: Database,
   { environment, did }: Listed,
@@ -18,7 +16,7 @@ export const recordDirectoryChange = (
   return [insertChange(db, listed, changeType), putEntry(db, listed, markets)];
 };
 
-/** A change of the published rating, or of what the entry does not show. */
+/** Records a new published rating, or a change that the entry does not show. */
 export const recordRatingChange = (
   db: Database,
   { environment, did }: Listed,
