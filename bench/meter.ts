@@ -1,5 +1,5 @@
 // The meter of the bench and the tests. It counts trips to D1 with the rows of each statement, as D1 reports them, calls of Durable
-// Objects, queues and other bindings, and outbound fetches. These numbers repeat exactly, so they can be budgets.
+// Objects, queues and other bindings, and outbound fetches. These numbers hardly differ from run to run, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
 /** The trips, fetches and calls of objects of one request. */

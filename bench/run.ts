@@ -31,7 +31,7 @@ import {
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { measureCouriers } from "./couriers.ts";
 import { uncovered } from "./coverage.ts";
-import { COSTS_PATH, costsDocument } from "./document.ts";
+import { COSTS_PATH, comparableCosts, costsDocument } from "./document.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureIdle } from "./idle.ts";
 import { measureLatencies } from "./latency.ts";
@@ -177,7 +177,7 @@ if (options.show !== undefined)
 if (!quick && (options.check || options.write)) {
   const text = costsDocument(findings);
   if (options.write) writeFileSync(COSTS_PATH, text);
-  else if (readFileSync(COSTS_PATH, "utf8") !== text) {
+  else if (comparableCosts(readFileSync(COSTS_PATH, "utf8")) !== comparableCosts(text)) {
     console.log(`\n${COSTS_PATH} is not current: npm run bench -- --write`);
     process.exitCode = 1;
   }

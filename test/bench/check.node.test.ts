@@ -20,6 +20,7 @@ import {
 } from "../../bench/check.ts";
 import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
+import { comparableCosts, costsDocument } from "../../bench/document.ts";
 import { HOPS } from "../../bench/hops.ts";
 import { ACT_ROWS, IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
 
@@ -229,6 +230,16 @@ describe("the rest", () => {
     expect(checkWave({ ...kept, slowed: [{ name: "GET /v1/agents", aloneMs: 10, duringMs: 21 }] })).toEqual([
       expect.stringContaining("GET /v1/agents is 2.10"),
     ]);
+  });
+
+  it("finds that docs/costs.md is not current by each count but the rows read", () => {
+    const page = (more: Partial<CaseCost>) => {
+      const costs = [{ cost: costOf(more) }];
+      return comparableCosts(costsDocument({ costs, far: [], acts: [], grown: [], suspensions: [] }));
+    };
+    expect(page({ rowsRead: 99 })).toBe(page({}));
+    for (const more of [{ trips: 99 }, { rowsWritten: 99 }, { objects: 99 }, { queues: 99 }, { name: "GET /v1/tasks" }])
+      expect(page(more)).not.toBe(page({}));
   });
 
   it("names a backlog that is recorded too slowly or costs too much", () => {
