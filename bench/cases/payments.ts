@@ -260,6 +260,7 @@ export const PAYMENTS: readonly Case[] = [
     route: "POST /v1/tasks/{task_id}/confirm",
     variant: "agents that have traded with many",
     status: 200,
+    timed: "effect",
     ask: async (play) => {
       const { taskId } = await facilitated(play);
       return as(play.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" });

@@ -3,6 +3,7 @@ import { decodeEventLog, decodeFunctionData, encodeFunctionData } from "viem/uti
 import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
 import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
+import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
 import { amountOn, type Network } from "./networks.ts";
@@ -68,11 +69,15 @@ export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): A
 
 const act = (words: string): AuthorityEvent => ({ kind: "act", words });
 
+const eventWith = indexEvents(authorityAbi);
+
 function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Hash, ...Hash[]] }) {
+  const abi = eventWith(topics[0]);
+  // An event that needs no word.
+  if (!abi) return undefined;
   try {
-    return decodeEventLog({ abi: authorityAbi, data, topics });
+    return decodeEventLog({ abi, data, topics });
   } catch {
-    // An event that needs no word.
     return undefined;
   }
 }

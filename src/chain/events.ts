@@ -4,6 +4,7 @@ import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
 import { authoritiesOf, authorityEventOf } from "./acts.ts";
+import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
@@ -55,12 +56,15 @@ const decodeOwn = (log: Log, network: Network) =>
 
 type Decoded = NonNullable<ReturnType<typeof decodeLog>>;
 
+const eventWith = indexEvents(settlementAbi);
+
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
-  if (signature === undefined) return undefined;
+  const abi = signature && eventWith(signature);
+  // An event that this version of the contract does not have.
+  if (!abi) return undefined;
   try {
-    return decodeEventLog({ abi: settlementAbi, data, topics: [signature, ...rest] });
+    return decodeEventLog({ abi, data, topics: [signature, ...rest] });
   } catch {
-    // An event that this version of the contract does not have.
     return undefined;
   }
 }
