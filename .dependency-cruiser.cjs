@@ -51,7 +51,9 @@ const BESIDE = ["sdk", "console"];
 const pathOf = (unit) => (unit.endsWith(".ts") ? `^src/${unit.replace(".", "\\.")}$` : `^src/${unit}/`);
 const ANY_FEATURE = `^src/(${FEATURES.join("|")})/`;
 // The files of a folder that speak HTTP; everything else in it is domain.
-const EDGE = "[/-](routes|schema)\\.ts$";
+const EDGE = "[/-](routes|schema|responses)\\.ts$";
+/** What routes answer; src/http/responses.ts makes answers. */
+const RESPONSES = "^src/(?!http/)[a-z]+/responses\\.ts$|^src/http/response-parts\\.ts$";
 const ROUTES = "[/-]routes\\.ts$";
 const STORE = "[/-]store\\.ts$";
 /** A package, also where node_modules is a link to another place. */
@@ -115,7 +117,13 @@ module.exports = {
       "routes-see-the-face-of-http",
       "What a route is, what it answers and a client accepts, and the shapes that all share.",
       { path: ["^src/jobs/", "^src/journal/", ANY_FEATURE] },
-      { path: "^src/http/", pathNot: "^src/http/(route|accept|answer|csv|schemas)\\.ts$" },
+      { path: "^src/http/", pathNot: "^src/http/(route|accept|answer|csv|schemas|response-parts)\\.ts$" },
+    ),
+    rule(
+      "responses-are-types",
+      "No response is validated: the schemas are for the OpenAPI document, and the Worker carries none.",
+      { path: "^src/", pathNot: RESPONSES },
+      { path: RESPONSES, dependencyTypesNot: ["type-only"] },
     ),
     rule(
       "hono-at-the-edge",

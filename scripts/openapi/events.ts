@@ -1,17 +1,16 @@
 // The webhooks of the public document: for each type of event one entry and one schema (EVT-1, EVT-3).
 import * as z from "zod";
-import { keyView } from "../../src/accounts/key-schema.ts";
-import { platformView } from "../../src/accounts/schema.ts";
+import { keyView, platformView } from "../../src/accounts/responses.ts";
 import { agentView, marketView } from "../../src/agents/schema.ts";
 import { disputeView } from "../../src/disputes/schema.ts";
-import { transactionView } from "../../src/facilitation/schema.ts";
+import { transactionView } from "../../src/facilitation/responses.ts";
 import { agentStatus, did, escrowState, instant, principalStatus } from "../../src/http/schemas.ts";
-import { eventView } from "../../src/journal/event-schema.ts";
 import type { EventType } from "../../src/journal/events.ts";
-import { intentView } from "../../src/payments/schema.ts";
+import { eventView } from "../../src/journal/responses.ts";
+import { intentView } from "../../src/payments/responses.ts";
 import { principalView } from "../../src/principals/schema.ts";
-import { taskView } from "../../src/tasks/schema.ts";
-import { webhookView } from "../../src/webhooks/schema.ts";
+import { taskView } from "../../src/tasks/responses.ts";
+import { webhookView } from "../../src/webhooks/responses.ts";
 import { EXAMPLES } from "./examples.ts";
 import { WEBHOOK_PARAMETERS } from "./parts.ts";
 import { shortened } from "./shorten.ts";

@@ -10,8 +10,8 @@ import {
   isOwnFieldError,
   TOP_LEVEL_422,
 } from "../../src/core/errors.ts";
+import { errorSchema } from "../../src/http/response-parts.ts";
 import type { Route } from "../../src/http/route.ts";
-import { errorSchema } from "../../src/http/schemas.ts";
 import { problem, RESPONSE_NAMES } from "./parts.ts";
 import type { Schemas } from "./schemas.ts";
 import type { Json } from "./types.ts";

@@ -1,6 +1,6 @@
 // Routes of documents: the account's own, and the operator's reading of them (ACC-20, ACC-22).
 import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
-import { MEDIA_TYPES } from "../core/vocabulary.ts";
+
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
@@ -9,10 +9,8 @@ import {
   accountDocumentParams,
   accountParams,
   documentInput,
-  documentList,
   documentParams,
   documentQuery,
-  documentView,
 } from "./document-schema.ts";
 import { getDocument, getDocuments, getDocumentsOf, precheckDocument, submitDocument } from "./documents.ts";
 import { precheckReading, readDocument } from "./read-document.ts";
@@ -27,7 +25,6 @@ export const documentRoutes = [
     body: documentInput,
     rules: documentFaults,
     status: 201,
-    response: { schema: documentView },
     errors: ["document_type_invalid", "file_too_large", "unsupported_file_type"],
     idempotency: "plain",
     handle: (call, { body }) => submitDocument(call, body),
@@ -39,7 +36,6 @@ export const documentRoutes = [
     surfaces: ["session"],
     query: documentQuery,
     status: 200,
-    response: { schema: documentList },
     errors: [],
     handle: (call, { query }) => getDocuments(call, query),
   }),
@@ -50,7 +46,6 @@ export const documentRoutes = [
     surfaces: ["session"],
     params: documentParams,
     status: 200,
-    response: { schema: documentView },
     errors: ["not_found"],
     handle: (call, { params }) => getDocument(call, params.document_id),
     precheck: (call, { params }) => precheckDocument(call, params.document_id),
@@ -63,7 +58,6 @@ export const documentRoutes = [
     params: accountParams,
     query: documentQuery,
     status: 200,
-    response: { schema: documentList },
     errors: ["not_found"],
     handle: (call, { params, query }) => getDocumentsOf(call, params.platform_id, query),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
@@ -76,7 +70,6 @@ export const documentRoutes = [
     params: accountDocumentParams,
     effects: true,
     status: 200,
-    response: { schema: documentView, types: MEDIA_TYPES },
     errors: ["not_found"],
     handle: async (call, { params }) => {
       const { headers, file } = await readDocument(call, params.platform_id, params.document_id);

@@ -1,7 +1,7 @@
 // Routes of promotion and of management keys (ACC-16, ACC-17).
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
-import { keyList, promotionView, rotationInput, rotationView } from "./key-schema.ts";
+import { rotationInput } from "./key-schema.ts";
 import { getKeys, precheckRotation, rotateKey } from "./keys.ts";
 import { precheckPromotion, promotePlatform } from "./promote.ts";
 
@@ -13,7 +13,6 @@ export const keyRoutes = [
     surfaces: ["management"],
     unpromoted: true,
     status: 200,
-    response: { schema: promotionView },
     errors: ["not_accredited", "already_promoted", "forbidden"],
     idempotency: "secret",
     handle: (call) => promotePlatform(call),
@@ -25,7 +24,6 @@ export const keyRoutes = [
     operationId: "listKeys",
     surfaces: ["management"],
     status: 200,
-    response: { schema: keyList },
     errors: [],
     handle: (call) => getKeys(call),
   }),
@@ -39,7 +37,6 @@ export const keyRoutes = [
     body: rotationInput,
     precheck: (call, { body }) => precheckRotation(call, validFields(rotationInput, body)),
     status: 200,
-    response: { schema: rotationView },
     errors: ["forbidden", "key_not_provisioned"],
     idempotency: "secret",
     whenUsedUp: true,

@@ -1,7 +1,7 @@
 // The operator's route to every admin contact (ACC-15).
 import { route } from "../http/route.ts";
 import { announceToAll } from "./announcements.ts";
-import { announcementInput, announcementView } from "./notice-schema.ts";
+import { announcementInput } from "./notice-schema.ts";
 
 export const noticeRoutes = [
   route({
@@ -11,7 +11,6 @@ export const noticeRoutes = [
     surfaces: ["operator"],
     body: announcementInput,
     status: 202,
-    response: { schema: announcementView },
     errors: [],
     idempotency: "plain",
     handle: (call, { body }) => announceToAll(call, body),

@@ -2,9 +2,9 @@
 import * as z from "zod";
 import { ANNOUNCEMENT_SUBJECT_MAX_CHARS, ANNOUNCEMENT_TEXT_MAX_CHARS } from "../core/limits.ts";
 import { ANNOUNCEMENT_KINDS } from "../core/vocabulary.ts";
-import { instant, name, text } from "../http/schemas.ts";
+import { name, text } from "../http/schemas.ts";
 
-const announcementKind = z.enum(ANNOUNCEMENT_KINDS).register(z.globalRegistry, { id: "AnnouncementKind" });
+export const announcementKind = z.enum(ANNOUNCEMENT_KINDS).register(z.globalRegistry, { id: "AnnouncementKind" });
 
 export const announcementInput = z
   .strictObject({
@@ -14,13 +14,3 @@ export const announcementInput = z
   })
   .register(z.globalRegistry, { id: "AnnouncementInput" });
 export type AnnouncementInput = z.infer<typeof announcementInput>;
-
-export const announcementView = z
-  .object({
-    announcement_id: z.string(),
-    kind: announcementKind,
-    subject: z.string(),
-    text: z.string(),
-    created_at: instant,
-  })
-  .register(z.globalRegistry, { id: "Announcement" });

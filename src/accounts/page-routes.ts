@@ -5,7 +5,6 @@ import { route } from "../http/route.ts";
 import { CONTACT_PAGE, PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts";
 import { linkToken } from "./sign-up-schema.ts";
 
-const page = z.string().register(z.globalRegistry, { id: "Page" });
 const pageQuery = z.strictObject({ token: linkToken.optional() });
 /** The link to a contact says so, because its page asks for no password. */
 const verificationQuery = pageQuery.extend({ contact: z.literal("true").optional() });
@@ -18,7 +17,6 @@ const pageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf
     surfaces: ["public"],
     query,
     status: 200,
-    response: { schema: page, types: ["text/html"] },
     errors: [],
     handle: async (_call, { query: asked }) => answer(200, { ...PAGE_HEADERS }, htmlOf(asked)),
   });

@@ -3,9 +3,9 @@ import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { requestEmailChange } from "./change-email.ts";
 import { changePassword, precheckPasswordChange } from "./change-password.ts";
-import { emailChangeInput, passwordChangeInput, passwordResetInput, passwordView } from "./password-schema.ts";
+import { emailChangeInput, passwordChangeInput, passwordResetInput } from "./password-schema.ts";
 import { forgotPassword, precheckPasswordReset, resetPassword } from "./reset-password.ts";
-import { addressInput, askedView } from "./sign-up-schema.ts";
+import { addressInput } from "./sign-up-schema.ts";
 
 export const passwordRoutes = [
   route({
@@ -15,7 +15,6 @@ export const passwordRoutes = [
     surfaces: ["session"],
     body: passwordChangeInput,
     status: 200,
-    response: { schema: passwordView },
     errors: ["current_password_invalid"],
     whenUsedUp: true,
     handle: (call, { body }) => changePassword(call, body),
@@ -29,7 +28,6 @@ export const passwordRoutes = [
     surfaces: ["public"],
     body: addressInput,
     status: 202,
-    response: { schema: askedView },
     errors: [],
     handle: (call, { body }) => forgotPassword(call, body),
   }),
@@ -40,7 +38,6 @@ export const passwordRoutes = [
     surfaces: ["public"],
     body: passwordResetInput,
     status: 200,
-    response: { schema: passwordView },
     errors: [],
     handle: (call, { body }) => resetPassword(call, body),
     precheck: (call, { body }) => precheckPasswordReset(call, validFields(passwordResetInput, body)),
@@ -52,7 +49,6 @@ export const passwordRoutes = [
     surfaces: ["session"],
     body: emailChangeInput,
     status: 202,
-    response: { schema: askedView },
     errors: ["no_changes_requested", "current_password_invalid", "email_already_in_use"],
     handle: (call, { body }) => requestEmailChange(call, body),
   }),

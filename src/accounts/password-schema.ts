@@ -1,6 +1,6 @@
 // Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-13).
 import * as z from "zod";
-import { instant } from "../http/schemas.ts";
+
 import { emailInput, linkToken, passwordInput, presentedPassword } from "./sign-up-schema.ts";
 
 export const passwordChangeInput = z
@@ -12,10 +12,6 @@ export const passwordResetInput = z
   .strictObject({ token: linkToken, new_password: passwordInput })
   .register(z.globalRegistry, { id: "PasswordResetInput" });
 export type PasswordResetInput = z.infer<typeof passwordResetInput>;
-
-export const passwordView = z
-  .object({ platform_id: z.string(), changed_at: instant })
-  .register(z.globalRegistry, { id: "PasswordChanged" });
 
 export const emailChangeInput = z
   .strictObject({ new_email: emailInput, current_password: presentedPassword })

@@ -1,12 +1,12 @@
 // Routes of the review: its submission by the account, and the operator's side (ACC-21, ACC-24).
 import { route } from "../http/route.ts";
-import { principalView } from "../principals/schema.ts";
+
 import { renewAttestation } from "./attest.ts";
 import { decideVerification, getReview, precheckAccount } from "./decide.ts";
 import { decideProfile } from "./decide-profile.ts";
 import { accountParams } from "./document-schema.ts";
-import { decisionFaults, decisionInput, renewalInput, reviewedAccount } from "./review-schema.ts";
-import { platformView } from "./schema.ts";
+import { decisionFaults, decisionInput, renewalInput } from "./review-schema.ts";
+
 import { submitVerification } from "./submit.ts";
 
 export const reviewRoutes = [
@@ -16,7 +16,6 @@ export const reviewRoutes = [
     operationId: "submitVerification",
     surfaces: ["session"],
     status: 200,
-    response: { schema: platformView },
     errors: ["kyb_in_progress", "verification_already_accredited", "invalid_status"],
     fieldErrors: ["missing_fields"],
     idempotency: "plain",
@@ -29,7 +28,6 @@ export const reviewRoutes = [
     surfaces: ["operator"],
     params: accountParams,
     status: 200,
-    response: { schema: reviewedAccount },
     errors: ["not_found"],
     handle: (call, { params }) => getReview(call, params.platform_id),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
@@ -43,7 +41,6 @@ export const reviewRoutes = [
     body: decisionInput,
     rules: decisionFaults,
     status: 200,
-    response: { schema: reviewedAccount },
     errors: ["not_found", "invalid_status"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) =>
@@ -60,7 +57,6 @@ export const reviewRoutes = [
     params: accountParams,
     body: renewalInput,
     status: 201,
-    response: { schema: principalView },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params, body }) => renewAttestation(call, params.platform_id, body),

@@ -2,10 +2,9 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DECISION_SUBJECTS, VERIFICATION_DECISIONS } from "../core/vocabulary.ts";
-import { instant, instantInput, text, tier } from "../http/schemas.ts";
-import { accountMembers, registeredAddress } from "./schema.ts";
+import { instantInput, text, tier } from "../http/schemas.ts";
 
-const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
+export const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
 
 export const decisionInput = z
   .strictObject({
@@ -39,26 +38,3 @@ export const renewalInput = z
   .strictObject({ expires_at: instantInput.optional() })
   .register(z.globalRegistry, { id: "AttestationRenewal" });
 export type RenewalInput = z.infer<typeof renewalInput>;
-
-/** Who the account was when it was submitted, or approved. */
-const reviewedProfile = z
-  .object({
-    legal_name: z.string().nullable(),
-    country: z.string().nullable(),
-    registration_number: z.string().nullable(),
-    registered_address: registeredAddress.nullable(),
-  })
-  .register(z.globalRegistry, { id: "ReviewedProfile" });
-
-export const reviewedAccount = z
-  .object({
-    ...accountMembers,
-    review: z.object({
-      submitted_at: instant.nullable(),
-      decision: decision.nullable(),
-      reason: z.string().nullable(),
-      decided_at: instant.nullable(),
-      reviewed: reviewedProfile.nullable(),
-    }),
-  })
-  .register(z.globalRegistry, { id: "ReviewedAccount" });

@@ -4,7 +4,7 @@ import { validFields } from "../http/schemas.ts";
 import { patchPlatform, precheckProfile } from "./patch-profile.ts";
 import { getPlatform, getPlatforms } from "./profile.ts";
 import { profilePatch } from "./profile-schema.ts";
-import { platformList, platformQuery, platformView } from "./schema.ts";
+import { platformQuery } from "./schema.ts";
 
 export const accountRoutes = [
   route({
@@ -13,7 +13,6 @@ export const accountRoutes = [
     operationId: "getPlatform",
     surfaces: ["management"],
     status: 200,
-    response: { schema: platformView },
     errors: [],
     handle: (call) => getPlatform(call),
   }),
@@ -24,7 +23,6 @@ export const accountRoutes = [
     surfaces: ["management"],
     body: profilePatch,
     status: 200,
-    response: { schema: platformView },
     errors: ["no_changes_requested", "forbidden"],
     handle: (call, { body }) => patchPlatform(call, body),
     precheck: (call, { body }) => precheckProfile(call, validFields(profilePatch, body)),
@@ -36,7 +34,6 @@ export const accountRoutes = [
     surfaces: ["operator"],
     query: platformQuery,
     status: 200,
-    response: { schema: platformList },
     errors: [],
     handle: (call, { query }) => getPlatforms(call, query),
   }),

@@ -1,5 +1,5 @@
 // Routes of sessions (CRED-13, CRED-27, CRED-30).
-import * as z from "zod";
+
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { confirmPerson } from "./confirmation.ts";
@@ -8,13 +8,10 @@ import { NO_COOKIE, sessionCookie } from "./session-cookie.ts";
 import {
   confirmationFaults,
   confirmationInput,
-  confirmationView,
   logInInput,
   othersQuery,
-  sessionList,
   sessionParams,
   sessionsQuery,
-  sessionView,
 } from "./session-schema.ts";
 import { endOtherSessions, endSession, getSessions, logOut, precheckSession } from "./sessions.ts";
 
@@ -29,7 +26,6 @@ export const sessionRoutes = [
     surfaces: ["public"],
     body: logInInput,
     status: 201,
-    response: { schema: sessionView },
     errors: ["invalid_credentials", "email_not_verified", "account_suspended"],
     handle: async (call, { body }) => {
       const session = await logIn(call, body);
@@ -44,7 +40,6 @@ export const sessionRoutes = [
     surfaces: ["session"],
     query: sessionsQuery,
     status: 200,
-    response: { schema: sessionList },
     errors: [],
     handle: (call, { query }) => getSessions(call, query),
   }),
@@ -56,7 +51,6 @@ export const sessionRoutes = [
     unpromoted: true,
     query: othersQuery,
     status: 204,
-    response: { schema: z.null() },
     errors: [],
     handle: (call) => endOtherSessions(call),
   }),
@@ -67,7 +61,6 @@ export const sessionRoutes = [
     surfaces: ["session"],
     unpromoted: true,
     status: 204,
-    response: { schema: z.null() },
     errors: [],
     handle: async (call) => {
       await logOut(call);
@@ -82,7 +75,6 @@ export const sessionRoutes = [
     unpromoted: true,
     params: sessionParams,
     status: 204,
-    response: { schema: z.null() },
     errors: ["not_found"],
     handle: async (call, { params }) => ((await endSession(call, params.session_id)).isCurrent ? LOGGED_OUT : null),
     precheck: (call, { params }) => precheckSession(call, params.session_id),
@@ -97,7 +89,6 @@ export const sessionRoutes = [
     body: confirmationInput,
     rules: confirmationFaults,
     status: 200,
-    response: { schema: confirmationView },
     errors: ["current_password_invalid"],
     handle: (call, { body }) => confirmPerson(call, body),
   }),

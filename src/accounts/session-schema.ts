@@ -1,7 +1,7 @@
 // Sessions on the wire (CRED-13, CRED-27, CRED-30).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
-import { instant, listOf, pageQuery } from "../http/schemas.ts";
+import { pageQuery } from "../http/schemas.ts";
 import { emailInput, presentedPassword } from "./sign-up-schema.ts";
 import { totpInput } from "./totp-schema.ts";
 
@@ -10,27 +10,11 @@ export const logInInput = z
   .register(z.globalRegistry, { id: "LogInInput" });
 export type LogInInput = z.infer<typeof logInInput>;
 
-export const sessionView = z
-  .object({ session_token: z.string(), session_id: z.string(), expires_at: instant, platform_id: z.string() })
-  .register(z.globalRegistry, { id: "Session" });
-
 export const sessionParams = z.object({ session_id: z.string() });
 export const sessionsQuery = z.strictObject(pageQuery);
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
 /** Sessions are never ended together by a call that does not say so. */
 export const othersQuery = z.strictObject({ others: z.literal("true") });
-
-const listedSession = z
-  .object({
-    session_id: z.string(),
-    created_at: instant,
-    last_used_at: instant,
-    device: z.string(),
-    network: z.string(),
-    current: z.boolean(),
-  })
-  .register(z.globalRegistry, { id: "ListedSession" });
-export const sessionList = listOf(listedSession).register(z.globalRegistry, { id: "SessionList" });
 
 export const confirmationInput = z
   .strictObject({ current_password: presentedPassword.optional(), totp: totpInput.optional() })
@@ -49,7 +33,3 @@ export function confirmationFaults(raw: unknown): FieldError[] {
   if (current_password === undefined || totp === undefined) return [];
   return [fieldError("totp", "invalid_value", "Send current_password or totp, not both.")];
 }
-
-export const confirmationView = z
-  .object({ confirmed_until: instant })
-  .register(z.globalRegistry, { id: "Confirmation" });

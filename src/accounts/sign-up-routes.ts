@@ -1,17 +1,10 @@
 // Routes of the sign-up (ACC-10).
-import * as z from "zod";
+
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
-import { platformAccount } from "./schema.ts";
+
 import { keysOfAddress, precheckRegistration, registerPlatform } from "./sign-up.ts";
-import {
-  addressInput,
-  askedView,
-  registrationInput,
-  tokenInput,
-  verificationInput,
-  verifiedView,
-} from "./sign-up-schema.ts";
+import { addressInput, registrationInput, tokenInput, verificationInput } from "./sign-up-schema.ts";
 import { keysOfLink, refuseLink, resendVerification, verifyEmail } from "./verify-email.ts";
 
 export const signUpRoutes = [
@@ -22,7 +15,6 @@ export const signUpRoutes = [
     surfaces: ["public"],
     body: registrationInput,
     status: 201,
-    response: { schema: platformAccount },
     errors: ["email_exists"],
     idempotency: "plain",
     keysOf: keysOfAddress,
@@ -36,7 +28,6 @@ export const signUpRoutes = [
     surfaces: ["public"],
     body: verificationInput,
     status: 200,
-    response: { schema: verifiedView },
     errors: ["email_already_in_use", "account_suspended", "current_password_invalid"],
     idempotency: "secret",
     keysOf: keysOfLink,
@@ -49,7 +40,6 @@ export const signUpRoutes = [
     surfaces: ["public"],
     body: tokenInput,
     status: 204,
-    response: { schema: z.null() },
     errors: [],
     handle: (call, { body }) => refuseLink(call, body),
   }),
@@ -61,7 +51,6 @@ export const signUpRoutes = [
     surfaces: ["public"],
     body: addressInput,
     status: 202,
-    response: { schema: askedView },
     errors: [],
     handle: (call, { body }) => resendVerification(call, body),
   }),

@@ -3,8 +3,6 @@ import * as z from "zod";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../core/limits.ts";
 import { trimSpaces } from "../core/text.ts";
 import { name, normalized } from "../http/schemas.ts";
-import { issuedKey } from "./key-schema.ts";
-import { platformStatus } from "./schema.ts";
 
 const EMAIL_MAX_CHARS = 254;
 
@@ -44,17 +42,3 @@ export const verificationInput = z
 export type VerificationInput = z.infer<typeof verificationInput>;
 
 export const addressInput = z.strictObject({ email: emailInput }).register(z.globalRegistry, { id: "AddressInput" });
-
-export const verifiedView = z
-  .object({
-    platform_id: z.string(),
-    platform_status: platformStatus,
-    email: z.string(),
-    api_key: issuedKey.optional(),
-  })
-  .register(z.globalRegistry, { id: "VerifiedEmail" });
-
-/** The answer to whoever asks for a mail, the same for every address. */
-export const askedView = z
-  .object({ status: z.literal("accepted") })
-  .register(z.globalRegistry, { id: "MailRequested" });

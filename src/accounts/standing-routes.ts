@@ -2,9 +2,9 @@
 import { route } from "../http/route.ts";
 import { closePlatform } from "./close.ts";
 import { precheckAccount } from "./decide.ts";
-import { platformAccount } from "./schema.ts";
+
 import { reinstatePlatform, suspendPlatform } from "./standing.ts";
-import { closingInput, closingView, standingInput, standingParams } from "./standing-schema.ts";
+import { closingInput, standingInput, standingParams } from "./standing-schema.ts";
 
 export const standingRoutes = [
   route({
@@ -14,7 +14,6 @@ export const standingRoutes = [
     surfaces: ["session"],
     body: closingInput,
     status: 200,
-    response: { schema: closingView },
     errors: [
       "confirmation_mismatch",
       "current_password_invalid",
@@ -32,7 +31,6 @@ export const standingRoutes = [
     params: standingParams,
     body: standingInput,
     status: 200,
-    response: { schema: platformAccount },
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => suspendPlatform(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
@@ -45,7 +43,6 @@ export const standingRoutes = [
     params: standingParams,
     body: standingInput,
     status: 200,
-    response: { schema: platformAccount },
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => reinstatePlatform(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),

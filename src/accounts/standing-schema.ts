@@ -1,7 +1,7 @@
 // Suspension, reinstatement and closing of an account on the wire (ACC-27, ACC-25, ACC-26).
 import * as z from "zod";
-import { instant, text } from "../http/schemas.ts";
-import { platformStatus } from "./schema.ts";
+import { text } from "../http/schemas.ts";
+
 import { presentedPassword } from "./sign-up-schema.ts";
 
 export const standingParams = z.object({ platform_id: z.string() });
@@ -14,7 +14,3 @@ export const closingInput = z
   .strictObject({ confirmation: z.string().min(1).max(500), current_password: presentedPassword })
   .register(z.globalRegistry, { id: "ClosingInput" });
 export type ClosingInput = z.infer<typeof closingInput>;
-
-export const closingView = z
-  .object({ platform_id: z.string(), platform_status: platformStatus, closed_at: instant })
-  .register(z.globalRegistry, { id: "ClosedPlatform" });

@@ -1,17 +1,10 @@
 // Routes of TOTP (CRED-28).
-import * as z from "zod";
+
 import { route } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
 import { standingInput, standingParams } from "./standing-schema.ts";
 import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
-import {
-  totpConfirmation,
-  totpConfirmationView,
-  totpRemoval,
-  totpRemovalView,
-  totpSetUp,
-  totpSetUpView,
-} from "./totp-schema.ts";
+import { totpConfirmation, totpRemoval, totpSetUp } from "./totp-schema.ts";
 
 export const totpRoutes = [
   route({
@@ -22,7 +15,6 @@ export const totpRoutes = [
     whenUsedUp: true,
     body: totpSetUp,
     status: 200,
-    response: { schema: totpSetUpView },
     errors: ["current_password_invalid", "invalid_status"],
     handle: (call, { body }) => setUpTotp(call, body),
   }),
@@ -34,7 +26,6 @@ export const totpRoutes = [
     whenUsedUp: true,
     body: totpConfirmation,
     status: 200,
-    response: { schema: totpConfirmationView },
     errors: ["invalid_status"],
     handle: (call, { body }) => confirmTotp(call, body),
   }),
@@ -45,7 +36,6 @@ export const totpRoutes = [
     surfaces: ["session"],
     body: totpRemoval,
     status: 204,
-    response: { schema: z.null() },
     errors: ["current_password_invalid", "invalid_status"],
     handle: (call, { body }) => removeTotp(call, body),
   }),
@@ -57,7 +47,6 @@ export const totpRoutes = [
     params: standingParams,
     body: standingInput,
     status: 200,
-    response: { schema: totpRemovalView },
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => removeTotpOf(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),

@@ -1,6 +1,6 @@
 // TOTP on the wire (CRED-28).
 import * as z from "zod";
-import { instant } from "../http/schemas.ts";
+
 import { presentedPassword } from "./sign-up-schema.ts";
 
 /** A code of the app or a recovery code, grouped in any way. */
@@ -11,28 +11,12 @@ export const totpSetUp = z
   .register(z.globalRegistry, { id: "TotpSetUpInput" });
 export type TotpSetUp = z.infer<typeof totpSetUp>;
 
-const otpauthUri = z
-  .string()
-  .register(z.globalRegistry, { id: "OtpauthUri", format: "uri", pattern: "^otpauth://totp/" });
-
-export const totpSetUpView = z
-  .object({ secret: z.string(), otpauth_uri: otpauthUri, recovery_codes: z.array(z.string()) })
-  .register(z.globalRegistry, { id: "TotpSetUp" });
-
 export const totpConfirmation = z
   .strictObject({ code: totpInput })
   .register(z.globalRegistry, { id: "TotpConfirmationInput" });
 export type TotpConfirmation = z.infer<typeof totpConfirmation>;
 
-export const totpConfirmationView = z
-  .object({ confirmed_at: instant })
-  .register(z.globalRegistry, { id: "TotpConfirmation" });
-
 export const totpRemoval = z
   .strictObject({ current_password: presentedPassword, code: totpInput })
   .register(z.globalRegistry, { id: "TotpRemovalInput" });
 export type TotpRemoval = z.infer<typeof totpRemoval>;
-
-export const totpRemovalView = z
-  .object({ platform_id: z.string(), removed_at: instant })
-  .register(z.globalRegistry, { id: "TotpRemoval" });

@@ -3,7 +3,6 @@ import { route } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
 import { accountParams } from "./document-schema.ts";
 import { getUsage } from "./usage.ts";
-import { accountUsage } from "./usage-schema.ts";
 
 export const usageRoutes = [
   route({
@@ -13,7 +12,6 @@ export const usageRoutes = [
     surfaces: ["operator"],
     params: accountParams,
     status: 200,
-    response: { schema: accountUsage },
     errors: ["not_found"],
     handle: (call, { params }) => getUsage(call, params.platform_id),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),

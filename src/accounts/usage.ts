@@ -9,7 +9,7 @@ import { countEntries } from "../journal/activity-store.ts";
 import { findVolumes } from "../journal/volume-store.ts";
 import { countEndpoints } from "../webhooks/store.ts";
 import { countLinks } from "./link-store.ts";
-import type { AccountUsage } from "./usage-schema.ts";
+import type { AccountUsage } from "./responses.ts";
 
 export async function getUsage(call: OperatorCall, platformId: string): Promise<AccountUsage> {
   const { db, deps } = call;

@@ -6,7 +6,7 @@ import type { IssuedCertificate } from "../identity/certificate.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";
-import type { CredentialsView } from "./schema.ts";
+import type { CredentialsView } from "./responses.ts";
 
 const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
 

@@ -9,7 +9,8 @@ import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { findAgent, findOwnAgent } from "./find-store.ts";
 import { findRenewing, isByEnd, listAgents } from "./list-store.ts";
-import type { AgentQuery, AgentSummary, AgentView } from "./schema.ts";
+import type { AgentSummary } from "./responses.ts";
+import type { AgentQuery, AgentView } from "./schema.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
 
 export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {

@@ -8,8 +8,9 @@ import { findPlace } from "../identity/certificate-store.ts";
 import { sourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { refuseUncertified } from "./reissue.ts";
+import type { RotatedCredentialsView } from "./responses.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import type { KeyRotationInput, RotatedCredentialsView } from "./schema.ts";
+import type { KeyRotationInput } from "./schema.ts";
 
 export async function rotateAgentKey(
   call: ManagementCall,

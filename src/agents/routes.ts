@@ -1,7 +1,7 @@
 // Routes of a platform's own agents.
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
-import { agentParams, aidView, certificateView } from "../identity/schema.ts";
+import { agentParams } from "../identity/schema.ts";
 import { activateAgent } from "./activate.ts";
 import { patchAgent, precheckAgentPatch } from "./patch.ts";
 import { getAgent, getAgents, precheckAgent } from "./read.ts";
@@ -11,16 +11,11 @@ import { registrationFaults } from "./roles.ts";
 import { rotateAgentKey } from "./rotate.ts";
 import {
   agentInput,
-  agentList,
   agentPatch,
   agentPatchRules,
   agentQuery,
-  agentView,
-  credentialsView,
   keyRotationInput,
-  movedAgentView,
   revocationInput,
-  rotatedCredentialsView,
   scopePatch,
   statusPatch,
   transferInput,
@@ -37,7 +32,6 @@ export const agentRoutes = [
     body: agentInput,
     rules: registrationFaults,
     status: 201,
-    response: { schema: aidView },
     errors: [
       "tier_exceeds_accreditation",
       "invalid_status",
@@ -64,7 +58,6 @@ export const agentRoutes = [
     operationId: "listAgents",
     query: agentQuery,
     status: 200,
-    response: { schema: agentList },
     errors: [],
     surfaces: ["management"],
     handle: (call, { query }) => getAgents(call, query),
@@ -75,7 +68,6 @@ export const agentRoutes = [
     operationId: "getAgent",
     params: agentParams,
     status: 200,
-    response: { schema: agentView },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getAgent(call, params.did),
@@ -89,7 +81,6 @@ export const agentRoutes = [
     body: agentPatch,
     rules: agentPatchRules,
     status: 200,
-    response: { schema: agentView },
     errors: [
       "not_found",
       "no_changes_requested",
@@ -109,7 +100,6 @@ export const agentRoutes = [
     operationId: "activateAgent",
     params: agentParams,
     status: 200,
-    response: { schema: credentialsView },
     errors: ["not_found", "invalid_status"],
     idempotency: "secret",
     lock: ({ did }) => did,
@@ -123,7 +113,6 @@ export const agentRoutes = [
     operationId: "reissueAgentCertificate",
     params: agentParams,
     status: 200,
-    response: { schema: certificateView },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     lock: ({ did }) => did,
@@ -139,9 +128,6 @@ export const agentRoutes = [
     body: keyRotationInput,
     optionalBody: true,
     status: 200,
-    response: {
-      schema: rotatedCredentialsView,
-    },
     errors: ["not_found", "invalid_status"],
     idempotency: "secret",
     lock: ({ did }) => did,
@@ -157,7 +143,6 @@ export const agentRoutes = [
     params: agentParams,
     body: transferInput,
     status: 200,
-    response: { schema: movedAgentView },
     errors: ["not_found", "invalid_status", "agent_status_not_mutable", "no_changes_requested"],
     idempotency: "plain",
     lock: ({ did }) => did,
@@ -172,7 +157,6 @@ export const agentRoutes = [
     params: agentParams,
     body: revocationInput,
     status: 200,
-    response: { schema: agentView },
     errors: ["not_found", "invalid_status"],
     lock: ({ did }) => did,
     surfaces: ["management"],
@@ -187,7 +171,6 @@ export const agentRoutes = [
     params: agentParams,
     body: scopePatch,
     status: 200,
-    response: { schema: agentView },
     errors: ["not_found", "no_changes_requested", "agent_status_not_mutable", "field_not_allowed_for_role"],
     fieldErrors: ["authorized_action_role_mismatch", "invalid_field", "scope_exceeds_delegator"],
     lock: ({ did }) => did,
@@ -202,7 +185,6 @@ export const agentRoutes = [
     params: agentParams,
     body: statusPatch,
     status: 200,
-    response: { schema: movedAgentView },
     errors: ["not_found", "invalid_status", "use_activate_endpoint", "escrow_constrained_cannot_reactivate"],
     lock: ({ did }) => did,
     surfaces: ["management"],

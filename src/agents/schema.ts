@@ -26,8 +26,6 @@ import {
   httpUrl,
   idInput,
   instant,
-  jws,
-  listOf,
   metadata,
   name,
   normalized,
@@ -37,7 +35,7 @@ import {
   text,
   tier,
 } from "../http/schemas.ts";
-import { agentWarning, intentsFrom, profileView, scopeView } from "../identity/schema.ts";
+import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 
 const WORD_MAX_CHARS = 100;
 
@@ -179,7 +177,7 @@ export type KeyRotationInput = z.infer<typeof keyRotationInput>;
 
 const suspensionReason = z.enum(SUSPENSION_REASONS).register(z.globalRegistry, { id: "SuspensionReason" });
 
-const agentFields = {
+export const agentFields = {
   did,
   principal_id: z.string(),
   environment: environment,
@@ -201,10 +199,6 @@ const agentFields = {
   created_at: instant,
   updated_at: instant,
 };
-
-export const agentSummary = z.object(agentFields).register(z.globalRegistry, { id: "AgentSummary" });
-export type AgentSummary = z.infer<typeof agentSummary>;
-export const agentList = listOf(agentSummary).register(z.globalRegistry, { id: "AgentList" });
 
 export const marketView = z
   .object({
@@ -249,15 +243,6 @@ export const agentView = z
   .register(z.globalRegistry, { id: "Agent" });
 export type AgentView = z.infer<typeof agentView>;
 
-/**
- * An agent that returned, or came to another principal or to production, with its other certificate where it got one. `warnings` are of the
- * principal that it came to.
- */
-export const movedAgentView = agentView
-  .extend({ certificate: jws.optional(), warnings: z.array(agentWarning).optional() })
-  .register(z.globalRegistry, { id: "MovedAgent" });
-export type MovedAgentView = z.infer<typeof movedAgentView>;
-
 export const agentQuery = z.strictObject({
   ...pageQuery,
   principal_id: z.string().max(100).optional(),
@@ -266,22 +251,3 @@ export const agentQuery = z.strictObject({
   external_ref: z.string().overwrite(trimSpaces).max(200).optional(),
 });
 export type AgentQuery = z.infer<typeof agentQuery>;
-
-export const credentialsView = z
-  .object({
-    did,
-    status: agentStatus,
-    private_key: z.string(),
-    certificate: jws,
-    certificate_expires_at: instant,
-    key_id: z.string(),
-    warning: z.string(),
-    warnings: z.array(agentWarning),
-  })
-  .register(z.globalRegistry, { id: "AgentCredentials" });
-export type CredentialsView = z.infer<typeof credentialsView>;
-
-export const rotatedCredentialsView = credentialsView
-  .extend({ previous_key_expires_at: instant })
-  .register(z.globalRegistry, { id: "RotatedAgentCredentials" });
-export type RotatedCredentialsView = z.infer<typeof rotatedCredentialsView>;

@@ -19,8 +19,9 @@ import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherSc
 import { type DrawnPlace, findEnding, findPlace } from "../identity/certificate-store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
+import type { MovedAgentView } from "./responses.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
-import type { AgentView, MovedAgentView, RevocationInput, StatusPatch } from "./schema.ts";
+import type { AgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
 import { toAgentView } from "./views.ts";
 import { whileAttested, whileSuspendedBy } from "./while-store.ts";

@@ -16,8 +16,9 @@ import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
 import { findAgent, sourceReads } from "./find-store.ts";
+import type { MovedAgentView } from "./responses.ts";
 import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
-import type { MovedAgentView, TransferInput } from "./schema.ts";
+import type { TransferInput } from "./schema.ts";
 import { whileTransferable } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 

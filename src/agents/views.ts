@@ -9,7 +9,8 @@ import { shownBalance, worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
 import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
 import type { ListedAgent } from "./list-store.ts";
-import type { AgentSummary, AgentView, EscrowView, MarketView } from "./schema.ts";
+import type { AgentSummary } from "./responses.ts";
+import type { AgentView, EscrowView, MarketView } from "./schema.ts";
 
 export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
   const { status, environment } = liveOf(agent, principal, now);

@@ -1,19 +1,11 @@
 // Routes of customers (PRN-23).
-import * as z from "zod";
+
 import { route } from "../http/route.ts";
 import { createCustomer } from "./create.ts";
 import { deleteCustomer } from "./delete.ts";
 import { patchCustomer } from "./patch.ts";
 import { getCustomer, getCustomers, precheckCustomer } from "./read.ts";
-import {
-  customerInput,
-  customerList,
-  customerParams,
-  customerPatch,
-  customerPatchRules,
-  customerQuery,
-  customerView,
-} from "./schema.ts";
+import { customerInput, customerParams, customerPatch, customerPatchRules, customerQuery } from "./schema.ts";
 
 export const customerRoutes = [
   route({
@@ -23,7 +15,6 @@ export const customerRoutes = [
     surfaces: ["management"],
     body: customerInput,
     status: 201,
-    response: { schema: customerView },
     errors: ["external_ref_exists"],
     idempotency: "plain",
     handle: (call, { body }) => createCustomer(call, body),
@@ -35,7 +26,6 @@ export const customerRoutes = [
     surfaces: ["management"],
     query: customerQuery,
     status: 200,
-    response: { schema: customerList },
     errors: [],
     handle: (call, { query }) => getCustomers(call, query),
   }),
@@ -46,7 +36,6 @@ export const customerRoutes = [
     surfaces: ["management"],
     params: customerParams,
     status: 200,
-    response: { schema: customerView },
     errors: ["not_found"],
     handle: (call, { params }) => getCustomer(call, params.customer_id),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
@@ -60,7 +49,6 @@ export const customerRoutes = [
     body: customerPatch,
     rules: customerPatchRules,
     status: 200,
-    response: { schema: customerView },
     errors: ["not_found", "no_changes_requested", "external_ref_exists"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchCustomer(call, params.customer_id, body),
@@ -73,7 +61,6 @@ export const customerRoutes = [
     surfaces: ["management"],
     params: customerParams,
     status: 204,
-    response: { schema: z.null() },
     errors: ["not_found", "customer_not_empty"],
     handle: (call, { params }) => deleteCustomer(call, params.customer_id),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),

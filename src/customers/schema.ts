@@ -2,16 +2,7 @@
 import * as z from "zod";
 import { trimSpaces } from "../core/text.ts";
 import { CUSTOMER_STATUSES } from "../core/vocabulary.ts";
-import {
-  environment,
-  fixedFieldRules,
-  instant,
-  listOf,
-  metadata,
-  name,
-  pageQuery,
-  referenceInput,
-} from "../http/schemas.ts";
+import { environment, fixedFieldRules, instant, metadata, name, pageQuery, referenceInput } from "../http/schemas.ts";
 
 const customerStatus = z.enum(CUSTOMER_STATUSES).register(z.globalRegistry, { id: "CustomerState" });
 
@@ -43,8 +34,6 @@ export const customerView = z
   })
   .register(z.globalRegistry, { id: "Customer" });
 export type CustomerView = z.infer<typeof customerView>;
-
-export const customerList = listOf(customerView).register(z.globalRegistry, { id: "CustomerList" });
 
 export const customerQuery = z.strictObject({
   ...pageQuery,

@@ -6,7 +6,8 @@ import { encodeCursor, listingOf, type Position } from "../core/page.ts";
 import type { ChangeRow } from "../db/tables/directory.ts";
 import { findChanges, findLastChange, findPruned, type Start } from "./change-store.ts";
 import { REAL_TIME } from "./list.ts";
-import type { ChangeList, ChangeQuery } from "./schema.ts";
+import type { ChangeList } from "./responses.ts";
+import type { ChangeQuery } from "./schema.ts";
 import { toChangeView } from "./views.ts";
 
 /** The first instant of the records that the feed has. */

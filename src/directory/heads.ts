@@ -12,7 +12,8 @@ import { signDirectoryHead } from "../protocol/directory-head.ts";
 import { feedOf } from "./follow.ts";
 import { findFeed, findHead, findUnsigned, insertDirectoryHead } from "./head-store.ts";
 import { REAL_TIME } from "./list.ts";
-import type { DirectoryHead, HeadQuery } from "./schema.ts";
+import type { DirectoryHead } from "./responses.ts";
+import type { HeadQuery } from "./schema.ts";
 import { toHeadView } from "./views.ts";
 
 export const signDirectoryHeads: EachJob = {

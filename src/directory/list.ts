@@ -4,7 +4,8 @@ import { ServiceError } from "../core/errors.ts";
 import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
 import { findEntry, findMark, findStopped, type Mark, pageReads } from "./list-store.ts";
-import type { DirectoryEntry, EntryQuery } from "./schema.ts";
+import type { DirectoryEntry } from "./responses.ts";
+import type { EntryQuery } from "./schema.ts";
 import { toEntryView } from "./views.ts";
 
 /** The directory is everybody's: no sandbox's clock rules it. */

@@ -5,7 +5,7 @@ import { agentParams } from "../identity/schema.ts";
 import { listChanges } from "./changes.ts";
 import { getDirectoryHead } from "./heads.ts";
 import { getDirectoryEntry, listDirectory } from "./list.ts";
-import { changeList, changeQuery, directoryEntry, directoryHead, entryList, entryQuery, headQuery } from "./schema.ts";
+import { changeQuery, entryQuery, headQuery } from "./schema.ts";
 
 const COMMON = { tag: "Directory", surfaces: ["management"], withoutCredential: "unauthorized", status: 200 } as const;
 
@@ -16,7 +16,6 @@ export const directoryRoutes = [
     path: "/v1/directory/agents",
     operationId: "listDirectory",
     query: entryQuery,
-    response: { schema: entryList },
     errors: [],
     headers: ["if-none-match"],
     handle: async (call, { query, headers }) => {
@@ -30,7 +29,6 @@ export const directoryRoutes = [
     path: "/v1/directory/agents/{did}",
     operationId: "getDirectoryEntry",
     params: agentParams,
-    response: { schema: directoryEntry },
     errors: ["not_found"],
     handle: (call, { params }) => getDirectoryEntry(call, params.did),
   }),
@@ -40,7 +38,6 @@ export const directoryRoutes = [
     path: "/v1/directory/changes",
     operationId: "listDirectoryChanges",
     query: changeQuery,
-    response: { schema: changeList },
     errors: ["cursor_expired"],
     handle: (call, { query }) => listChanges(call, query),
   }),
@@ -50,7 +47,6 @@ export const directoryRoutes = [
     path: "/v1/directory/head",
     operationId: "getDirectoryHead",
     query: headQuery,
-    response: { schema: directoryHead },
     errors: ["not_found"],
     handle: (call, { query }) => getDirectoryHead(call, query),
   }),

@@ -3,45 +3,11 @@ import * as z from "zod";
 import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
 import { isDouble } from "../core/numbers.ts";
 import { trimSpaces } from "../core/text.ts";
-import { CHANGE_TYPES, DIRECTORY_STATUSES } from "../core/vocabulary.ts";
-import {
-  did,
-  economicRole,
-  environment,
-  fraction,
-  instant,
-  instantInput,
-  jws,
-  listOf,
-  pageQuery,
-  placeOrInstant,
-  registeredUrl,
-  runningHash,
-  tier,
-  url,
-  wholeNumber,
-} from "../http/schemas.ts";
+import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
+import { economicRole, instantInput, pageQuery, placeOrInstant, tier, wholeNumber } from "../http/schemas.ts";
 
 export const ENTRY_STATUSES = ["ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED"] as const;
 export type EntryStatus = (typeof ENTRY_STATUSES)[number];
-
-export const directoryEntry = z
-  .object({
-    did,
-    aid_url: url,
-    catalog_url: registeredUrl.nullable(),
-    economic_role: economicRole,
-    capabilities: z.array(z.string()),
-    authorized_markets: z.array(z.string()),
-    cert_tier: tier,
-    agent_rating: fraction.nullable(),
-    status: z.enum(ENTRY_STATUSES).register(z.globalRegistry, { id: "DirectoryEntryStatus" }),
-    updated_at: instant,
-  })
-  .register(z.globalRegistry, { id: "DirectoryEntry" });
-export type DirectoryEntry = z.infer<typeof directoryEntry>;
-
-export const entryList = listOf(directoryEntry).register(z.globalRegistry, { id: "DirectoryList" });
 
 const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX}.` };
 
@@ -80,23 +46,6 @@ export const entryQuery = z.strictObject({
 });
 export type EntryQuery = z.infer<typeof entryQuery>;
 
-// ---- The change feed -----------------------------------------------------------------------------------------------------
-
-export const directoryChange = z
-  .object({
-    seq: z.number().int(),
-    did,
-    change_type: z.enum(CHANGE_TYPES).register(z.globalRegistry, { id: "DirectoryChangeType" }),
-    occurred_at: instant,
-  })
-  .register(z.globalRegistry, { id: "DirectoryChange" });
-export type DirectoryChange = z.infer<typeof directoryChange>;
-
-export const changeList = z
-  .object({ data: z.array(directoryChange), next_cursor: z.string(), has_more: z.boolean() })
-  .register(z.globalRegistry, { id: "DirectoryChangeList" });
-export type ChangeList = z.infer<typeof changeList>;
-
 /** A record's number, or an instant. */
 const since = placeOrInstant("the number of a record", (text) =>
   /^\d{1,15}$/.test(text) ? { seq: Number(text) } : null,
@@ -108,13 +57,6 @@ export const changeQuery = z.strictObject({
   since: since.optional(),
 });
 export type ChangeQuery = z.infer<typeof changeQuery>;
-
-// ---- Heads ---------------------------------------------------------------------------------------------------------------
-
-export const directoryHead = z
-  .object({ environment, seq: z.number().int(), hash: runningHash, signed_at: instant, jws })
-  .register(z.globalRegistry, { id: "DirectoryHead" });
-export type DirectoryHead = z.infer<typeof directoryHead>;
 
 export const headQuery = z.strictObject({ seq: wholeNumber(z.number().min(1)).optional() });
 export type HeadQuery = z.infer<typeof headQuery>;

@@ -4,7 +4,8 @@ import type { ChangeRow, DirectoryHeadRow } from "../db/tables/directory.ts";
 import { aidUrl } from "../identity/aid.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import type { ListedEntry } from "./list-store.ts";
-import type { DirectoryChange, DirectoryEntry, DirectoryHead, EntryStatus } from "./schema.ts";
+import type { DirectoryChange, DirectoryEntry, DirectoryHead } from "./responses.ts";
+import type { EntryStatus } from "./schema.ts";
 
 export const toEntryView = (issuer: string, entry: ListedEntry, now: number): DirectoryEntry => ({
   did: entry.did,

@@ -11,7 +11,7 @@ import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { findRatedAgent } from "../ratings/store.ts";
 import { toTaskView } from "../tasks/views.ts";
-import type { DisputeCase } from "./operator-schema.ts";
+import type { DisputeCase } from "./responses.ts";
 import { findDisputable, findDispute, findEvidence, findMessages, partyOf, transactionOf } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 

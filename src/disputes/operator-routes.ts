@@ -1,17 +1,10 @@
 // Routes of disputes for operators: the arbiter's desk (DSP-16).
 import { route } from "../http/route.ts";
 import { getDisputeCase } from "./case.ts";
-import {
-  disputeCase,
-  operatorDisputeQuery,
-  payoutInput,
-  payoutView,
-  verdictFaults,
-  verdictInput,
-} from "./operator-schema.ts";
+import { operatorDisputeQuery, payoutInput, verdictFaults, verdictInput } from "./operator-schema.ts";
 import { repeatPayout } from "./repeat-payout.ts";
 import { getAllDisputes, precheckDispute, resolveDispute } from "./resolve.ts";
-import { disputeFile, disputeList, disputeParams } from "./schema.ts";
+import { disputeParams } from "./schema.ts";
 
 export const operatorDisputeRoutes = [
   route({
@@ -21,7 +14,6 @@ export const operatorDisputeRoutes = [
     surfaces: ["operator"],
     query: operatorDisputeQuery,
     status: 200,
-    response: { schema: disputeList },
     errors: [],
     handle: (call, { query }) => getAllDisputes(call, query),
   }),
@@ -32,7 +24,6 @@ export const operatorDisputeRoutes = [
     surfaces: ["operator"],
     params: disputeParams,
     status: 200,
-    response: { schema: disputeCase },
     errors: ["not_found"],
     handle: (call, { params }) => getDisputeCase(call, params.dispute_id),
     precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
@@ -46,7 +37,6 @@ export const operatorDisputeRoutes = [
     body: verdictInput,
     rules: verdictFaults,
     status: 200,
-    response: { schema: disputeFile },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
@@ -60,7 +50,6 @@ export const operatorDisputeRoutes = [
     params: disputeParams,
     body: payoutInput,
     status: 200,
-    response: { schema: payoutView },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params, body }) => repeatPayout(call, params.dispute_id, body),

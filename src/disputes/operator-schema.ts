@@ -2,11 +2,10 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERDICTS } from "../core/vocabulary.ts";
-import { transactionView } from "../facilitation/schema.ts";
-import { amount, amountInput, environment, fraction, instant, jws, pageQuery, text } from "../http/schemas.ts";
-import { intentView } from "../payments/schema.ts";
-import { taskView } from "../tasks/schema.ts";
-import { disputeFile, disputeStatus, refundStatus, WORDS_MAX } from "./schema.ts";
+
+import { amountInput, environment, pageQuery, text } from "../http/schemas.ts";
+
+import { disputeStatus, WORDS_MAX } from "./schema.ts";
 
 export const operatorDisputeQuery = z.strictObject({
   ...pageQuery,
@@ -39,36 +38,3 @@ export const payoutInput = z
   .strictObject({ reason: text(WORDS_MAX) })
   .register(z.globalRegistry, { id: "PayoutInput" });
 export type PayoutInput = z.infer<typeof payoutInput>;
-
-/** What became of the request to pay a cancelled award again. */
-export const payoutView = z
-  .object({
-    dispute_id: z.string(),
-    payout: z.enum(["begun", "waits_for_second_operator"]),
-    amount,
-    currency: z.string(),
-    requested_by: z.string(),
-    confirmed_by: z.string().nullable(),
-    refund_status: refundStatus,
-  })
-  .register(z.globalRegistry, { id: "RepeatedPayout" });
-export type PayoutView = z.infer<typeof payoutView>;
-const walletView = z
-  .object({ address: z.string(), of_provider: z.boolean(), of_provider_since: instant.nullable() })
-  .register(z.globalRegistry, { id: "PartyWallet" });
-
-export const disputeCase = z
-  .object({
-    ...disputeFile.shape,
-    transaction: transactionView,
-    receipt: jws.nullable(),
-    intent: intentView,
-    task: taskView,
-    payer: walletView,
-    refund_to: walletView,
-    ratings: z
-      .object({ provider: fraction.nullable(), consumer: fraction.nullable() })
-      .register(z.globalRegistry, { id: "PartyRatings" }),
-  })
-  .register(z.globalRegistry, { id: "DisputeCase" });
-export type DisputeCase = z.infer<typeof disputeCase>;

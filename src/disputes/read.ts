@@ -1,7 +1,7 @@
 // Reads one dispute with all that belongs to it, for its parties and their platforms (DSP-9).
 import { ServiceError } from "../core/errors.ts";
 import { CLOCK, type PartyCall, readAs, refuseStranger } from "./parties.ts";
-import type { DisputeFile } from "./schema.ts";
+import type { DisputeFile } from "./responses.ts";
 import { findDispute, findEvidence, findMessages } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 

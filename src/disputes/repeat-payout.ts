@@ -15,9 +15,10 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { noteRepeatedPayout } from "./entries.ts";
-import type { PayoutInput, PayoutView } from "./operator-schema.ts";
+import type { PayoutInput } from "./operator-schema.ts";
 import { type At, awardLeft, isOver, refundLeft, reopened } from "./payout-record.ts";
 import { nudgeReserve } from "./reserve.ts";
+import type { PayoutView } from "./responses.ts";
 import { findEscrowOfDispute, findPaidOut, findPayout, findRefundedDispute, transactionOf } from "./store.ts";
 
 const reads = (db: OperatorCall["db"], disputeId: string) => ({

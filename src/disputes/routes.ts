@@ -10,12 +10,9 @@ import type { PartyCall } from "./parties.ts";
 import { getDispute } from "./read.ts";
 import {
   type DisputeView,
-  disputeEvidence,
   disputeFaults,
-  disputeFile,
   disputeInput,
   disputeParams,
-  disputeView,
   evidenceInput,
   responseInput,
 } from "./schema.ts";
@@ -39,7 +36,6 @@ const actRoute = ({ act, operationId, side, handle }: Act) =>
     operationId,
     params: disputeParams,
     status: 200,
-    response: { schema: disputeView },
     errors: REFUSALS,
     idempotency: "plain",
     surfaces: PARTIES,
@@ -55,7 +51,6 @@ export const disputeRoutes = [
     body: disputeInput,
     rules: disputeFaults,
     status: 201,
-    response: { schema: disputeView },
     errors: [
       "facilitation_not_found",
       "forbidden",
@@ -77,7 +72,6 @@ export const disputeRoutes = [
     operationId: "getDispute",
     params: disputeParams,
     status: 200,
-    response: { schema: disputeFile },
     errors: ["not_found", "forbidden"],
     surfaces: PARTIES,
     handle: (call, { params }) => getDispute(call, params.dispute_id),
@@ -90,7 +84,6 @@ export const disputeRoutes = [
     params: disputeParams,
     body: responseInput,
     status: 200,
-    response: { schema: disputeView },
     errors: REFUSALS,
     idempotency: "plain",
     surfaces: PARTIES,
@@ -128,7 +121,6 @@ export const disputeRoutes = [
     params: disputeParams,
     body: evidenceInput,
     status: 201,
-    response: { schema: disputeEvidence },
     errors: REFUSALS,
     idempotency: "plain",
     surfaces: PARTIES,

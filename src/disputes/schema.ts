@@ -14,10 +14,7 @@ import {
   idInput,
   instant,
   instantInput,
-  jws,
-  listOf,
   pageQuery,
-  registeredUrl,
   side,
   text,
   wordsInput,
@@ -72,23 +69,6 @@ export function disputeFaults(raw: unknown): FieldError[] {
   ];
 }
 
-const disputeMessage = z
-  .object({ message: z.string(), offer_amount: amount.nullable(), sent_at: instant })
-  .register(z.globalRegistry, { id: "DisputeMessage" });
-
-export const disputeEvidence = z
-  .object({
-    number: z.number().int(),
-    submitted_by: side,
-    description: z.string(),
-    uri: registeredUrl.nullable(),
-    sha256: z.string().nullable(),
-    media_type: z.string().nullable(),
-    submitted_at: instant,
-  })
-  .register(z.globalRegistry, { id: "DisputeEvidence" });
-export type EvidenceView = z.infer<typeof disputeEvidence>;
-
 export const disputeView = z
   .object({
     dispute_id: z.string(),
@@ -127,20 +107,6 @@ export const disputeView = z
   })
   .register(z.globalRegistry, { id: "Dispute" });
 export type DisputeView = z.infer<typeof disputeView>;
-
-/** One dispute with all that was said and handed in. */
-export const disputeFile = z
-  .object({
-    ...disputeView.shape,
-    messages: z.array(disputeMessage),
-    evidence: z.array(disputeEvidence),
-    finding: z.string().nullable(),
-    award: jws.nullable(),
-  })
-  .register(z.globalRegistry, { id: "DisputeFile" });
-export type DisputeFile = z.infer<typeof disputeFile>;
-
-export const disputeList = listOf(disputeView).register(z.globalRegistry, { id: "DisputeList" });
 
 export const disputeQuery = z.strictObject({
   ...pageQuery,

@@ -6,7 +6,8 @@ import { type Listing, type Page, toPage } from "../core/page.ts";
 import type { Found } from "../db/pages.ts";
 import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/tables/disputes.ts";
 import { type ListedDispute, positionOf } from "./list-store.ts";
-import type { DisputeFile, DisputeView, EvidenceView } from "./schema.ts";
+import type { DisputeFile, EvidenceView } from "./responses.ts";
+import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, effectiveDispute, refundDue } from "./states.ts";
 
 export function toDisputeView(config: Config, row: DisputeRow, now: number): DisputeView {

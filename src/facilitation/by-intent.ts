@@ -8,7 +8,7 @@ import { findIntentsPaidBeside } from "../intents/paid-store.ts";
 import { judgePayment, minedAtOf, minedOf, unverified } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseUnknownIntent, type Said } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
-import type { FacilitationView } from "./schema.ts";
+import type { FacilitationView } from "./responses.ts";
 import { findBuyerOf, findIntentToSettle, findUsedSettlements } from "./store.ts";
 import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";

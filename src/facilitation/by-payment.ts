@@ -21,7 +21,7 @@ import {
 } from "./evidence.ts";
 import { proveParty, refuseMixed, refuseOutsiders } from "./parties.ts";
 import { recordSettlement } from "./record.ts";
-import type { FacilitationView } from "./schema.ts";
+import type { FacilitationView } from "./responses.ts";
 import { findFacilitatedPair, findTimedBuyer, findUsedSettlements } from "./store.ts";
 import { judgeByTwo } from "./two-nodes.ts";
 import { toFacilitationView } from "./views.ts";

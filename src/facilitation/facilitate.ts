@@ -3,7 +3,8 @@ import type { AgentCall } from "../call.ts";
 import { parseTxHash } from "../chain/hashes.ts";
 import { facilitateIntent } from "./by-intent.ts";
 import { facilitatePayment } from "./by-payment.ts";
-import type { FacilitationInput, FacilitationView } from "./schema.ts";
+import type { FacilitationView } from "./responses.ts";
+import type { FacilitationInput } from "./schema.ts";
 
 export async function facilitate(call: AgentCall, input: FacilitationInput): Promise<FacilitationView> {
   const { intent_id: intentId, provider_did: providerDid, consumer_did: consumerDid, network } = input;

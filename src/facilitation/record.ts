@@ -22,7 +22,7 @@ import { signReceipt } from "../protocol/receipt.ts";
 import { insertTask } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { Mined } from "./evidence.ts";
-import type { FacilitationView } from "./schema.ts";
+import type { FacilitationView } from "./responses.ts";
 import { type Buyer, insertFacilitated } from "./store.ts";
 import { confirmByOf, toFacilitationView, toTransactionView } from "./views.ts";
 

@@ -2,15 +2,7 @@
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";
-import {
-  facilitationAct,
-  facilitationFaults,
-  facilitationInput,
-  facilitationParams,
-  facilitationView,
-  partiesNamed,
-  standingView,
-} from "./schema.ts";
+import { facilitationAct, facilitationFaults, facilitationInput, facilitationParams, partiesNamed } from "./schema.ts";
 import { getStanding } from "./standing.ts";
 
 export const facilitationRoutes = [
@@ -21,7 +13,6 @@ export const facilitationRoutes = [
     body: facilitationInput,
     rules: facilitationFaults,
     status: 200,
-    response: { schema: facilitationView },
     errors: [
       "proof_invalid",
       "forbidden",
@@ -45,7 +36,6 @@ export const facilitationRoutes = [
     operationId: "getFacilitationStanding",
     params: facilitationParams,
     status: 200,
-    response: { schema: standingView },
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],

@@ -4,17 +4,7 @@ import { parseTxHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { TRANSACTION_STATUSES } from "../core/vocabulary.ts";
-import {
-  amount,
-  did,
-  didInput,
-  environment,
-  escrowState,
-  idInput,
-  instant,
-  jws,
-  networkInput,
-} from "../http/schemas.ts";
+import { didInput, idInput, networkInput } from "../http/schemas.ts";
 
 const txHash = z
   .string()
@@ -87,57 +77,4 @@ export function partiesNamed(raw: unknown): NamedParties {
 
 export const transactionStatus = z.enum(TRANSACTION_STATUSES).register(z.globalRegistry, { id: "TransactionStatus" });
 
-const facilitated = {
-  facilitation_id: z.string(),
-  transaction_id: z.string(),
-  intent_id: z.string(),
-  task_id: z.string().nullable(),
-  gross_amt: amount,
-  fee_amt: amount,
-  escrow_credited: amount,
-  operational_amt: amount,
-  currency: z.string(),
-  escrow_state: escrowState,
-  escrow_balance: amount,
-  confirm_by: instant.nullable(),
-  dispute_window_days: z.number().int(),
-  dispute_window_closes_at: instant.nullable(),
-  provider_aid_version: z.number().int(),
-  tx_hash: z.string(),
-  network: z.string(),
-  caip2: z.string(),
-};
-
-export const facilitationView = z
-  .object({
-    ...facilitated,
-    status: z.literal("settled"),
-    as_of_block: z.number().int().nullable(),
-    receipt: jws,
-  })
-  .register(z.globalRegistry, { id: "Facilitation" });
-export type FacilitationView = z.infer<typeof facilitationView>;
-
 export const facilitationParams = z.object({ facilitation_id: z.string() });
-
-export const standingView = z
-  .object({
-    facilitation_id: z.string(),
-    status: transactionStatus,
-    reversed_at: instant.nullable(),
-  })
-  .register(z.globalRegistry, { id: "FacilitationStanding" });
-export type StandingView = z.infer<typeof standingView>;
-
-export const transactionView = z
-  .object({
-    ...facilitated,
-    environment: environment,
-    consumer_did: did,
-    provider_did: did,
-    status: transactionStatus,
-    settled_at: instant,
-    reversed_at: instant.nullable(),
-  })
-  .register(z.globalRegistry, { id: "Transaction" });
-export type TransactionView = z.infer<typeof transactionView>;

@@ -3,7 +3,7 @@
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import type { StandingView } from "./schema.ts";
+import type { StandingView } from "./responses.ts";
 import { findTransaction } from "./store.ts";
 import { statusOf } from "./views.ts";
 

@@ -4,7 +4,7 @@ import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
-import type { FacilitationView, TransactionView } from "./schema.ts";
+import type { FacilitationView, TransactionView } from "./responses.ts";
 import type { Facilitated } from "./store.ts";
 
 export const confirmByOf = (settledAt: number): number => settledAt + CONFIRMATION_WINDOW_HOURS * HOUR_MS;

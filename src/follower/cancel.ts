@@ -9,7 +9,7 @@ import { cancelIntent as cancelStatements, findIntentFor } from "../intents/stor
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds } from "../payments/hold-store.ts";
 import { refuseOthers } from "../payments/read.ts";
-import type { IntentView } from "../payments/schema.ts";
+import type { IntentView } from "../payments/responses.ts";
 import { toIntentView } from "../payments/views.ts";
 import { readToNow } from "./follow.ts";
 

@@ -1,7 +1,7 @@
 // Routes that look at the chain before they answer (PAY-23).
 import { route } from "../http/route.ts";
 import { precheckReading } from "../payments/read.ts";
-import { intentParams, intentView } from "../payments/schema.ts";
+import { intentParams } from "../payments/schema.ts";
 import { cancelIntent } from "./cancel.ts";
 
 export const followerRoutes = [
@@ -11,7 +11,6 @@ export const followerRoutes = [
     operationId: "cancelPaymentIntent",
     params: intentParams,
     status: 200,
-    response: { schema: intentView },
     errors: ["not_found", "forbidden", "invalid_status", "chain_unavailable"],
     idempotency: "plain",
     surfaces: ["agent"],

@@ -40,12 +40,6 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   /** Faults across fields; they run on the raw body even when its schema found faults. */
   readonly rules?: (raw: unknown) => FieldError[];
   readonly status: 200 | 201 | 202 | 204;
-  readonly response: {
-    readonly schema: z.ZodType;
-    readonly types?: readonly string[];
-    /** The schemas of types that show different things, instead of `schema`. */
-    readonly forms?: Readonly<Record<string, z.ZodType>>;
-  };
   /** Answers of further statuses with bodies of the route's own, by their status. A refusal among them is no envelope. */
   readonly outcomes?: Readonly<Record<number, { readonly description: string; readonly types: readonly string[] }>>;
   readonly errors: readonly ErrorCode[];

@@ -1,7 +1,7 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
 // in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
 import * as z from "zod";
-import { FIELD_ERRORS, type FieldError, type FieldErrorCode, fieldError, TOP_LEVEL_422 } from "../core/errors.ts";
+import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
@@ -29,30 +29,6 @@ export const side = z.enum(SIDES).register(z.globalRegistry, { id: "Side" });
 
 export const escrowState = z.enum(ESCROW_STATES).register(z.globalRegistry, { id: "EscrowState" });
 export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegistry, { id: "AttestationModel" });
-
-// ---- The error envelope --------------------------------------------------------------------------------------------------
-
-/** The known codes are named, and readers take others too. */
-const fieldCode = z.union([z.enum([...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422]), z.string()]);
-
-export const fieldErrorSchema = z
-  .object({ field: z.string(), code: fieldCode, message: z.string() })
-  .register(z.globalRegistry, { id: "FieldError" });
-
-export const detailSchema = z.record(z.string(), z.unknown()).register(z.globalRegistry, { id: "ErrorDetail" });
-
-export const errorSchema = z
-  .object({
-    code: z.string(),
-    message: z.string(),
-    status: z.number().int(),
-    request_id: z.string(),
-    error: z.string(),
-    field_errors: z.array(fieldErrorSchema).optional(),
-    detail: detailSchema.optional(),
-    type: z.string().optional(),
-  })
-  .register(z.globalRegistry, { id: "Error" });
 
 // ---- Values --------------------------------------------------------------------------------------------------------------
 
@@ -108,12 +84,8 @@ export const countryInput = z
 export const registeredUrl = z.string().register(z.globalRegistry, { id: "RegisteredUrl" });
 /** A URL of the service itself, or of its configuration. */
 export const url = z.string().register(z.globalRegistry, { id: "Url", format: "uri" });
-/** A compact JWS or JWT. */
-export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** An amount as the service writes it, in whole currency units. */
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
-/** SHA-256 as 64 lower-case hex digits. */
-export const runningHash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
 /** 0 to 1. */
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
@@ -130,9 +102,6 @@ export const pageQuery = {
     .refine(isCursor, { params: { code: "invalid_format" }, message: "Must be a `next_cursor` of this service." })
     .optional(),
 };
-
-export const listOf = <T extends z.ZodType>(item: T) =>
-  z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
 
 /** One fault a value: after a wrong length no further check runs. */
 const STOP = { abort: true };

@@ -2,8 +2,8 @@
 import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, seenWith, usableFrom } from "./authority-keys.ts";
-import type { AuthorityKeyView, AuthorityView } from "./authority-schema.ts";
 import { findAuthorityKeys } from "./authority-store.ts";
+import type { AuthorityKeyView, AuthorityView } from "./responses.ts";
 
 export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
   const { seen } = await call.read({ seen: findAuthorityKeys(call.db) });

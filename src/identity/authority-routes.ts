@@ -1,7 +1,6 @@
 // Route of the operator's view of the CA's keys (IDN-29, IDN-38).
 import { route } from "../http/route.ts";
 import { getAuthority } from "./authority-read.ts";
-import { authorityView } from "./authority-schema.ts";
 
 export const authorityRoutes = [
   route({
@@ -10,7 +9,6 @@ export const authorityRoutes = [
     operationId: "getAuthority",
     surfaces: ["operator"],
     status: 200,
-    response: { schema: authorityView },
     errors: [],
     handle: (call) => getAuthority(call),
   }),

@@ -3,21 +3,11 @@ import * as z from "zod";
 import { answer, entityTagOf } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
-import {
-  aidCheck,
-  aidInput,
-  certificateCheck,
-  certificateInput,
-  challengeView,
-  discoveryView,
-  jwksView,
-  proofCheck,
-  proofInput,
-} from "./handshake-schema.ts";
+import { aidInput, certificateInput, proofInput } from "./handshake-schema.ts";
 import { getStatusList } from "./status-list.ts";
 
 const CACHED = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
-const JWKS_TYPE = "application/jwk-set+json";
+export const JWKS_TYPE = "application/jwk-set+json";
 
 const JWKS_PATHS = ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"] as const;
 const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
@@ -27,7 +17,6 @@ const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
     operationId: path.endsWith(".json") ? "getCaJwksJson" : "getCaJwks",
     surfaces: ["public"],
     status: 200,
-    response: { schema: jwksView, types: [JWKS_TYPE] },
     errors: [],
     cors: true,
     headers: ["if-none-match"],
@@ -43,7 +32,6 @@ export const handshakeRoutes = [
     path: "/v1/verify/challenge",
     operationId: "getChallenge",
     status: 200,
-    response: { schema: challengeView },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -57,7 +45,6 @@ export const handshakeRoutes = [
     operationId: "verifyCertificate",
     body: certificateInput,
     status: 200,
-    response: { schema: certificateCheck },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -71,7 +58,6 @@ export const handshakeRoutes = [
     operationId: "verifyProof",
     body: proofInput,
     status: 200,
-    response: { schema: proofCheck },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -85,7 +71,6 @@ export const handshakeRoutes = [
     operationId: "verifyAid",
     body: aidInput,
     status: 200,
-    response: { schema: aidCheck },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -98,7 +83,6 @@ export const handshakeRoutes = [
     path: "/.well-known/aeap",
     operationId: "getDiscovery",
     status: 200,
-    response: { schema: discoveryView },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -123,7 +107,6 @@ export const handshakeRoutes = [
     operationId: "getStatusList",
     params: z.object({ n: z.string() }),
     status: 200,
-    response: { schema: z.string(), types: ["application/statuslist+jwt"] },
     errors: ["not_found"],
     cors: true,
     shared: () => "jwt",

@@ -15,18 +15,16 @@ import {
   resolve,
   selectsService,
 } from "./resolve.ts";
-import {
-  contentView,
-  dereferencingView,
-  identifierParams,
-  linkedView,
-  resolutionQuery,
-  resolutionView,
-} from "./resolver-schema.ts";
+import { identifierParams, resolutionQuery } from "./resolver-schema.ts";
 
-const LD_TYPE = "application/ld+json";
-const RESULTS = ["application/did-resolution", "application/did-url-dereferencing", LD_TYPE] as const;
-const CONTENTS = ["application/did", "application/did+json", "application/did+ld+json", "application/json"] as const;
+export const LD_TYPE = "application/ld+json";
+export const RESULTS = ["application/did-resolution", "application/did-url-dereferencing", LD_TYPE] as const;
+export const CONTENTS = [
+  "application/did",
+  "application/did+json",
+  "application/did+ld+json",
+  "application/json",
+] as const;
 
 /** A resolution result, a dereferencing result, or what was asked for itself. `says`: the representation that its metadata name. */
 type Form = Offer & { readonly kind: "resolution" | "dereferencing" | "content" | "uri"; readonly says: string };
@@ -98,16 +96,6 @@ export const resolverRoutes = [
     params: identifierParams,
     query: resolutionQuery,
     status: 200,
-    response: {
-      schema: resolutionView,
-      types: [...RESULTS, ...CONTENTS],
-      forms: {
-        "application/did-resolution": resolutionView,
-        "application/did-url-dereferencing": dereferencingView,
-        [LD_TYPE]: linkedView,
-        ...Object.fromEntries(CONTENTS.map((type) => [type, contentView])),
-      },
-    },
     outcomes: {
       303: { description: "The endpoint that the DID URL selects stands in `Location`.", types: [] },
       400: { description: "`INVALID_DID`, `INVALID_DID_URL` or `INVALID_OPTIONS`.", types: RESULTS },

@@ -7,13 +7,13 @@ import { route } from "../http/route.ts";
 import { type AidNumbers, getAid, type ServedAid } from "./aid-read.ts";
 import { agentContext } from "./did-document.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
-import { contextView } from "./resolver-schema.ts";
-import { agentParams, aidQuery, aidView, certificateView, didDocumentView, statusView } from "./schema.ts";
+
+import { agentParams, aidQuery } from "./schema.ts";
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const JSON_TYPE = "application/json";
 const JWT_TYPE = "application/jwt";
-const DOCUMENT_TYPE = "application/did+json";
+export const DOCUMENT_TYPE = "application/did+json";
 const LD_TYPE = "application/ld+json";
 
 type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
@@ -54,7 +54,6 @@ const documentRoute = (form: keyof typeof DOCUMENTS) =>
     ...DOCUMENTS[form],
     params: agentParams,
     status: 200,
-    response: { schema: didDocumentView, types: [DOCUMENT_TYPE] },
     errors: ["not_found"],
     cors: true,
     replica: () => true,
@@ -73,7 +72,6 @@ export const identityRoutes = [
     params: agentParams,
     query: aidQuery,
     status: 200,
-    response: { schema: aidView, types: ["application/json", "application/jwt"] },
     errors: ["not_found"],
     cors: true,
     headers: ["accept", "if-none-match"],
@@ -88,7 +86,6 @@ export const identityRoutes = [
     operationId: "getAgentStatus",
     params: agentParams,
     status: 200,
-    response: { schema: statusView },
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],
@@ -100,7 +97,6 @@ export const identityRoutes = [
     operationId: "getAgentCertificate",
     params: agentParams,
     status: 200,
-    response: { schema: certificateView },
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],
@@ -113,7 +109,6 @@ export const identityRoutes = [
     path: "/contexts/aeap/v1",
     operationId: "getContext",
     status: 200,
-    response: { schema: contextView, types: [LD_TYPE] },
     errors: [],
     cors: true,
     surfaces: ["public"],

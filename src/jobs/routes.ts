@@ -1,7 +1,6 @@
 // Route of the operator's view of the jobs (JOB-6).
 import { route } from "../http/route.ts";
 import { getJobs } from "./read.ts";
-import { jobList } from "./schema.ts";
 
 export const jobRoutes = [
   route({
@@ -10,7 +9,6 @@ export const jobRoutes = [
     operationId: "listJobs",
     surfaces: ["operator"],
     status: 200,
-    response: { schema: jobList },
     errors: [],
     handle: (call) => getJobs(call),
   }),

@@ -8,8 +8,9 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { HeadRow } from "../db/tables/journal.ts";
 import { signActivityHead } from "../protocol/activity-head.ts";
 import { hashNewEntries } from "./activity-chain.ts";
-import type { ActivityHead, HeadQuery } from "./activity-schema.ts";
+import type { HeadQuery } from "./activity-schema.ts";
 import { findChain, insertHead, listHeads, noteChecked } from "./chain-store.ts";
+import type { ActivityHead } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
 
 /**

@@ -3,10 +3,11 @@ import { askedPage, type ManagementCall } from "../call.ts";
 import { exportedRange, slicesOf } from "../core/export.ts";
 import { encodeCursor, listingOf, type Page } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
-import type { ActivityEntry, ActivityQuery } from "./activity-schema.ts";
+import type { ActivityQuery } from "./activity-schema.ts";
 import { type ActivityFilter, entryReads, rangeOf, type ShownRow } from "./activity-store.ts";
 import { toEntryView } from "./activity-views.ts";
 import { type Slice, toSlice } from "./log-read.ts";
+import type { ActivityEntry } from "./responses.ts";
 
 const filterOf = (query: ActivityQuery): ActivityFilter => ({
   subjectType: query.subject_type,

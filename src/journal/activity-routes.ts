@@ -3,16 +3,9 @@ import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
 import { route } from "../http/route.ts";
 import { getHeads } from "./activity-heads.ts";
 import { exportActivity, getActivity } from "./activity-read.ts";
-import {
-  type ActivityEntry,
-  activityList,
-  activityQuery,
-  activityVerification,
-  headList,
-  headQuery,
-  verifyQuery,
-} from "./activity-schema.ts";
+import { activityQuery, headQuery, verifyQuery } from "./activity-schema.ts";
 import { verifyActivity } from "./activity-verify.ts";
+import type { ActivityEntry } from "./responses.ts";
 
 const COLUMNS: readonly CsvColumn<ActivityEntry>[] = [
   ["id", ({ id }) => id],
@@ -35,10 +28,6 @@ export const activityRoutes = [
     surfaces: ["management"],
     query: activityQuery,
     status: 200,
-    response: {
-      schema: activityList,
-      types: ["application/json", "text/csv"],
-    },
     errors: [],
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
@@ -53,7 +42,6 @@ export const activityRoutes = [
     surfaces: ["management"],
     query: headQuery,
     status: 200,
-    response: { schema: headList },
     errors: [],
     handle: (call, { query }) => getHeads(call, query),
   }),
@@ -64,7 +52,6 @@ export const activityRoutes = [
     surfaces: ["management"],
     query: verifyQuery,
     status: 200,
-    response: { schema: activityVerification },
     errors: [],
     handle: (call, { query }) => verifyActivity(call, query),
   }),

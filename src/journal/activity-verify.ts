@@ -9,10 +9,11 @@ import { verifyActivityHead } from "../protocol/activity-head.ts";
 import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
 import { hashNewEntries } from "./activity-chain.ts";
 import { seqOfActivity } from "./activity-id.ts";
-import type { ActivityVerification, Break, VerifyQuery } from "./activity-schema.ts";
+import type { Break, VerifyQuery } from "./activity-schema.ts";
 import { findHashed } from "./activity-store.ts";
 import { idOf, toEntryView } from "./activity-views.ts";
 import { findHeadsFrom, listHeads } from "./chain-store.ts";
+import type { ActivityVerification } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
 
 /** How many entries one call verifies. */

@@ -2,8 +2,8 @@
 import { toIso } from "../core/clock.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { activityId } from "./activity-id.ts";
-import type { ActivityEntry } from "./activity-schema.ts";
 import type { ShownRow } from "./activity-store.ts";
+import type { ActivityEntry } from "./responses.ts";
 
 export const idOf = ({ platformId, seq, occurredAt }: ShownRow): string => activityId(platformId, seq, occurredAt);
 

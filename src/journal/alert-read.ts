@@ -4,9 +4,10 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
-import type { AlertQuery, AlertView } from "./alert-schema.ts";
+import type { AlertQuery } from "./alert-schema.ts";
 import { acknowledge, findAlert, listAlerts } from "./alert-store.ts";
 import { recordOperatorEntry } from "./operator-log.ts";
+import type { AlertView } from "./responses.ts";
 
 export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<Page<AlertView>> {
   const page = await askedPage(call, query, listingOf("alerts", [], { status: query.status }));

@@ -1,7 +1,7 @@
 // Routes of the operator's alerts (JOB-10).
 import { route } from "../http/route.ts";
 import { acknowledgeAlert, getAlerts, precheckAlert } from "./alert-read.ts";
-import { alertList, alertParams, alertQuery, alertView } from "./alert-schema.ts";
+import { alertParams, alertQuery } from "./alert-schema.ts";
 
 export const alertRoutes = [
   route({
@@ -11,7 +11,6 @@ export const alertRoutes = [
     surfaces: ["operator"],
     query: alertQuery,
     status: 200,
-    response: { schema: alertList },
     errors: [],
     handle: (call, { query }) => getAlerts(call, query),
   }),
@@ -22,7 +21,6 @@ export const alertRoutes = [
     surfaces: ["operator"],
     params: alertParams,
     status: 200,
-    response: { schema: alertView },
     errors: ["not_found"],
     handle: (call, { params }) => acknowledgeAlert(call, params.alert_id),
     precheck: (call, { params }) => precheckAlert(call, params.alert_id),

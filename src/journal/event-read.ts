@@ -3,8 +3,9 @@ import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "..
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { type EventFilter, findEvent, findNumber, listEvents } from "./event-log-store.ts";
-import type { EventQuery, EventView } from "./event-schema.ts";
+import type { EventQuery } from "./event-schema.ts";
 import { firstListed, mayBeOlder, toEventView } from "./event-views.ts";
+import type { EventView } from "./responses.ts";
 
 export async function getEvents(call: ManagementCall, query: EventQuery): Promise<Page<EventView>> {
   const { db, tenant, environment, deps } = call;

@@ -1,7 +1,7 @@
 // Routes of a platform's events (EVT-18).
 import { route } from "../http/route.ts";
 import { getEvent, getEvents, precheckEvent } from "./event-read.ts";
-import { eventList, eventParams, eventQuery, eventView } from "./event-schema.ts";
+import { eventParams, eventQuery } from "./event-schema.ts";
 
 export const eventRoutes = [
   route({
@@ -11,7 +11,6 @@ export const eventRoutes = [
     surfaces: ["management"],
     query: eventQuery,
     status: 200,
-    response: { schema: eventList },
     errors: ["cursor_expired"],
     handle: (call, { query }) => getEvents(call, query),
   }),
@@ -23,7 +22,6 @@ export const eventRoutes = [
     params: eventParams,
     precheck: (call, { params }) => precheckEvent(call, params.event_id),
     status: 200,
-    response: { schema: eventView },
     errors: ["not_found"],
     handle: (call, { params }) => getEvent(call, params.event_id),
   }),

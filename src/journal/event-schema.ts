@@ -1,24 +1,8 @@
 // Events on the wire (EVT-1).
 import * as z from "zod";
 import { instantOfId } from "../core/ids.ts";
-import { environment, instant, jsonObject, listOf, pageQuery, placeOrInstant } from "../http/schemas.ts";
+import { pageQuery, placeOrInstant } from "../http/schemas.ts";
 import { EVENT_TYPES } from "./events.ts";
-
-export const eventView = z
-  .object({
-    id: z.string(),
-    type: z.string(),
-    occurred_at: instant,
-    environment,
-    api_version: z.literal("v1"),
-    data: z
-      .object({ object: jsonObject, previous: jsonObject.optional() })
-      .register(z.globalRegistry, { id: "EventData" }),
-  })
-  .register(z.globalRegistry, { id: "Event" });
-export type EventView = z.infer<typeof eventView>;
-
-export const eventList = listOf(eventView).register(z.globalRegistry, { id: "EventList" });
 
 /** The id of an event, or an instant. */
 const since = placeOrInstant("the id of an event", (text) => (instantOfId("evt", text) === null ? null : { id: text }));

@@ -3,7 +3,7 @@ import { toIso } from "../core/clock.ts";
 import { instantOfId } from "../core/ids.ts";
 import { DAY_MS, EVENT_RETENTION_DAYS } from "../core/limits.ts";
 import type { EventRow } from "../db/tables/journal.ts";
-import type { EventView } from "./event-schema.ts";
+import type { EventView } from "./responses.ts";
 
 /** Whether an event of this id may have been written before an instant. `aheadMs`: how far the clock that dated it may have been ahead. */
 export const mayBeOlder = (id: string, first: number, aheadMs: number): boolean =>

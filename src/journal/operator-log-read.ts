@@ -4,8 +4,9 @@ import { toIso } from "../core/clock.ts";
 import { encodeCursor, listingOf, type Page } from "../core/page.ts";
 import type { OperatorEntryRow } from "../db/tables/journal.ts";
 import { toSlice } from "./log-read.ts";
-import type { OperatorEntry, OperatorLogQuery } from "./operator-log-schema.ts";
+import type { OperatorLogQuery } from "./operator-log-schema.ts";
 import { operatorRange, operatorReads } from "./operator-log-store.ts";
+import type { OperatorEntry } from "./responses.ts";
 
 export async function getOperatorLog(call: OperatorCall, query: OperatorLogQuery): Promise<Page<OperatorEntry>> {
   const { db } = call;

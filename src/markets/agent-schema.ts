@@ -1,10 +1,9 @@
 // A provider's own markets on the wire (MKT-5, MKT-10).
 import * as z from "zod";
-import { marketView } from "../agents/schema.ts";
+
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { MARKETS_PER_CALL_MAX } from "../core/limits.ts";
-import { listOf, networkInput, pageQuery, validFields } from "../http/schemas.ts";
-import { agentParams } from "../identity/schema.ts";
+import { networkInput, pageQuery, validFields } from "../http/schemas.ts";
 
 export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 
@@ -49,10 +48,5 @@ function entriesOf(raw: unknown): unknown[] {
   const markets = typeof raw === "object" && raw !== null && "markets" in raw ? raw.markets : undefined;
   return Array.isArray(markets) ? markets : [];
 }
-
-export const marketsView = agentParams
-  .extend({ markets: marketView.array() })
-  .register(z.globalRegistry, { id: "AuthorizedMarkets" });
 export const marketsQuery = z.strictObject(pageQuery);
 export type MarketsQuery = z.infer<typeof marketsQuery>;
-export const ownMarketList = listOf(marketView).register(z.globalRegistry, { id: "AgentMarketList" });

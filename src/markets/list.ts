@@ -4,7 +4,8 @@ import { caip2Of, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { marketCode, marketJurisdictions } from "./jurisdictions.ts";
-import type { MarketListing, MarketQuery } from "./schema.ts";
+import type { MarketListing } from "./responses.ts";
+import type { MarketQuery } from "./schema.ts";
 
 export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
   const page = await askedPage(call, query, listingOf("markets", [], {}));

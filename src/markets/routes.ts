@@ -4,11 +4,11 @@ import { precheckOwnAgent } from "../agents/read.ts";
 import { route } from "../http/route.ts";
 import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { marketInput, marketRules, marketsQuery, marketsView, ownMarketList, proposedMarkets } from "./agent-schema.ts";
+import { marketInput, marketRules, marketsQuery, proposedMarkets } from "./agent-schema.ts";
 import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
 import { getMarkets } from "./list.ts";
 import { listMarkets, precheckRemoval, removeMarket } from "./own.ts";
-import { marketList, marketQuery } from "./schema.ts";
+import { marketQuery } from "./schema.ts";
 
 export const marketRoutes = [
   route({
@@ -17,7 +17,6 @@ export const marketRoutes = [
     operationId: "listMarkets",
     query: marketQuery,
     status: 200,
-    response: { schema: marketList },
     errors: [],
     cors: true,
     surfaces: ["public"],
@@ -31,7 +30,6 @@ export const marketRoutes = [
     body: marketInput,
     rules: marketRules,
     status: 200,
-    response: { schema: marketsView },
     errors: [
       "not_found",
       "forbidden",
@@ -53,7 +51,6 @@ export const marketRoutes = [
     params: agentParams,
     query: marketsQuery,
     status: 200,
-    response: { schema: ownMarketList },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params, query }) => listMarkets(call, params.did, query),
@@ -66,7 +63,6 @@ export const marketRoutes = [
     params: agentParams.extend({ market: z.string() }),
     query: z.strictObject({ network: networkInput }),
     status: 204,
-    response: { schema: z.null() },
     errors: ["not_found", "forbidden", "agent_status_not_mutable"],
     lock: ({ did }) => did,
     surfaces: ["management"],

@@ -25,7 +25,8 @@ import { countScheduled, findScheduled } from "../follower/act-store.ts";
 import { nameBy } from "../follower/acts.ts";
 import { findProvidersByHash } from "../follower/lines-store.ts";
 import { signerOn } from "../objects/signers.ts";
-import type { NetworkPage, NetworkQuery, NetworkState } from "./schema.ts";
+import type { NetworkPage, NetworkState } from "./responses.ts";
+import type { NetworkQuery } from "./schema.ts";
 
 export async function getNetworks(call: OperatorCall, query: NetworkQuery): Promise<NetworkPage> {
   const { db, deps, read } = call;

@@ -1,7 +1,7 @@
 // Route of the operator's view of the networks (CHN-32).
 import { route } from "../http/route.ts";
 import { getNetworks } from "./read.ts";
-import { networkList, networkQuery } from "./schema.ts";
+import { networkQuery } from "./schema.ts";
 
 /** The one path that is answered while NETWORKS is refused. */
 export const NETWORKS_PATH = "/v1/operator/networks";
@@ -14,7 +14,6 @@ export const networkRoutes = [
     surfaces: ["operator"],
     query: networkQuery,
     status: 200,
-    response: { schema: networkList },
     errors: [],
     handle: (call, { query }) => getNetworks(call, query),
   }),

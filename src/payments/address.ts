@@ -6,7 +6,8 @@ import type { IntentRow } from "../db/tables/money.ts";
 import { asPolicyViolation } from "./eligibility.ts";
 import { openIntent } from "./open.ts";
 import type { Order } from "./order.ts";
-import { type AddressQuery, type AddressView, payerFaults } from "./schema.ts";
+import type { AddressView } from "./responses.ts";
+import { type AddressQuery, payerFaults } from "./schema.ts";
 import { toAddressView, toIntentAddressView } from "./views.ts";
 
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {

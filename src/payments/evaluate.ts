@@ -12,7 +12,8 @@ import { type Judgement, judgeOrder, ORDER_CHECKS, toSpender } from "./eligibili
 import { findFirstInWindows } from "./first-store.ts";
 import { networksFor, orderFaults } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
-import type { EvaluationInput, EvaluationView, OrderCheckView } from "./schema.ts";
+import type { EvaluationView, OrderCheckView } from "./responses.ts";
+import type { EvaluationInput } from "./schema.ts";
 import { judgePolicy } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 

@@ -4,7 +4,8 @@ import { aheadOf } from "../core/clock.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { listIntents } from "../intents/list-store.ts";
 import { hasEnded } from "../intents/states.ts";
-import type { IntentQuery, IntentView } from "./schema.ts";
+import type { IntentView } from "./responses.ts";
+import type { IntentQuery } from "./schema.ts";
 import { toIntentView } from "./views.ts";
 
 export async function getIntents(call: AgentCall, query: IntentQuery): Promise<Page<IntentView>> {

@@ -15,7 +15,8 @@ import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
 import { countOpenedByProvider, holdStatements } from "./hold-store.ts";
 import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
 import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
-import type { IntentInput, IntentView } from "./schema.ts";
+import type { IntentView } from "./responses.ts";
+import type { IntentInput } from "./schema.ts";
 import type { SpenderRow } from "./spend-store.ts";
 import { toIntentView } from "./views.ts";
 

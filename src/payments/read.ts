@@ -5,7 +5,7 @@ import type { IntentRow } from "../db/tables/money.ts";
 import { hasEnded } from "../intents/states.ts";
 import { findIntent, findIntentFor } from "../intents/store.ts";
 import { refuseStrangers } from "./order.ts";
-import type { IntentView } from "./schema.ts";
+import type { IntentView } from "./responses.ts";
 import { toIntentView } from "./views.ts";
 
 export async function getIntent(call: AgentCall, intentId: string): Promise<IntentView> {

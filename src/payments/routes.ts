@@ -8,18 +8,7 @@ import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
 import { getIntents } from "./list.ts";
 import { createIntent, precheckIntent } from "./open.ts";
 import { getIntent, precheckReading } from "./read.ts";
-import {
-  addressQuery,
-  addressView,
-  evaluationInput,
-  evaluationView,
-  intentInput,
-  intentList,
-  intentParams,
-  intentQuery,
-  intentView,
-  payerFaults,
-} from "./schema.ts";
+import { addressQuery, evaluationInput, intentInput, intentParams, intentQuery, payerFaults } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
   "forbidden",
@@ -41,7 +30,6 @@ export const paymentRoutes = [
     body: intentInput,
     rules: payerFaults,
     status: 201,
-    response: { schema: intentView },
     errors: REFUSALS,
     idempotency: "plain",
     surfaces: ["agent"],
@@ -54,7 +42,6 @@ export const paymentRoutes = [
     operationId: "listPaymentIntents",
     query: intentQuery,
     status: 200,
-    response: { schema: intentList },
     errors: [],
     surfaces: ["agent"],
     handle: (call, { query }) => getIntents(call, query),
@@ -65,7 +52,6 @@ export const paymentRoutes = [
     operationId: "getPaymentIntent",
     params: intentParams,
     status: 200,
-    response: { schema: intentView },
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getIntent(call, params.intent_id),
@@ -79,7 +65,6 @@ export const paymentRoutes = [
     params: agentParams,
     body: evaluationInput,
     status: 200,
-    response: { schema: evaluationView },
     errors: ["not_found", "forbidden"],
     surfaces: ["agent", "management"],
     whenUsedUp: true,
@@ -93,7 +78,6 @@ export const paymentRoutes = [
     query: addressQuery,
     effects: true,
     status: 200,
-    response: { schema: addressView },
     errors: ["spend_policy_violation"],
     surfaces: ["agent"],
     handle: (call, { query }) => getPaymentAddress(call, query),

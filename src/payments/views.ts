@@ -7,7 +7,7 @@ import { SECOND_MS, SETTLEMENT_FEE_BPS_MAX } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { effectiveIntentStatus } from "../intents/states.ts";
 import { settleCalldata, settlementKey } from "../protocol/payment.ts";
-import type { AddressView, IntentView } from "./schema.ts";
+import type { AddressView, IntentView } from "./responses.ts";
 
 type Place = Omit<AddressView, "intent_id" | "expires_at">;
 

@@ -2,14 +2,7 @@
 import { route } from "../http/route.ts";
 import { getPrincipal, getPrincipals, precheckOwnPrincipal } from "./read.ts";
 import { precheckPrincipal, registerPrincipal } from "./register.ts";
-import {
-  principalInput,
-  principalList,
-  principalParams,
-  principalQuery,
-  principalView,
-  proposedPrincipal,
-} from "./schema.ts";
+import { principalInput, principalParams, principalQuery, proposedPrincipal } from "./schema.ts";
 
 export const principalRoutes = [
   route({
@@ -18,7 +11,6 @@ export const principalRoutes = [
     operationId: "registerPrincipal",
     body: principalInput,
     status: 201,
-    response: { schema: principalView },
     errors: ["external_ref_exists", "invalid_status"],
     idempotency: "plain",
     surfaces: ["management"],
@@ -31,7 +23,6 @@ export const principalRoutes = [
     operationId: "listPrincipals",
     query: principalQuery,
     status: 200,
-    response: { schema: principalList },
     errors: [],
     surfaces: ["management"],
     handle: (call, { query }) => getPrincipals(call, query),
@@ -42,7 +33,6 @@ export const principalRoutes = [
     operationId: "getPrincipal",
     params: principalParams,
     status: 200,
-    response: { schema: principalView },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getPrincipal(call, params.principal_id),

@@ -10,7 +10,6 @@ import {
   idInput,
   instant,
   instantInput,
-  listOf,
   metadata,
   name,
   pageQuery,
@@ -109,43 +108,11 @@ export const attestationView = z
   })
   .register(z.globalRegistry, { id: "Attestation" });
 
-const attestationStatus = z
-  .enum(["current", "expired", "revoked", "replaced"])
-  .register(z.globalRegistry, { id: "AttestationStatus" });
-
-export const recordedAttestationView = z
-  .object({
-    ...attestationView.shape,
-    principal_id: z.string(),
-    status: attestationStatus,
-    proof: z.string().nullable(),
-    recorded_at: instant,
-    revoked_at: instant.nullable(),
-    revocation_reason: z.string().nullable(),
-  })
-  .register(z.globalRegistry, { id: "RecordedAttestation" });
-export type RecordedAttestationView = z.infer<typeof recordedAttestationView>;
-
-export const attestationList = listOf(recordedAttestationView).register(z.globalRegistry, { id: "AttestationList" });
-
-/** With the status that the principal has by it. */
-export const attestedView = recordedAttestationView.extend({ principal_status: principalStatus });
-
 /** Which Verifier's it is, and why. */
 export const revocation = z
   .strictObject({ verifier_id: name(200).optional(), reason: text(500).optional() })
   .register(z.globalRegistry, { id: "RevocationInput" });
 export type Revocation = z.infer<typeof revocation>;
-
-export const revocationView = z
-  .object({
-    attestation_id: z.string(),
-    verifier_id: z.string(),
-    status: z.literal("revoked"),
-    revoked_at: instant,
-  })
-  .register(z.globalRegistry, { id: "Revocation" });
-export type RevocationView = z.infer<typeof revocationView>;
 
 export const attestationParams = z.object({ attestation_id: z.string() });
 
@@ -173,8 +140,6 @@ export const principalView = z
   .register(z.globalRegistry, { id: "Principal" });
 
 export type PrincipalView = z.infer<typeof principalView>;
-
-export const principalList = listOf(principalView).register(z.globalRegistry, { id: "PrincipalList" });
 
 export const principalQuery = z.strictObject({
   ...pageQuery,

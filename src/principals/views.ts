@@ -3,7 +3,8 @@ import { toIso } from "../core/clock.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import type { AttestationRow } from "../db/tables/principals.ts";
 import type { ListedPrincipal } from "./list-store.ts";
-import type { PrincipalView, RecordedAttestationView } from "./schema.ts";
+import type { RecordedAttestationView } from "./responses.ts";
+import type { PrincipalView } from "./schema.ts";
 import { effectivePrincipalStatus } from "./standing.ts";
 import { attestedTier, requiredTier } from "./tiers.ts";
 

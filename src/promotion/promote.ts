@@ -3,8 +3,8 @@
 
 import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
+import type { MovedAgentView } from "../agents/responses.ts";
 import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
-import type { MovedAgentView } from "../agents/schema.ts";
 import { agentMachine } from "../agents/states.ts";
 import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";

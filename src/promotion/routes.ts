@@ -1,5 +1,5 @@
 // The route of an agent's promotion (AGT-34).
-import { movedAgentView } from "../agents/schema.ts";
+
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
@@ -14,7 +14,6 @@ export const promotionRoutes = [
     params: agentParams,
     body: promotionInput,
     status: 200,
-    response: { schema: movedAgentView },
     errors: [
       "not_found",
       "environment_mismatch",

@@ -3,7 +3,7 @@ import { toIso } from "../core/clock.ts";
 import { shortHash } from "../core/short-hash.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Case, RATING_ORIGIN, type RatingMethod } from "./method.ts";
-import type { RatingMethodView, RatingView } from "./schema.ts";
+import type { RatingMethodView, RatingView } from "./responses.ts";
 
 const signals = (cases: Readonly<Record<string, Case>>) =>
   Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));

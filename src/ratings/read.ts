@@ -5,7 +5,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { ratingMethod } from "./method.ts";
 import { methodUsed } from "./publish.ts";
-import type { RatingView } from "./schema.ts";
+import type { RatingView } from "./responses.ts";
 import { ratingAt } from "./signals.ts";
 import { findRatedAgent } from "./store.ts";
 

@@ -4,7 +4,7 @@ import { route } from "../http/route.ts";
 import { ratingMethods } from "./method.ts";
 import { describeMethod } from "./publish.ts";
 import { getRating } from "./read.ts";
-import { ratedParams, ratingMethodView, ratingView } from "./schema.ts";
+import { ratedParams } from "./schema.ts";
 
 const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
 
@@ -15,7 +15,6 @@ export const ratingRoutes = [
     operationId: "getAgentRating",
     params: ratedParams,
     status: 200,
-    response: { schema: ratingView },
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],
@@ -26,7 +25,6 @@ export const ratingRoutes = [
     path: "/v1/rating-method",
     operationId: "getRatingMethod",
     status: 200,
-    response: { schema: ratingMethodView },
     errors: [],
     cors: true,
     surfaces: ["public"],

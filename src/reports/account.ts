@@ -3,7 +3,7 @@ import { askedPage, type ManagementCall } from "../call.ts";
 import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
 import { listAccountTransactions, type TransactionFilter } from "../facilitation/list-store.ts";
-import type { TransactionView } from "../facilitation/schema.ts";
+import type { TransactionView } from "../facilitation/responses.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { exportAll } from "./export.ts";
 import type { TransactionQuery } from "./schema.ts";

@@ -13,7 +13,7 @@ import { ratingMethod } from "../ratings/method.ts";
 import { ratingAt } from "../ratings/signals.ts";
 import { clocksOf } from "../tasks/clocks.ts";
 import { findOpen } from "../tasks/open-store.ts";
-import type { OverviewView } from "./schema.ts";
+import type { OverviewView } from "./responses.ts";
 
 export async function getOverview(call: ManagementCall, did: string): Promise<OverviewView> {
   const { db, tenant, now, deps } = call;

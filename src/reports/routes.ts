@@ -1,25 +1,17 @@
 // Routes of the reports of an agent (AGT-35 to AGT-37) and of an account (FAC-19), for its platform.
 import { precheckAgent } from "../agents/read.ts";
-import { type DisputeView, disputeList, disputeQuery, disputeView } from "../disputes/schema.ts";
-import type { TransactionView } from "../facilitation/schema.ts";
+import { type DisputeView, disputeQuery, disputeView } from "../disputes/schema.ts";
+import type { TransactionView } from "../facilitation/responses.ts";
 import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
-import { eventList } from "../journal/event-schema.ts";
-import type { TaskView } from "../tasks/schema.ts";
+
+import type { TaskView } from "../tasks/responses.ts";
 import { exportTransactions, getTransactions } from "./account.ts";
 import { exportDisputes, getDisputes } from "./disputes.ts";
 import { getAgentEvents, getAgentTasks, getAgentTransactions, precheckReported } from "./lists.ts";
 import { getOverview } from "./overview.ts";
-import {
-  accountTaskQuery,
-  overviewView,
-  reportQuery,
-  taskList,
-  taskQuery,
-  transactionList,
-  transactionQuery,
-} from "./schema.ts";
+import { accountTaskQuery, reportQuery, taskQuery, transactionQuery } from "./schema.ts";
 import { exportTasks, getTasks } from "./tasks.ts";
 
 const TRANSACTION_COLUMNS = (
@@ -84,7 +76,6 @@ export const reportRoutes = [
     surfaces: ["agent", "management"],
     query: accountTaskQuery,
     status: 200,
-    response: { schema: taskList, types: ["application/json", "text/csv"] },
     errors: [],
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
@@ -98,7 +89,6 @@ export const reportRoutes = [
     operationId: "listDisputes",
     query: disputeQuery,
     status: 200,
-    response: { schema: disputeList, types: ["application/json", "text/csv"] },
     errors: [],
     headers: ["accept"],
     surfaces: ["agent", "management"],
@@ -114,10 +104,6 @@ export const reportRoutes = [
     surfaces: ["management"],
     query: transactionQuery,
     status: 200,
-    response: {
-      schema: transactionList,
-      types: ["application/json", "text/csv"],
-    },
     errors: [],
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
@@ -131,7 +117,6 @@ export const reportRoutes = [
     operationId: "getAgentOverview",
     params: agentParams,
     status: 200,
-    response: { schema: overviewView },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getOverview(call, params.did),
@@ -144,7 +129,6 @@ export const reportRoutes = [
     params: agentParams,
     query: taskQuery,
     status: 200,
-    response: { schema: taskList },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params, query }) => getAgentTasks(call, params.did, query),
@@ -157,7 +141,6 @@ export const reportRoutes = [
     params: agentParams,
     query: reportQuery,
     status: 200,
-    response: { schema: transactionList },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params, query }) => getAgentTransactions(call, params.did, query),
@@ -170,7 +153,6 @@ export const reportRoutes = [
     params: agentParams,
     query: reportQuery,
     status: 200,
-    response: { schema: eventList },
     errors: ["not_found", "cursor_expired"],
     surfaces: ["management"],
     handle: (call, { params, query }) => getAgentEvents(call, params.did, query),

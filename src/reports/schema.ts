@@ -1,25 +1,10 @@
 // Reports of an agent on the wire (AGT-35 to AGT-37).
 import * as z from "zod";
-import { escrowView } from "../agents/schema.ts";
-import { transactionStatus, transactionView } from "../facilitation/schema.ts";
-import { did, didInput, escrowState, instantInput, listOf, pageQuery, side } from "../http/schemas.ts";
-import { performancePillar } from "../identity/schema.ts";
-import { eventView } from "../journal/event-schema.ts";
-import { taskOutcome, taskStatus, taskView } from "../tasks/schema.ts";
 
-const count = z.number().int().min(0);
+import { transactionStatus } from "../facilitation/schema.ts";
+import { didInput, instantInput, pageQuery, side } from "../http/schemas.ts";
 
-export const overviewView = z
-  .object({
-    did,
-    performance: performancePillar,
-    escrow_state: escrowState.nullable(),
-    escrow: z.array(escrowView),
-    open: z.object({ intents: count, tasks: count, disputes: count }).register(z.globalRegistry, { id: "OpenMatters" }),
-    recent_events: z.array(eventView),
-  })
-  .register(z.globalRegistry, { id: "AgentOverview" });
-export type OverviewView = z.infer<typeof overviewView>;
+import { taskOutcome, taskStatus } from "../tasks/schema.ts";
 
 export const taskQuery = z.strictObject({
   ...pageQuery,
@@ -46,6 +31,3 @@ export type TransactionQuery = z.infer<typeof transactionQuery>;
 
 export const accountTaskQuery = z.strictObject({ ...accountQuery, status: taskStatus.optional() });
 export type AccountTaskQuery = z.infer<typeof accountTaskQuery>;
-
-export const taskList = listOf(taskView).register(z.globalRegistry, { id: "TaskList" });
-export const transactionList = listOf(transactionView).register(z.globalRegistry, { id: "TransactionList" });

@@ -6,7 +6,7 @@ import { SIDES } from "../core/vocabulary.ts";
 import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
 import { clocksOf } from "../tasks/clocks.ts";
 import { taskReads, tasksOf } from "../tasks/list-store.ts";
-import type { TaskView } from "../tasks/schema.ts";
+import type { TaskView } from "../tasks/responses.ts";
 import { pageOfTasks, toTaskView } from "../tasks/views.ts";
 import { exportAll } from "./export.ts";
 import type { AccountTaskQuery } from "./schema.ts";

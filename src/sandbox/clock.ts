@@ -9,7 +9,8 @@ import { recordActivity } from "../journal/activity.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { findEndingNetworks, findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
 import { countDue, recordDue } from "./record-due.ts";
-import type { AdvanceInput, ClockView } from "./schema.ts";
+import type { ClockView } from "./responses.ts";
+import type { AdvanceInput } from "./schema.ts";
 
 const OFFSET_MAX_MS = CLOCK_DAYS_MAX * DAY_MS;
 const STEP_MAX_MS = CLOCK_STEP_DAYS * DAY_MS;

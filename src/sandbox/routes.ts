@@ -2,7 +2,7 @@
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { advanceClock, getClock, precheckClock } from "./clock.ts";
-import { advanceFaults, advanceInput, clockView } from "./schema.ts";
+import { advanceFaults, advanceInput } from "./schema.ts";
 
 export const sandboxRoutes = [
   route({
@@ -11,7 +11,6 @@ export const sandboxRoutes = [
     operationId: "getSandboxClock",
     surfaces: ["management"],
     status: 200,
-    response: { schema: clockView },
     errors: ["forbidden"],
     handle: (call) => getClock(call),
   }),
@@ -24,7 +23,6 @@ export const sandboxRoutes = [
     rules: advanceFaults,
     precheck: (call) => precheckClock(call),
     status: 200,
-    response: { schema: clockView },
     errors: ["forbidden", "chain_unavailable"],
     idempotency: "plain",
     handle: async (call, { body }) => {

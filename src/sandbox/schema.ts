@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { CLOCK_DAYS_MAX, DAY_MS, SECOND_MS } from "../core/limits.ts";
-import { instant, instantInput } from "../http/schemas.ts";
+import { instantInput } from "../http/schemas.ts";
 
 export const advanceInput = z
   .strictObject({
@@ -28,8 +28,3 @@ export function advanceFaults(raw: unknown): FieldError[] {
   if (seconds === undefined || to === undefined) return [];
   return [fieldError("to", "invalid_value", "Send seconds or to, not both.")];
 }
-
-export const clockView = z
-  .object({ now: instant, real_time: instant, offset_ms: z.number().int() })
-  .register(z.globalRegistry, { id: "SandboxClock" });
-export type ClockView = z.infer<typeof clockView>;

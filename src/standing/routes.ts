@@ -1,35 +1,25 @@
 // Routes of the standing of principals and of customers (PRN-18, PRN-24), and of attestations (PRN-21).
 import { precheckCustomer } from "../customers/read.ts";
-import { customerParams, customerView } from "../customers/schema.ts";
+import { customerParams } from "../customers/schema.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { precheckOwnPrincipal } from "../principals/read.ts";
 import {
-  attestationList,
   attestationParams,
   attestationQuery,
   principalParams,
   principalPatch,
   principalPatchRules,
-  principalView,
   proposedRecording,
   recordingInput,
   revocation,
-  revocationView,
 } from "../principals/schema.ts";
 import { getAttestations, precheckRecording, recordAttestation } from "./attestations.ts";
 import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPatch } from "./patch.ts";
 import { closePrincipal, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
 import { precheckRevocation, revokeAnyones, revokeOwn } from "./revoke.ts";
-import {
-  attestedPrincipal,
-  customerStandingInput,
-  principalStandingInput,
-  reactivatedCustomer,
-  reactivatedPrincipal,
-  reactivationInput,
-} from "./schema.ts";
+import { customerStandingInput, principalStandingInput, reactivationInput } from "./schema.ts";
 
 const standing = {
   method: "post",
@@ -38,7 +28,6 @@ const standing = {
   body: principalStandingInput,
   optionalBody: true,
   status: 200,
-  response: { schema: principalView },
 } as const;
 
 export const principalStandingRoutes = [
@@ -51,7 +40,6 @@ export const principalStandingRoutes = [
     body: principalPatch,
     rules: principalPatchRules,
     status: 200,
-    response: { schema: principalView },
     errors: [
       "not_found",
       "no_changes_requested",
@@ -72,7 +60,6 @@ export const principalStandingRoutes = [
     body: revocation,
     optionalBody: true,
     status: 200,
-    response: { schema: revocationView },
     errors: ["not_found"],
     handle: (call, { params, body }) =>
       call.surface === "verifier"
@@ -89,7 +76,6 @@ export const principalStandingRoutes = [
     params: principalParams,
     body: recordingInput,
     status: 201,
-    response: { schema: attestedPrincipal },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     idempotency: "plain",
     handle: (call, { params, body }) => recordAttestation(call, params.principal_id, body),
@@ -103,7 +89,6 @@ export const principalStandingRoutes = [
     params: principalParams,
     query: attestationQuery,
     status: 200,
-    response: { schema: attestationList },
     errors: ["not_found"],
     handle: (call, { params, query }) => getAttestations(call, params.principal_id, query),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
@@ -122,7 +107,6 @@ export const principalStandingRoutes = [
     path: "/v1/principals/{principal_id}/reactivate",
     operationId: "reactivatePrincipal",
     body: reactivationInput,
-    response: { schema: reactivatedPrincipal },
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
@@ -145,7 +129,6 @@ const customerStanding = {
   body: customerStandingInput,
   optionalBody: true,
   status: 200,
-  response: { schema: customerView },
   errors: ["not_found", "invalid_status"],
 } as const;
 
@@ -163,7 +146,6 @@ export const customerStandingRoutes = [
     path: "/v1/customers/{customer_id}/reactivate",
     operationId: "reactivateCustomer",
     body: reactivationInput,
-    response: { schema: reactivatedCustomer },
     handle: (call, { params, body }) => reactivateCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),

@@ -1,8 +1,7 @@
 // The standing of a principal and of a customer on the wire (PRN-18, PRN-24).
 import * as z from "zod";
-import { customerView } from "../customers/schema.ts";
+
 import { text } from "../http/schemas.ts";
-import { attestedView, principalView } from "../principals/schema.ts";
 
 export const principalStandingInput = z
   .strictObject({ reason: text(500).optional() })
@@ -26,14 +25,4 @@ export const reactivation = z
   .object({ agents_reactivated: count, agents_left: agentsLeft, more: z.boolean() })
   .register(z.globalRegistry, { id: "Reactivation" });
 export type Reactivation = z.infer<typeof reactivation>;
-const reactivated = { reactivation: reactivation.optional() };
-
-export const reactivatedPrincipal = principalView
-  .extend(reactivated)
-  .register(z.globalRegistry, { id: "ReactivatedPrincipal" });
-export const reactivatedCustomer = customerView
-  .extend(reactivated)
-  .register(z.globalRegistry, { id: "ReactivatedCustomer" });
-export const attestedPrincipal = attestedView
-  .extend(reactivated)
-  .register(z.globalRegistry, { id: "AttestedPrincipal" });
+export const reactivated = { reactivation: reactivation.optional() };

@@ -14,7 +14,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
-import type { ConfirmationView } from "./schema.ts";
+import type { ConfirmationView } from "./responses.ts";
 import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef, underWhom } from "./store.ts";
 import { toTaskView } from "./views.ts";
 

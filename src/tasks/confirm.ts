@@ -8,7 +8,8 @@ import { retryUnderLocks } from "../objects/locks.ts";
 import { autoConfirmed } from "./auto-confirm.ts";
 import { closeTask, closingReads } from "./close.ts";
 import { refuseOthers } from "./read.ts";
-import type { ConfirmationView, ConfirmInput } from "./schema.ts";
+import type { ConfirmationView } from "./responses.ts";
+import type { ConfirmInput } from "./schema.ts";
 import { taskMachine } from "./states.ts";
 
 export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput): Promise<ConfirmationView> =>

@@ -2,7 +2,7 @@
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { TaskRow } from "../db/tables/money.ts";
-import type { TaskView } from "./schema.ts";
+import type { TaskView } from "./responses.ts";
 import { findTask, findTaskFor } from "./store.ts";
 import { toTaskView } from "./views.ts";
 

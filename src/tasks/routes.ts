@@ -2,7 +2,7 @@
 import { route } from "../http/route.ts";
 import { confirmTask } from "./confirm.ts";
 import { getTask, precheckConfirmation, precheckReading } from "./read.ts";
-import { confirmationView, confirmFaults, confirmInput, taskParams, taskView } from "./schema.ts";
+import { confirmFaults, confirmInput, taskParams } from "./schema.ts";
 
 export const taskRoutes = [
   route({
@@ -11,7 +11,6 @@ export const taskRoutes = [
     operationId: "getTask",
     params: taskParams,
     status: 200,
-    response: { schema: taskView },
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getTask(call, params.task_id),
@@ -25,7 +24,6 @@ export const taskRoutes = [
     body: confirmInput,
     rules: confirmFaults,
     status: 200,
-    response: { schema: confirmationView },
     errors: ["not_found", "forbidden", "task_already_closed", "confirmation_window_closed", "invalid_status"],
     idempotency: "plain",
     surfaces: ["agent"],

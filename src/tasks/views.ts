@@ -5,7 +5,7 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { type Listing, type Page, toPage } from "../core/page.ts";
 import type { TaskRow } from "../db/tables/money.ts";
 import { type ClockedTask, type Clocks, nowOf } from "./clocks.ts";
-import type { TaskView } from "./schema.ts";
+import type { TaskView } from "./responses.ts";
 import { effectiveTask } from "./states.ts";
 
 export function toTaskView(config: Config, task: TaskRow, now: number): TaskView {

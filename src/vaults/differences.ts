@@ -6,7 +6,8 @@ import { toIso } from "../core/clock.ts";
 import { fieldError, validationError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import { type ListedDifference, listDifferences, placeOf } from "./difference-list-store.ts";
-import type { DifferenceQuery, DifferenceView } from "./difference-schema.ts";
+import type { DifferenceQuery } from "./difference-schema.ts";
+import type { DifferenceView } from "./responses.ts";
 
 export async function getDifferences(call: OperatorCall, query: DifferenceQuery): Promise<Page<DifferenceView>> {
   const { config } = call.deps;

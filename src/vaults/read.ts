@@ -16,7 +16,7 @@ import type { AgentWithPrincipal } from "../identity/store.ts";
 import { findEscrows } from "../identity/store.ts";
 import { findBookedBlocks } from "./booked-store.ts";
 import { findVaultLines, type VaultLine } from "./line-list-store.ts";
-import type { EscrowReport, VaultView } from "./schema.ts";
+import type { EscrowReport, VaultView } from "./responses.ts";
 
 export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),

@@ -16,7 +16,8 @@ import type { OperationRow } from "../db/tables/chain.ts";
 import { vaultThreshold } from "../escrow/threshold.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { driveVault, type ExitFacts, editionAt, exitReads, leaves, releaseKey } from "./exit.ts";
-import type { ReleaseInput, ReleaseView } from "./schema.ts";
+import type { ReleaseView } from "./responses.ts";
+import type { ReleaseInput } from "./schema.ts";
 
 const RETRY_SECONDS = 2;
 /** Each costs gas. */

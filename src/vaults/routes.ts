@@ -2,11 +2,11 @@
 import { precheckAgent } from "../agents/read.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
-import { differenceList, differenceQuery } from "./difference-schema.ts";
+import { differenceQuery } from "./difference-schema.ts";
 import { getDifferences } from "./differences.ts";
 import { getEscrow } from "./read.ts";
 import { releaseEscrow } from "./release.ts";
-import { escrowReport, releaseInput, releaseView } from "./schema.ts";
+import { releaseInput } from "./schema.ts";
 import { syncEscrow } from "./sync.ts";
 
 export const vaultRoutes = [
@@ -16,7 +16,6 @@ export const vaultRoutes = [
     operationId: "getAgentEscrow",
     params: agentParams,
     status: 200,
-    response: { schema: escrowReport },
     errors: ["not_found"],
     surfaces: ["management"],
     handle: (call, { params }) => getEscrow(call, params.did),
@@ -28,7 +27,6 @@ export const vaultRoutes = [
     operationId: "syncAgentEscrow",
     params: agentParams,
     status: 200,
-    response: { schema: escrowReport },
     errors: ["not_found", "role_not_permitted", "chain_unavailable"],
     surfaces: ["management"],
     handle: (call, { params }) => syncEscrow(call, params.did),
@@ -41,7 +39,6 @@ export const vaultRoutes = [
     params: agentParams,
     body: releaseInput,
     status: 200,
-    response: { schema: releaseView },
     errors: ["not_found", "role_not_permitted", "invalid_status", "escrow_constrained", "chain_unavailable"],
     idempotency: "plain",
     lock: ({ did }) => did,
@@ -56,7 +53,6 @@ export const vaultRoutes = [
     surfaces: ["operator"],
     query: differenceQuery,
     status: 200,
-    response: { schema: differenceList },
     errors: [],
     handle: (call, { query }) => getDifferences(call, query),
   }),

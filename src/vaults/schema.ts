@@ -1,57 +1,9 @@
 // What a platform sees of a provider's escrow (MKT-26), and of a release of it (MKT-29).
 import * as z from "zod";
-import { escrowView } from "../agents/schema.ts";
-import { LEDGER_KINDS } from "../core/vocabulary.ts";
-import { amount, amountInput, escrowState, instant, networkInput } from "../http/schemas.ts";
-import { agentParams } from "../identity/schema.ts";
 
-const movementView = z
-  .object({
-    kind: z.enum(LEDGER_KINDS).register(z.globalRegistry, { id: "MovementKind" }),
-    amount,
-    held: amount,
-    transaction_id: z.string().nullable(),
-    tx_hash: z.string().nullable(),
-    block_number: z.number().int(),
-    mined_at: instant,
-  })
-  .register(z.globalRegistry, { id: "VaultMovement" });
-
-const vaultView = z
-  .object({
-    ...escrowView.shape,
-    as_of_block: z.number().int().nullable(),
-    operational_wallet: z.string(),
-    base_threshold: amount,
-    chain_threshold: amount,
-    held: amount,
-    contributed: amount,
-    movements: z.array(movementView),
-  })
-  .register(z.globalRegistry, { id: "Vault" });
-export type VaultView = z.infer<typeof vaultView>;
-
-export const escrowReport = agentParams
-  .extend({ escrow_state: escrowState.nullable(), escrow: z.array(vaultView) })
-  .register(z.globalRegistry, { id: "EscrowReport" });
-export type EscrowReport = z.infer<typeof escrowReport>;
+import { amountInput, networkInput } from "../http/schemas.ts";
 
 export const releaseInput = z
   .strictObject({ network: networkInput, amount: amountInput.optional() })
   .register(z.globalRegistry, { id: "ReleaseInput" });
 export type ReleaseInput = z.infer<typeof releaseInput>;
-
-export const releaseView = agentParams
-  .extend({
-    network: z.string(),
-    caip2: z.string(),
-    currency: z.string(),
-    amount,
-    operational_wallet: z.string(),
-    status: z.enum(["waiting", "scheduled", "released", "failed"]).register(z.globalRegistry, { id: "ReleaseStatus" }),
-    tx_hash: z.string().nullable(),
-    reason: z.string().nullable(),
-    effective_at: instant.nullable(),
-  })
-  .register(z.globalRegistry, { id: "Release" });
-export type ReleaseView = z.infer<typeof releaseView>;

@@ -9,7 +9,7 @@ import { readBatch } from "../db/batch.ts";
 import { syncVault } from "../follower/check.ts";
 import { findEscrows } from "../identity/store.ts";
 import { toReport, vaultReads } from "./read.ts";
-import type { EscrowReport } from "./schema.ts";
+import type { EscrowReport } from "./responses.ts";
 
 const RETRY_SECONDS = 2;
 

@@ -1,14 +1,6 @@
 // Routes of Verifiers, for operators (PRN-22).
 import { route } from "../http/route.ts";
-import {
-  keyFaults,
-  verifierInput,
-  verifierList,
-  verifierParams,
-  verifierPatch,
-  verifierQuery,
-  verifierView,
-} from "./schema.ts";
+import { keyFaults, verifierInput, verifierParams, verifierPatch, verifierQuery } from "./schema.ts";
 import { getVerifier, getVerifiers, patchVerifier, precheckVerifier, registerVerifier } from "./verifiers.ts";
 
 export const verifierRoutes = [
@@ -20,7 +12,6 @@ export const verifierRoutes = [
     body: verifierInput,
     rules: keyFaults,
     status: 201,
-    response: { schema: verifierView },
     errors: [],
     fieldErrors: ["invalid_field"],
     idempotency: "plain",
@@ -33,7 +24,6 @@ export const verifierRoutes = [
     surfaces: ["operator"],
     query: verifierQuery,
     status: 200,
-    response: { schema: verifierList },
     errors: [],
     handle: (call, { query }) => getVerifiers(call, query),
   }),
@@ -44,7 +34,6 @@ export const verifierRoutes = [
     surfaces: ["operator"],
     params: verifierParams,
     status: 200,
-    response: { schema: verifierView },
     errors: ["not_found"],
     handle: (call, { params }) => getVerifier(call, params.verifier_id),
     precheck: (call, { params }) => precheckVerifier(call, params.verifier_id),
@@ -58,7 +47,6 @@ export const verifierRoutes = [
     body: verifierPatch,
     rules: keyFaults,
     status: 200,
-    response: { schema: verifierView },
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchVerifier(call, params.verifier_id, body),

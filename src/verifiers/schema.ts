@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERIFIER_STATUSES } from "../core/vocabulary.ts";
-import { instant, listOf, name, pageQuery } from "../http/schemas.ts";
+import { name, pageQuery } from "../http/schemas.ts";
 import { isCoordinate, isEd25519Point, isP256Point } from "../protocol/verifier-keys.ts";
 
 const KEYS_MAX = 10;
@@ -41,9 +41,11 @@ const ed25519 = z
   })
   .refine(isEd25519Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no key of the curve." });
 const key = z.discriminatedUnion("kty", [p256, ed25519]).register(z.globalRegistry, { id: "VerifierKey" });
-const jwks = z.object({ keys: z.array(key).min(1).max(KEYS_MAX) }).register(z.globalRegistry, { id: "VerifierKeys" });
+export const jwks = z
+  .object({ keys: z.array(key).min(1).max(KEYS_MAX) })
+  .register(z.globalRegistry, { id: "VerifierKeys" });
 
-const status = z.enum(VERIFIER_STATUSES).register(z.globalRegistry, { id: "VerifierState" });
+export const status = z.enum(VERIFIER_STATUSES).register(z.globalRegistry, { id: "VerifierState" });
 
 export const verifierInput = z
   .strictObject({ name: name(200), jwks, status: status.optional() })
@@ -72,13 +74,6 @@ export function keyFaults(raw: unknown): FieldError[] {
 
 const memberOf = (value: unknown, member: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[member] : undefined;
-
-export const verifierView = z
-  .object({ verifier_id: z.string(), name: z.string(), jwks, status, created_at: instant, updated_at: instant })
-  .register(z.globalRegistry, { id: "Verifier" });
-export type VerifierView = z.infer<typeof verifierView>;
-
-export const verifierList = listOf(verifierView).register(z.globalRegistry, { id: "VerifierList" });
 export const verifierParams = z.object({ verifier_id: z.string() });
 export const verifierQuery = z.strictObject(pageQuery);
 export type VerifierQuery = z.infer<typeof verifierQuery>;

@@ -6,7 +6,8 @@ import { newId } from "../core/ids.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import type { VerifierInput, VerifierPatch, VerifierQuery, VerifierView } from "./schema.ts";
+import type { VerifierView } from "./responses.ts";
+import type { VerifierInput, VerifierPatch, VerifierQuery } from "./schema.ts";
 import { findVerifier, insertVerifier, listVerifiers, updateVerifier } from "./store.ts";
 
 export async function registerVerifier(call: OperatorCall, input: VerifierInput): Promise<VerifierView> {

@@ -11,7 +11,8 @@ import { findTried, type ListedDelivery, listTried, type TriedDelivery, waitAgai
 import { wake } from "./nudge.ts";
 import { bringForward, findPlace, findUntried, listUntried, queueAgain } from "./queue-store.ts";
 import { known, ownEndpoint, precheckWebhook, realTime, requireEnabled } from "./read.ts";
-import type { DeliveryQuery, DeliveryView } from "./schema.ts";
+import type { DeliveryView } from "./responses.ts";
+import type { DeliveryQuery } from "./schema.ts";
 import { toDeliveryView } from "./views.ts";
 
 /** The first instant of the deliveries that are shown. */

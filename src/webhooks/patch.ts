@@ -13,7 +13,8 @@ import { addressFaults, selectionOf } from "./create.ts";
 import { disabledNotice } from "./disable.ts";
 import { wake } from "./nudge.ts";
 import { known, ownEndpoint, realTime } from "./read.ts";
-import type { WebhookPatch, WebhookView } from "./schema.ts";
+import type { WebhookView } from "./responses.ts";
+import type { WebhookPatch } from "./schema.ts";
 import { updateEndpoint } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 

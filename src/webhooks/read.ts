@@ -3,7 +3,8 @@ import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "..
 import { ServiceError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
-import type { WebhookQuery, WebhookView } from "./schema.ts";
+import type { WebhookView } from "./responses.ts";
+import type { WebhookQuery } from "./schema.ts";
 import { findEndpoint, listEndpoints } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 

@@ -28,7 +28,8 @@ import {
   findReplays,
   moveReplay,
 } from "./replay-store.ts";
-import type { ReplayInput, ReplayView } from "./schema.ts";
+import type { ReplayView } from "./responses.ts";
+import type { ReplayInput } from "./schema.ts";
 import { findById, noteReplay } from "./store.ts";
 
 const BOUND = {

@@ -1,5 +1,5 @@
 // Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
-import * as z from "zod";
+
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { createWebhook, precheckNew } from "./create.ts";
@@ -10,21 +10,15 @@ import { getWebhook, getWebhooks, precheckWebhook } from "./read.ts";
 import { precheckReplay, replayEvents } from "./replay.ts";
 import { rotateSecret } from "./rotate.ts";
 import {
-  deliveryList,
   deliveryParams,
   deliveryQuery,
-  deliveryView,
-  newWebhookView,
   replayInput,
-  replayView,
   secretRotation,
   webhookInput,
-  webhookList,
   webhookParams,
   webhookPatch,
   webhookPatchRules,
   webhookQuery,
-  webhookView,
 } from "./schema.ts";
 import { sendTestEvent } from "./test-event.ts";
 
@@ -37,7 +31,6 @@ export const webhookRoutes = [
     body: webhookInput,
     precheck: (call, { body }) => precheckNew(call, validFields(webhookInput, body)),
     status: 201,
-    response: { schema: newWebhookView },
     errors: [],
     idempotency: "secret",
     handle: (call, { body }) => createWebhook(call, body),
@@ -49,7 +42,6 @@ export const webhookRoutes = [
     surfaces: ["management"],
     query: webhookQuery,
     status: 200,
-    response: { schema: webhookList },
     errors: [],
     handle: (call, { query }) => getWebhooks(call, query),
   }),
@@ -60,7 +52,6 @@ export const webhookRoutes = [
     surfaces: ["management"],
     params: webhookParams,
     status: 200,
-    response: { schema: webhookView },
     errors: ["not_found"],
     handle: (call, { params }) => getWebhook(call, params.webhook_id),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
@@ -74,7 +65,6 @@ export const webhookRoutes = [
     body: webhookPatch,
     rules: webhookPatchRules,
     status: 200,
-    response: { schema: webhookView },
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
@@ -87,7 +77,6 @@ export const webhookRoutes = [
     surfaces: ["management"],
     params: webhookParams,
     status: 204,
-    response: { schema: z.null() },
     errors: ["not_found"],
     handle: (call, { params }) => deleteWebhook(call, params.webhook_id),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
@@ -100,7 +89,6 @@ export const webhookRoutes = [
     params: webhookParams,
     body: secretRotation,
     status: 200,
-    response: { schema: newWebhookView },
     errors: ["not_found"],
     idempotency: "secret",
     whenUsedUp: true,
@@ -114,7 +102,6 @@ export const webhookRoutes = [
     surfaces: ["management"],
     params: webhookParams,
     status: 200,
-    response: { schema: deliveryView },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params }) => sendTestEvent(call, params.webhook_id),
@@ -128,7 +115,6 @@ export const webhookRoutes = [
     params: webhookParams,
     query: deliveryQuery,
     status: 200,
-    response: { schema: deliveryList },
     errors: ["not_found", "cursor_expired"],
     handle: (call, { params, query }) => getDeliveries(call, params.webhook_id, query),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
@@ -140,7 +126,6 @@ export const webhookRoutes = [
     surfaces: ["management"],
     params: deliveryParams,
     status: 200,
-    response: { schema: deliveryView },
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params }) => redeliver(call, params.webhook_id, params.delivery_id),
@@ -154,7 +139,6 @@ export const webhookRoutes = [
     params: webhookParams,
     body: replayInput,
     status: 200,
-    response: { schema: replayView },
     errors: ["not_found", "invalid_status", "cursor_expired"],
     idempotency: "plain",
     handle: (call, { params, body }) => replayEvents(call, params.webhook_id, body),

@@ -11,7 +11,6 @@ import {
   environment,
   fixedFieldRules,
   instant,
-  listOf,
   pageQuery,
   placeOrInstant,
   registeredUrl,
@@ -19,7 +18,6 @@ import {
 } from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { EVENT_TYPES } from "../journal/events.ts";
-import { ATTEMPT_ERRORS } from "./post.ts";
 
 const webhookStatus = z.enum(WEBHOOK_STATUSES).register(z.globalRegistry, { id: "WebhookState" });
 const eventSelection = z
@@ -54,7 +52,7 @@ export type WebhookPatch = z.infer<typeof webhookPatch>;
 /** What is fixed at creation, and what the service says of an endpoint. */
 export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHED, status: webhookStatus });
 
-const VIEW = {
+export const VIEW = {
   webhook_id: z.string(),
   url: registeredUrl,
   environment,
@@ -67,15 +65,11 @@ const VIEW = {
   created_at: instant,
   updated_at: instant,
 };
-export const webhookView = z.object(VIEW).register(z.globalRegistry, { id: "Webhook" });
-export type WebhookView = z.infer<typeof webhookView>;
 
 export const newWebhookView = z
   .object({ ...VIEW, secret: z.string() })
   .register(z.globalRegistry, { id: "WebhookWithSecret" });
 export type NewWebhookView = z.infer<typeof newWebhookView>;
-
-export const webhookList = listOf(webhookView).register(z.globalRegistry, { id: "WebhookList" });
 export const webhookQuery = z.strictObject(pageQuery);
 export type WebhookQuery = z.infer<typeof webhookQuery>;
 export const webhookParams = z.object({ webhook_id: z.string() });
@@ -87,35 +81,7 @@ export const secretRotation = z
   .register(z.globalRegistry, { id: "SecretRotation" });
 export type SecretRotation = z.infer<typeof secretRotation>;
 
-// ---- Deliveries ----------------------------------------------------------------------------------------------------------
-
-const attemptView = z
-  .object({
-    attempted_at: instant,
-    status_code: z.number().int().nullable(),
-    duration_ms: z.number().int().nonnegative(),
-    error: z.enum(ATTEMPT_ERRORS).register(z.globalRegistry, { id: "AttemptError" }).nullable(),
-    answer: z.string().nullable(),
-  })
-  .register(z.globalRegistry, { id: "DeliveryAttempt" });
-
-const deliveryStatus = z.enum(DELIVERY_STATUSES).register(z.globalRegistry, { id: "DeliveryState" });
-
-export const deliveryView = z
-  .object({
-    delivery_id: z.string(),
-    webhook_id: z.string(),
-    event_id: z.string(),
-    event_type: eventType,
-    status: deliveryStatus,
-    attempts: z.array(attemptView),
-    next_attempt_at: instant.nullable(),
-    created_at: instant,
-  })
-  .register(z.globalRegistry, { id: "Delivery" });
-export type DeliveryView = z.infer<typeof deliveryView>;
-
-export const deliveryList = listOf(deliveryView).register(z.globalRegistry, { id: "DeliveryList" });
+export const deliveryStatus = z.enum(DELIVERY_STATUSES).register(z.globalRegistry, { id: "DeliveryState" });
 export const deliveryQuery = z.strictObject({
   ...pageQuery,
   status: deliveryStatus.optional(),
@@ -131,8 +97,3 @@ export const replayInput = z
   })
   .register(z.globalRegistry, { id: "ReplayInput" });
 export type ReplayInput = z.infer<typeof replayInput>;
-
-export const replayView = z
-  .object({ webhook_id: z.string(), since: z.string(), asked_at: instant })
-  .register(z.globalRegistry, { id: "Replay" });
-export type ReplayView = z.infer<typeof replayView>;

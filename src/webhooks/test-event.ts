@@ -5,7 +5,7 @@ import { newDelivery } from "./fan-out.ts";
 import { wake } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
 import { known, ownEndpoint, realTime, requireEnabled } from "./read.ts";
-import type { DeliveryView } from "./schema.ts";
+import type { DeliveryView } from "./responses.ts";
 import { toDeliveryView, toWebhookView } from "./views.ts";
 
 export async function sendTestEvent(call: ManagementCall, webhookId: string): Promise<DeliveryView> {

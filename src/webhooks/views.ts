@@ -4,7 +4,8 @@ import { instantOfId } from "../core/ids.ts";
 import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
 import { unpackAnswers } from "./answers.ts";
 import type { ListedDelivery } from "./log-store.ts";
-import type { DeliveryView, NewWebhookView, WebhookView } from "./schema.ts";
+import type { DeliveryView, WebhookView } from "./responses.ts";
+import type { NewWebhookView } from "./schema.ts";
 
 type Shown = Omit<EndpointRow, "eventsAfter" | "replays">;
 

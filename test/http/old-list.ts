@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { ServiceError } from "../../src/core/errors.ts";
 import { type Deprecation, type Route, route } from "../../src/http/route.ts";
-import { listOf, pageQuery } from "../../src/http/schemas.ts";
+import { pageQuery } from "../../src/http/schemas.ts";
 
 export const DEPRECATED: Deprecation = { since: "2026-11-01", sunset: "2027-05-01T12:00:00Z", link: "/docs#new-list" };
 
@@ -16,7 +16,6 @@ export const oldList = (deprecated?: Deprecation): Route =>
     query: z.strictObject(pageQuery),
     cors: true,
     status: 200,
-    response: { schema: listOf(z.object({})) },
     errors: ["forbidden"],
     ...(deprecated && { deprecated }),
     handle: async (_call, { query }) => {

@@ -4,7 +4,7 @@ import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
 import { FIELD_ERRORS, isOwnFieldError } from "../../src/core/errors.ts";
 import printed from "../../src/http/assets/openapi.json" with { type: "json" };
-import type { EventView } from "../../src/journal/event-schema.ts";
+import type { EventView } from "../../src/journal/responses.ts";
 
 type Schema = Record<string, unknown>;
 type Answer = { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> };

@@ -1,4 +1,4 @@
-// Jobs on the wire.
+// Responses about jobs.
 import * as z from "zod";
 import { CLOSURES } from "../chain/standing.ts";
 import { instant } from "../http/schemas.ts";

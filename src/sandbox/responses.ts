@@ -1,0 +1,8 @@
+// Responses about the clock of a sandbox.
+import * as z from "zod";
+import { instant } from "../http/schemas.ts";
+
+export const clockView = z
+  .object({ now: instant, real_time: instant, offset_ms: z.number().int() })
+  .register(z.globalRegistry, { id: "SandboxClock" });
+export type ClockView = z.infer<typeof clockView>;
