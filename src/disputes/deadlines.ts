@@ -7,9 +7,10 @@ import { FIRST } from "../core/due.ts";
 import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import { compileReads } from "../db/compiled.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
-import type { EachJob } from "../jobs/job.ts";
+import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
@@ -19,7 +20,14 @@ import { awaitRefundOf, countedOf, type EndingFacts, endingReads, foundIn, offse
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
-import { findDueDisputes, findRefundSight, moveDispute, noteRefund, type RefundSight } from "./store.ts";
+import {
+  findDueDisputes,
+  findRefundSight,
+  findStandingDisputes,
+  moveDispute,
+  noteRefund,
+  type RefundSight,
+} from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
 export const endDisputeDays: EachJob = {
@@ -32,7 +40,27 @@ export const endDisputeDays: EachJob = {
     return due;
   },
   record: recordAll,
+  recordSet: escalateSet,
 };
+
+/** Escalates in one batch the disputes whose parties' days have ended. All else that falls due has more consequences. */
+async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetRecorded> {
+  const { db, clock } = deps;
+  const { standing } = await readBatch(db, readStanding(db, JSON.stringify(disputeIds)));
+  const ended = standing.filter(
+    ({ status, dueAt, clockOffsetMs }) =>
+      status !== "resolved" && status !== "arbitration" && dueAt !== null && dueAt <= clock.now() + clockOffsetMs,
+  );
+  const statements = ended.flatMap(
+    ({ clockOffsetMs, ...before }) =>
+      escalated(deps, before, "days_end", before.answersUntil, clock.now() + clockOffsetMs).statements,
+  );
+  if (statements.length > 0) await commitAll(deps, statements);
+  const done = new Set(ended.map(({ disputeId }) => disputeId));
+  return { done: done.size, alone: disputeIds.filter((id) => !done.has(id)) };
+}
+
+const readStanding = compileReads((db, disputeIds) => ({ standing: findStandingDisputes(db, disputeIds) }));
 
 /** One end may be followed by another that is due too. */
 const STEPS = 4;

@@ -1,6 +1,6 @@
 // Store of disputes, of what the parties said and handed in, and of awards. Agents of two platforms share one, so a read takes no Tenant: the caller
 // is checked as a party.
-import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { instantOfId } from "../core/ids.ts";
 import { SECOND_MS } from "../core/limits.ts";
@@ -58,6 +58,18 @@ const shown = (disputeId: string) => ({
 /** A dispute with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, which dates what is the provider's own. */
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
+
+/** Those that a reorganisation has taken no settlement from (FAC-18), each with the clock that rules it. `disputeIds`: JSON. */
+export const findStandingDisputes = (db: Database, disputeIds: SQL<string>): Read<Timed<DisputeRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(disputes), clockOffsetMs: consumersOffsetOf(disputes) })
+      .from(disputes)
+      .innerJoin(transactions, eq(transactions.transactionId, disputes.transactionId))
+      .where(
+        sql`${disputes.disputeId} in (select value from json_each(${disputeIds})) and ${transactions.reversedAt} is null`,
+      ),
+  );
 
 /** What wallets gave back of a row's settlement, as booked: base units. `further`: which of it. */
 const refundedOf = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {

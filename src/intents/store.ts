@@ -27,6 +27,15 @@ export const findIntent = (db: Database, intentId: string | SQL<string>): Read<T
       .where(eq(paymentIntents.intentId, intentId)),
   );
 
+/** `intentIds`: JSON. */
+export const findIntents = (db: Database, intentIds: SQL<string>): Read<Timed<IntentRow>[]> =>
+  readAll(
+    db
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .from(paymentIntents)
+      .where(sql`${paymentIntents.intentId} in (select value from json_each(${intentIds}))`),
+  );
+
 /**
  * The same for an agent that may be its consumer; where it has ended by then and nothing has recorded it, also up to which instant payments on
  * its network have been seen.

@@ -1,24 +1,30 @@
 // Rates consumers for intents that they opened themselves and left unpaid (TSK-11). Either party may open an intent, so an intent of the
 // other party gives no signal. The signal comes when no late payment can settle the intent any more, so it never has to be undone.
 import { rateAgent } from "../agents/rate.ts";
+import { addChangedRows, noChangedRows, type RatedRows, rowsOf, withChangedRows } from "../agents/rated-rows.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
-import { readBatch } from "../db/batch.ts";
-import { findPublicAgent } from "../identity/store.ts";
-import { findUnratedIntents, ofIntent } from "../intents/find-store.ts";
+import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { Timed } from "../db/clock.ts";
+import { compileReads } from "../db/compiled.ts";
+import type { IntentRow } from "../db/tables/money.ts";
+import { type AgentWithPrincipal, findPublicAgents } from "../identity/store.ts";
+import { findUnratedIntents, ratedConsumersIn } from "../intents/find-store.ts";
 import { LATE_MS } from "../intents/states.ts";
-import { findIntent, markRated } from "../intents/store.ts";
-import type { EachJob } from "../jobs/job.ts";
+import { findIntents, markRated } from "../intents/store.ts";
+import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
-import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
+import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
 
 export const rateAbandonedIntents: EachJob = {
   kind: "each",
   name: "rate_abandoned_intents",
+  // So few that other calls come between two sets.
+  part: 20,
   find: async (deps, after, limit) => {
     const endedBefore = deps.clock.now() - LATE_MS;
     const { due } = await readBatch(deps.db, {
@@ -26,49 +32,81 @@ export const rateAbandonedIntents: EachJob = {
     });
     return due;
   },
-  record: (deps, intentId) => retryUnderLocks(deps.env, (touches) => rateAbandoned(deps, intentId, touches)),
+  record: (deps, intentId) =>
+    retryUnderLocks(deps.env, async (touches) => {
+      const unrated = await readUnrated(deps.db, [intentId]);
+      touches(unrated.map(({ intent }) => intent.consumerDid));
+      return (await rateAll(deps, unrated)).done > 0;
+    }),
+  recordSet: async (deps, intentIds) => rateAll(deps, await readUnrated(deps.db, intentIds)),
 };
 
-async function rateAbandoned(
-  deps: Deps,
-  intentId: string,
-  touches: (dids: readonly string[]) => void,
-): Promise<boolean> {
-  const { db } = deps;
-  const of = ofIntent(intentId);
-  const { intent, consumer, counterparty, heaviest } = await readBatch(db, {
-    intent: findIntent(db, intentId),
-    consumer: findPublicAgent(db, of.consumerDid),
-    counterparty: findCounterpartyOf(db, of.ratedPair),
-    heaviest: findHeaviestOf(db, of.ratedConsumer),
+type Unrated = {
+  readonly intent: Timed<IntentRow>;
+  readonly consumer: AgentWithPrincipal & Omit<RatedRows, "escrows">;
+};
+
+const readsOf = compileReads((db, intentIds) => {
+  const consumers = ratedConsumersIn(intentIds);
+  return {
+    intents: findIntents(db, intentIds),
+    consumers: findPublicAgents(db, consumers),
+    heaviest: findHeaviestIn(db, consumers),
+    counterparties: findCounterpartiesIn(db, consumers),
+  };
+});
+
+/** The intents that give a signal still, in their order, with what their consumers are rated on. */
+async function readUnrated(db: Database, intentIds: readonly string[]): Promise<Unrated[]> {
+  const { intents, consumers, ...rows } = await readBatch(db, readsOf(db, JSON.stringify(intentIds)));
+  return intentIds
+    .flatMap((id) => intents.filter(({ intentId }) => intentId === id))
+    .filter(({ abandonRated, status }) => !abandonRated && status === "ABANDONED")
+    .map((intent) => {
+      const { consumerDid: did, environment, providerPrincipalId } = intent;
+      const consumer = consumers.find(({ agent }) => agent.did === did);
+      if (!consumer) throw new Error("an intent without its consumer");
+      return { intent, consumer: { ...consumer, ...rowsOf({ did, environment }, providerPrincipalId, rows) } };
+    });
+}
+
+async function rateAll(deps: Deps, unrated: readonly Unrated[]): Promise<SetRecorded> {
+  const changed = noChangedRows();
+  const statements = unrated.flatMap(({ intent, consumer }): Statement[] => {
+    const mark = markRated(deps.db, intent.intentId);
+    if (givesNoSignal(intent, consumer)) return mark;
+    const source = withChangedRows(changed, { ...consumer, escrows: [] }, intent.providerPrincipalId);
+    const rated = rateConsumer(deps, intent, source);
+    addChangedRows(changed, rated);
+    return [...mark, ...rated.statements];
   });
-  if (!intent || intent.abandonRated || intent.status !== "ABANDONED") return false;
-  if (!consumer) throw new Error("an intent without its consumer");
-  touches([intent.consumerDid]);
-  // As it was opened: no transfer since then spares the consumer, or makes another one of whom it left waiting.
-  const { providerPrincipalId: counterpartyPrincipalId, consumerPrincipalId } = intent;
-  // One that has gone to production meanwhile begins anew there (AGT-34).
-  const gone = consumer.agent.environment !== intent.environment;
-  if (gone || counterpartyPrincipalId === consumerPrincipalId) {
-    await commitAll(deps, markRated(db, intentId));
-    return true;
-  }
+  if (statements.length > 0) await commitAll(deps, statements);
+  return { done: unrated.length, alone: [] };
+}
+
+/**
+ * As it was opened: no transfer since then spares the consumer, or makes another one of whom it left waiting. One that has gone to production
+ * meanwhile begins anew there (AGT-34).
+ */
+const givesNoSignal = (intent: IntentRow, { agent }: AgentWithPrincipal): boolean =>
+  agent.environment !== intent.environment || intent.providerPrincipalId === intent.consumerPrincipalId;
+
+function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPrincipal & RatedRows) {
   const { decimals } = networkNamed(deps.config.networks, intent.network);
   const method = ratingMethod(deps.env, intent.environment);
-  const rated = rateAgent(
-    db,
+  const { counterparty, heaviest } = source;
+  return rateAgent(
+    deps.db,
     deps,
-    { ...consumer, markets: [], escrows: [] },
+    { ...source, markets: [] },
     {
       add: consumerSignal(method, "intent_abandoned", intent.amount / 10 ** decimals),
       at: intent.expiresAt,
       interaction: false,
-      counterpartyPrincipalId,
+      counterpartyPrincipalId: intent.providerPrincipalId,
       counterparty,
       heaviest,
       now: deps.clock.now() + intent.clockOffsetMs,
     },
   );
-  await commitAll(deps, [...markRated(db, intentId), ...rated.statements]);
-  return true;
 }

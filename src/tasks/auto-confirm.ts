@@ -1,4 +1,5 @@
 // Auto-confirms tasks that nobody answered within 72 hours (TSK-3).
+import { addChangedRows, noChangedRows } from "../agents/rated-rows.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -7,7 +8,7 @@ import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
-import { addChangedRows, noChangedRows, readClosingFacts, withChangedRows } from "./close-several.ts";
+import { afterChanges, readClosingFacts } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
@@ -51,10 +52,11 @@ async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<S
   for (const taskId of taskIds) {
     const facts = read.get(taskId);
     if (!facts || !isDue(facts, clock.now())) continue;
-    const closed = closeUnanswered(deps, withChangedRows(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
+    const closed = closeUnanswered(deps, afterChanges(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
     if (closed.sides.provider?.turnsEscrow) alone.push(taskId);
     else {
-      addChangedRows(rows, closed.sides);
+      const { provider, consumer } = closed.sides;
+      for (const side of [provider, consumer]) if (side) addChangedRows(rows, side);
       statements.push(...closed.statements);
       done += 1;
     }

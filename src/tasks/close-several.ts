@@ -1,11 +1,11 @@
 // Closes several tasks in one batch. They may share agents, so each task is closed on the rows as the tasks before it leave them.
+import { type ChangedRows, rowsOf, withChangedRows } from "../agents/rated-rows.ts";
 import { type Database, type ReadResults, readBatch } from "../db/batch.ts";
 import { compileReads } from "../db/compiled.ts";
-import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { findEscrowsIn, findMarketsIn, findPublicAgents } from "../identity/store.ts";
 import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
-import type { Closed, ClosingFacts } from "./close.ts";
+import type { ClosingFacts } from "./close.ts";
 import { findTasks, ratedPairsIn, type TaskOfTwoClocks, underWhom } from "./store.ts";
 
 const readsOf = compileReads((db, taskIds) => {
@@ -35,75 +35,52 @@ export async function readClosingFacts(
 function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwoClocks): ClosingFacts {
   const { providerDid, consumerDid, environment } = task.task;
   const under = underWhom(task.task);
-  const isOf = (did: string) => (row: Owned) => row.did === did && row.environment === environment;
-  const [isSellers, isBuyers] = [isOf(providerDid), isOf(consumerDid)];
+  const isSellers = (row: Pick<EscrowRow, "did" | "environment">) =>
+    row.did === providerDid && row.environment === environment;
+  const sold = { heaviest: found.providersHeaviest, counterparties: found.providersCounterparties };
+  const bought = { heaviest: found.consumersHeaviest, counterparties: found.consumersCounterparties };
+  const sellers = rowsOf({ did: providerDid, environment }, under.provider, sold);
+  const buyers = rowsOf({ did: consumerDid, environment }, under.consumer, bought);
   return {
     task,
     provider: found.providers.find(({ agent }) => agent.did === providerDid) ?? null,
     consumer: found.consumers.find(({ agent }) => agent.did === consumerDid) ?? null,
     markets: found.markets.filter(isSellers),
     escrows: found.escrows.filter(isSellers),
-    providerHeaviest: distinctRows(found.providersHeaviest.filter(isSellers)),
-    consumerHeaviest: distinctRows(found.consumersHeaviest.filter(isBuyers)),
-    providerCounterparty: findRow(found.providersCounterparties.filter(isSellers), under.provider) ?? null,
-    consumerCounterparty: findRow(found.consumersCounterparties.filter(isBuyers), under.consumer) ?? null,
+    providerHeaviest: sellers.heaviest,
+    providerCounterparty: sellers.counterparty,
+    consumerHeaviest: buyers.heaviest,
+    consumerCounterparty: buyers.counterparty,
   };
 }
 
-type Owned = { readonly did: string; readonly environment: string };
-
-/** Each row once: an agent of several tasks is read for each of them. */
-const distinctRows = (rows: readonly CounterpartyRow[]): CounterpartyRow[] => [
-  ...new Map(rows.map((row) => [row.counterpartyPrincipalId, row])).values(),
-];
-
-/** The rows that the tasks of a batch have changed so far. */
-export type ChangedRows = {
-  readonly agents: Map<string, AgentRow>;
-  // By the agent that they belong to.
-  readonly escrows: Map<string, readonly EscrowRow[]>;
-  readonly counterparties: Map<string, readonly CounterpartyRow[]>;
-};
-
-export const noChangedRows = (): ChangedRows => ({ agents: new Map(), escrows: new Map(), counterparties: new Map() });
-
-/** Puts the changed rows in place of those that were read. */
-export function withChangedRows(facts: ClosingFacts, { agents, escrows, counterparties }: ChangedRows): ClosingFacts {
-  const { task, provider, consumer, ...read } = facts;
+/** The facts after the tasks of the batch before this one. */
+export function afterChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
+  const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) return facts;
   const under = underWhom(task.task);
-  const agentOf = ({ agent }: typeof provider) => agents.get(agent.did) ?? agent;
-  const rowsOf = ({ agent }: typeof provider) => counterparties.get(agent.did) ?? [];
+  const sold = {
+    ...provider,
+    escrows: facts.escrows,
+    counterparty: facts.providerCounterparty,
+    heaviest: facts.providerHeaviest,
+  };
+  const bought = {
+    ...consumer,
+    escrows: [],
+    counterparty: facts.consumerCounterparty,
+    heaviest: facts.consumerHeaviest,
+  };
+  const seller = withChangedRows(rows, sold, under.provider);
+  const buyer = withChangedRows(rows, bought, under.consumer);
   return {
-    ...read,
-    task,
-    provider: { ...provider, agent: agentOf(provider) },
-    consumer: { ...consumer, agent: agentOf(consumer) },
-    escrows: [...(escrows.get(provider.agent.did) ?? read.escrows)],
-    providerCounterparty: findRow(rowsOf(provider), under.provider) ?? read.providerCounterparty,
-    consumerCounterparty: findRow(rowsOf(consumer), under.consumer) ?? read.consumerCounterparty,
-    providerHeaviest: joinRows(rowsOf(provider), read.providerHeaviest),
-    consumerHeaviest: joinRows(rowsOf(consumer), read.consumerHeaviest),
+    ...facts,
+    provider: { ...provider, agent: seller.agent },
+    consumer: { ...consumer, agent: buyer.agent },
+    escrows: seller.escrows,
+    providerCounterparty: seller.counterparty,
+    providerHeaviest: seller.heaviest,
+    consumerCounterparty: buyer.counterparty,
+    consumerHeaviest: buyer.heaviest,
   };
 }
-
-/** Adds the rows that a closed task has changed. */
-export function addChangedRows(rows: ChangedRows, { provider, consumer }: Closed["sides"]): void {
-  const { agents, escrows, counterparties } = rows;
-  if (provider) escrows.set(provider.agent.did, provider.escrows);
-  for (const side of [provider, consumer]) {
-    if (!side) continue;
-    const { did } = side.agent;
-    agents.set(did, side.agent);
-    counterparties.set(did, joinRows([side.counterparty], counterparties.get(did) ?? []));
-  }
-}
-
-const findRow = (rows: readonly CounterpartyRow[], principalId: string): CounterpartyRow | undefined =>
-  rows.find((row) => row.counterpartyPrincipalId === principalId);
-
-/** The changed rows, and the others without a changed one. */
-const joinRows = (changed: readonly CounterpartyRow[], others: readonly CounterpartyRow[]): CounterpartyRow[] => [
-  ...changed,
-  ...others.filter((row) => !findRow(changed, row.counterpartyPrincipalId)),
-];
