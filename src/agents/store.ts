@@ -343,9 +343,3 @@ export const passOnAgents = (
     db.update(agents).set(dated(set)).where(and(where, sql`suspension_reason = 'operator'`)),
     allOf(db, part),
   ]);
-
-// ---- The hash of a DID -----------------------------------------------------------------------------------------------------
-
-/** The hash by which the contract knows it. */
-export const putDidHash = (db: Database, did: string, hash: string): Statement =>
-  db.update(agents).set({ didHash: hash }).where(eq(agents.did, did));

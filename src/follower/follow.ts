@@ -1,11 +1,8 @@
 // The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
 // network's confirmations and two readings have found it, and notes how far it has read. Safe to run twice and at once: the place that it read
 // from is part of its batch.
-import { findUnhashed } from "../agents/hash-store.ts";
-import { putDidHash } from "../agents/store.ts";
 import { digestOfEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
-import { didHash, shortHash } from "../chain/hashes.ts";
 import { eventsUpTo } from "../chain/logs.ts";
 import { type Network, networkNamed } from "../chain/networks.ts";
 import { isLate } from "../chain/standing.ts";
@@ -99,7 +96,6 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     known: findFollower(db, name),
     unchecked: findUnchecked(db, name, CHECKED_AT_ONCE),
   });
-  if (!known) await nameProviders(deps);
   try {
     if (known && known.turned.length > 0) {
       await recordTurned(deps, known);
@@ -153,21 +149,6 @@ const contradicting = (network: string): Alert => ({
   message:
     "A node tells other events of a transaction than stand in its block: nothing is booked until its answers agree.",
 });
-
-/** Before the first reading: agents that are older than the follower are found by their hashes from now on. */
-async function nameProviders({ db }: Deps): Promise<void> {
-  for (let after = ""; ; ) {
-    const { unhashed } = await readBatch(db, { unhashed: findUnhashed(db, after, NAMED_AT_ONCE) });
-    await commit(
-      db,
-      unhashed.map(({ did }) => putDidHash(db, did, shortHash(didHash(did)))),
-    );
-    const last = unhashed.at(-1);
-    if (!last || unhashed.length < NAMED_AT_ONCE) return;
-    after = last.did;
-  }
-}
-const NAMED_AT_ONCE = 50;
 
 export const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>
   known

@@ -6,6 +6,7 @@ import { pruneDirectory } from "../../src/directory/tend.ts";
 import { hashLog } from "../../src/journal/running-log.ts";
 import { followFeed, verifyDirectoryHead } from "../../src/protocol/directory-head.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
+import { rows } from "../promotion/support.ts";
 import { createWorld, env, ISSUER, type Json, type World } from "../support/world.ts";
 import { CHANGES, changesFrom, HEAD, read } from "./support.ts";
 
@@ -40,6 +41,15 @@ describe("a head", () => {
     const checked = await verified(head.jws);
     const { seq, hash } = head;
     expect(checked).toMatchObject({ ok: true, claims: { iss: ISSUER, environment: "sandbox", seq, hash } });
+  });
+
+  it("is the same where a database has no row of the feed yet", async () => {
+    await rows("delete from directory_feeds where environment = 'sandbox'");
+    await world.consumer();
+    await world.run(signDirectoryHeads);
+    const { seq, hash } = await read(world, HEAD);
+    expect(await recomputed(seq)).toEqual({ seq, hash });
+    expect(await rows("select hash from directory_feeds where environment = 'sandbox'")).toEqual([{ hash }]);
   });
 
   it("is signed again only where something has changed, and earlier ones stay", async () => {

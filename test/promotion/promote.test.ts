@@ -68,6 +68,18 @@ describe("a promotion", () => {
     ]);
   });
 
+  it("drops a market of the sandbox at once that still waits to be opened", async () => {
+    const { did } = await world.provider();
+    await openLive(world, did);
+    const waiting = `insert into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at)
+      select did, environment, 'DE-USDC', 'base', operational_wallet, 'PROVISIONING', created_at, updated_at from agent_markets
+      where did = ? and environment = 'sandbox'`;
+    await rows(waiting, did);
+    await promoted(world, did);
+    const left = await rows("select status from agent_markets where did = ? and environment = 'sandbox'", did);
+    expect(left).toEqual([]);
+  });
+
   it("is told of in the feeds of both environments, once in the events of production, and once in the log", async () => {
     const agent = await world.consumer();
     const { did } = agent;

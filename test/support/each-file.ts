@@ -2,6 +2,7 @@
 // and the events that it has written.
 import { afterAll } from "vitest";
 import { checkEvents } from "./events.ts";
+import { takeNoted } from "./issued.ts";
 import { beginTraffic, checkNoCallInProgress, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import "./time-limits.ts";
@@ -10,7 +11,9 @@ import { env } from "./world.ts";
 await startEmpty();
 beginTraffic();
 
-afterAll(async () => {
+// biome-ignore lint/correctness/noEmptyPattern: vitest refuses another first argument
+afterAll(async ({}, { file }) => {
+  file.meta.storeFunctions = takeNoted();
   checkNoCallInProgress(traffic);
   await checkPlans(env.DB, traffic);
   await checkEvents(env.DB);

@@ -1,11 +1,15 @@
 // vitest's reporter, which also prints each failure when it comes, and the summary when the run is interrupted.
 import { DefaultReporter, type TestCase, type TestModule, type TestSpecification, type Vitest } from "vitest/node";
+import { CalledStores } from "./issued.ts";
 
 export default class PromptReporter extends DefaultReporter {
   #files = 0;
+  readonly #stores = new CalledStores();
+  #vitest: Vitest | undefined;
 
   override onInit(vitest: Vitest): void {
     super.onInit(vitest);
+    this.#vitest = vitest;
     // Before the listeners that end the process.
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.prependOnceListener(signal, () => this.#interrupt(vitest));
@@ -25,15 +29,32 @@ export default class PromptReporter extends DefaultReporter {
   /** Prints failures outside of test cases: imports and hooks. */
   override onTestModuleEnd(module: TestModule): void {
     super.onTestModuleEnd(module);
+    this.#stores.add(module);
     this.#print(module.relativeModuleId, module.errors());
     for (const suite of module.children.allSuites())
       this.#print(`${module.relativeModuleId} > ${suite.fullName}`, suite.errors());
   }
 
+  /** Without a test that calls it a statement may be wrong, or read a whole table. */
+  override async onTestRunEnd(...ended: Parameters<DefaultReporter["onTestRunEnd"]>): Promise<void> {
+    super.onTestRunEnd(...ended);
+    const [, , reason] = ended;
+    if (reason !== "passed" || !(await this.#isWhole())) return;
+    const uncalled = this.#stores.uncalled();
+    if (uncalled.length === 0) return;
+    this.log(`no test calls these functions of stores:\n${uncalled.join("\n")}`);
+    process.exitCode = 1;
+  }
+
+  async #isWhole(): Promise<boolean> {
+    const all = (await this.#vitest?.globTestSpecifications()) ?? [];
+    return this.#files === all.length && this.#vitest?.config.testNamePattern === undefined;
+  }
+
   #interrupt(vitest: Vitest): void {
     const modules = vitest.state.getTestModules();
     const ran = modules.filter((module) => ["passed", "failed", "skipped"].includes(module.state())).length;
-    this.onTestRunEnd(modules, [], "interrupted");
+    void this.onTestRunEnd(modules, [], "interrupted");
     this.log(`INTERRUPTED: ${ran} of ${this.#files} files have run`);
   }
 

@@ -1,0 +1,84 @@
+// Notes which functions of the stores the tests have called: a statement that no test issues has no plan that was looked at and no proof that it works.
+import type { TestModule } from "vitest/node";
+
+/** The files that write SQL. */
+const STORES = /\/src\/(?:.+[/-]store|db\/.+-writers)\.ts$/;
+
+type Noted = { readonly known: Set<string>; readonly called: Set<string> };
+declare module "vitest" {
+  interface TaskMeta {
+    storeFunctions?: { readonly known: readonly string[]; readonly called: readonly string[] };
+  }
+}
+
+/** Where the marks of a runtime are: a store is loaded once for many files. */
+const noted = (): Noted => {
+  const global = globalThis as { storeFunctions?: Noted };
+  global.storeFunctions ??= { known: new Set(), called: new Set() };
+  return global.storeFunctions;
+};
+
+/** What this runtime has noted since it was last asked. */
+export function takeNoted(): { readonly known: string[]; readonly called: string[] } {
+  const { known, called } = noted();
+  const taken = { known: [...known], called: [...called] };
+  known.clear();
+  called.clear();
+  return taken;
+}
+
+/** In front of a marked module, on its first line so that lines stay. `noted` gives the same object. */
+const MARK =
+  "const markCall = (name, value) => { if (typeof value !== 'function') return value;" +
+  " const noted = globalThis.storeFunctions ??= { known: new Set(), called: new Set() };" +
+  " noted.known.add(name); return (...given) => { noted.called.add(name); return value(...given); }; };";
+
+type Node = { readonly type: string; readonly start: number; readonly end: number };
+type Declared = Node & {
+  readonly id: { readonly name: string } | null;
+  readonly init?: Node | null;
+  readonly declarations?: readonly Declared[];
+};
+type Program = { readonly body: readonly (Node & { readonly declaration?: Declared | null })[] };
+
+/** A plugin of vite: each exported function of a store says when it is called. */
+export const markStores = () => ({
+  name: "mark-stores",
+  enforce: "post" as const,
+  transform(this: { parse: (code: string) => unknown }, code: string, id: string) {
+    const [path = ""] = id.split("?");
+    if (!STORES.test(path)) return null;
+    const file = path.slice(path.indexOf("/src/") + 1);
+    const inserts: (readonly [at: number, text: string])[] = [];
+    for (const { declaration } of (this.parse(code) as Program).body) {
+      if (declaration?.type === "FunctionDeclaration" && declaration.id) {
+        const { name } = declaration.id;
+        inserts.push([declaration.end, `\n${name} = markCall(${JSON.stringify(`${file}: ${name}`)}, ${name});`]);
+      }
+      for (const { id: named, init } of declaration?.declarations ?? [])
+        if (named && init)
+          inserts.push([init.start, `markCall(${JSON.stringify(`${file}: ${named.name}`)}, `], [init.end, ")"]);
+    }
+    const marked = inserts
+      .toSorted(([one], [other]) => other - one)
+      .reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), code);
+    return { code: MARK + marked, map: null };
+  },
+});
+
+/** Gathers what the files of a run have noted. */
+export class CalledStores {
+  readonly #known = new Set<string>();
+  readonly #called = new Set<string>();
+
+  add(module: TestModule): void {
+    const { known = [], called = [] } = module.meta().storeFunctions ?? {};
+    for (const name of known) this.#known.add(name);
+    for (const name of called) this.#called.add(name);
+  }
+
+  /** The functions that no file has called. */
+  uncalled(): string[] {
+    return [...this.#known].filter((name) => !this.#called.has(name)).sort();
+  }
+}
