@@ -1,4 +1,7 @@
 // Counts the rows that an act writes in all: by its calls, by the jobs and messages that follow, and by the deletion of what is kept for 30 days.
+import { readBytes, type TableBytes } from "./bytes.ts";
+import { nameOf } from "./case.ts";
+import { CASES } from "./cases.ts";
 import { sendMetered } from "./costs.ts";
 import { type Cost, sumOf } from "./meter.ts";
 import { payFor } from "./payer.ts";
@@ -30,6 +33,10 @@ export type ActRows = {
   readonly tables: readonly (readonly [table: string, rows: number])[];
   /** The other things that Cloudflare bills, of one act. */
   readonly billed: Billed;
+  /** How many events it tells. */
+  readonly events: number;
+  /** Bytes of one act in the database, with indexes: until what is kept for 30 days is deleted, and for ever. */
+  readonly bytes: { readonly standing: number; readonly forEver: number };
 };
 
 export type Billed = {
@@ -70,48 +77,95 @@ export async function measureActs(play: Play): Promise<ActRows[]> {
   const pairAt = (n: number) => pairs[n % PAIRS] ?? play;
   const measured: ActRows[] = [];
   for (const [act, prepare] of Object.entries(actsOf(pairAt))) measured.push(await measureAct(play, act, prepare));
-  return measured;
+  return [...measured, await measureDeliveries(play)];
 }
 
 async function measureAct(play: Play, act: string, prepare: Prepare): Promise<ActRows> {
   const acts: Awaited<ReturnType<Prepare>>[] = [];
   for (let n = 0; n < TIMES; n++) acts.push(await prepare(play, n));
   // Rows that follow from the preparation do not count.
-  await follow(play, () => undefined);
-  const written = new Map<string, number>();
-  const total = { rowsRead: 0, objectCalls: 0, queueMessages: 0 };
-  const count: Count = ({ trips, objects, queues }) => {
-    total.objectCalls += sumOf(Object.values(objects), (calls) => calls);
-    total.queueMessages += queues;
-    for (const { sql, rowsRead, rowsWritten } of trips.flat()) {
-      total.rowsRead += rowsRead;
-      const table = /^(?:insert(?: or \w+)? into|update|delete from) "?(\w+)/i.exec(sql)?.[1] ?? sql.slice(0, 40);
-      written.set(table, (written.get(table) ?? 0) + rowsWritten);
-    }
-  };
-  let requests = 0;
-  const call = callingOf(play, count);
+  await runMinutes(play, () => undefined);
+  await endMonth(play, () => undefined);
+  const counts = newCounts();
+  const call = callingOf(play, counts.count);
   const counting: Calling = (ask, status) => {
-    requests += 1;
+    counts.requests += 1;
     return call(ask, status);
   };
+  const before = await readBytes(play.stage);
   for (const one of acts) await one(counting);
-  await follow(play, count);
-  const tables = [...written].map(([table, rows]) => [table, rows / TIMES] as const);
-  const counted = tables.filter(([table, rows]) => rows > 0 && table !== "jobs").sort(([, a], [, b]) => b - a);
-  const each = (sum: number) => sum / TIMES;
+  await runMinutes(play, counts.count);
+  const standing = await readBytes(play.stage);
+  await endMonth(play, counts.count);
+  const after = await readBytes(play.stage);
+  return divide(act, TIMES, counts, { standing: grownBy(before, standing), forEver: grownBy(before, after) });
+}
+
+/** A hundred to one endpoint, with the deletion of their log. */
+async function measureDeliveries(play: Play): Promise<ActRows> {
+  const burst = CASES.find((known) => nameOf(known) === DELIVERIES.case);
+  if (!burst) throw new Error(`there is no case ${DELIVERIES.case}`);
+  const ask = await burst.ask(play);
+  const counts = newCounts();
+  const before = await readBytes(play.stage);
+  await run(play, counts.count, ask);
+  const standing = await readBytes(play.stage);
+  await play.stage.sql([{ sql: "update webhook_deliveries set delivery_id = 'dlv_00' || substr(delivery_id, 7)" }]);
+  await run(play, counts.count, EVERY_HOUR);
+  return divide("delivery", DELIVERIES.many, counts, { standing: grownBy(before, standing), forEver: 0 });
+}
+const DELIVERIES = { case: "message deliver (a burst of 100)", many: 100 } as const;
+
+type Counts = {
+  readonly count: Count;
+  readonly written: Map<string, number>;
+  readonly total: { rowsRead: number; objectCalls: number; queueMessages: number };
+  requests: number;
+  events: number;
+};
+
+function newCounts(): Counts {
+  const counts: Counts = {
+    written: new Map(),
+    total: { rowsRead: 0, objectCalls: 0, queueMessages: 0 },
+    requests: 0,
+    events: 0,
+    count: ({ trips, objects, queues }) => {
+      const { written, total } = counts;
+      total.objectCalls += sumOf(Object.values(objects), (calls) => calls);
+      total.queueMessages += queues;
+      for (const { sql, rowsRead, rowsWritten } of trips.flat()) {
+        total.rowsRead += rowsRead;
+        const table = /^(?:insert(?: or \w+)? into|update|delete from) "?(\w+)/i.exec(sql)?.[1] ?? sql.slice(0, 40);
+        written.set(table, (written.get(table) ?? 0) + rowsWritten);
+        if (table === "events" && sql.startsWith("insert")) counts.events += rowsWritten;
+      }
+    },
+  };
+  return counts;
+}
+
+function divide(act: string, times: number, counts: Counts, bytes: ActRows["bytes"]): ActRows {
+  const { written, total, requests, events } = counts;
+  const tables = [...written].map(([table, rows]) => [table, rows / times] as const);
+  const each = (sum: number) => sum / times;
   return {
     act,
-    times: TIMES,
-    tables: counted,
+    times,
+    tables: tables.filter(([table, rows]) => rows > 0 && table !== "jobs").sort(([, a], [, b]) => b - a),
     billed: {
       requests: each(requests),
       rowsRead: each(total.rowsRead),
       objectCalls: each(total.objectCalls),
       queueMessages: each(total.queueMessages),
     },
+    events: each(events),
+    bytes: { standing: each(bytes.standing), forEver: each(bytes.forEver) },
   };
 }
+
+const grownBy = (before: TableBytes, after: TableBytes): number => sizeOf(after) - sizeOf(before);
+const sizeOf = (bytes: TableBytes): number => sumOf(bytes.values(), (size) => size);
 
 export const rowsOf = ({ tables }: ActRows): number => sumOf(tables, ([, rows]) => rows);
 
@@ -173,15 +227,20 @@ async function purchase({ network }: Play, pair: PlayedPair, call: Calling): Pro
   await call(as(consumer, "POST", `/v1/tasks/${String(taskId)}/confirm`, { outcome: "confirmed" }), 200);
 }
 
-/** All that follows, until a month later. */
-async function follow(play: Play, count: Count): Promise<void> {
+async function run(play: Play, count: Count, ask: Ask): Promise<void> {
+  const { reply, metered } = await sendMetered(play, ask);
+  if (reply.status !== 200) throw new Error(`${ask.path}: ${reply.body.toString()}`);
+  count(metered.afterAnswer);
+}
+
+/** All that follows at once. */
+async function runMinutes(play: Play, count: Count): Promise<void> {
+  for (let minute = 0; minute < MINUTES; minute++) await run(play, count, EVERY_MINUTE);
+}
+
+/** What follows a month later. */
+async function endMonth(play: Play, count: Count): Promise<void> {
   const { sql } = play.stage;
-  const run = async (ask: Ask) => {
-    const { reply, metered } = await sendMetered(play, ask);
-    if (reply.status !== 200) throw new Error(`${ask.path}: ${reply.body.toString()}`);
-    count(metered.afterAnswer);
-  };
-  for (let minute = 0; minute < MINUTES; minute++) await run(EVERY_MINUTE);
   const then = Date.now() - MONTH_MS;
   await sql([
     { sql: "delete from event_marks" },
@@ -189,6 +248,6 @@ async function follow(play: Play, count: Count): Promise<void> {
     { sql: "update directory_changes set occurred_at = occurred_at - ?", params: [MONTH_MS] },
     { sql: "update directory_hashes set occurred_at = occurred_at - ?", params: [MONTH_MS] },
   ]);
-  await run(EVERY_HOUR);
-  for (let minute = 0; minute < MINUTES; minute++) await run(EVERY_MINUTE);
+  await run(play, count, EVERY_HOUR);
+  await runMinutes(play, count);
 }

@@ -1,12 +1,11 @@
 // Writes docs/costs.md from the counts of a whole run.
 import { type ActRows, rowsOf } from "./acts.ts";
 import { BUDGETS } from "./budgets.ts";
-import { APART, bytesOf, type Grown } from "./bytes.ts";
 import type { Outcome } from "./costs.ts";
 import type { Findings } from "./report.ts";
 import type { Suspension } from "./suspensions.ts";
 
-export type Counted = Pick<Findings, "costs" | "far" | "acts" | "grown" | "suspensions">;
+export type Counted = Pick<Findings, "costs" | "far" | "acts" | "suspensions">;
 
 export const COSTS_PATH = "docs/costs.md";
 
@@ -15,7 +14,7 @@ export function costsDocument(counted: Counted): string {
     "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if the last table is no longer true, rows read aside.\n" +
       "Rows read differ by a few from run to run where a statement meets random neighbours, and the means of acts by a percent.\n" +
       "[performance.md](performance.md) explains how each figure is counted and what bounds it.",
-    formatSection("Acts, with all that follows them", actsTable(counted.acts, counted.grown)),
+    formatSection("Acts, with all that follows them", actsTable(counted.acts)),
     formatSection("Rows written, by table", counted.acts.map(tablesOf).join("\n")),
     formatSection("A million purchases in dollars", dollarsTables(counted.acts)),
     formatSection("The suspension of a principal", suspensionsTable(counted.suspensions)),
@@ -45,26 +44,38 @@ const formatFigure = (value: number): string => value.toLocaleString("en", { max
 
 // ---- Acts ----------------------------------------------------------------------------------------------------------------
 
-/** The bytes of an act: the means of an agent's two roles. */
-function bytesFor(act: string, grown: readonly Grown[]): string {
-  const measured = grown.filter((one) => one.act.startsWith(act));
-  if (measured.length === 0) return "";
-  return formatFigure(measured.reduce((sum, one) => sum + bytesOf(one), 0) / measured.length);
-}
-
-const actsTable = (acts: readonly ActRows[], grown: readonly Grown[]): string =>
-  "The rows are those of the calls, of the jobs that follow, and of the deletion after 30 days. The bytes are what stays in the database, without\n" +
-  `the tables whose rows are deleted (${APART.map((name) => `\`${name}\``).join(", ")}).\n\n` +
+const actsTable = (acts: readonly ActRows[]): string =>
+  "The rows are those of the calls, of the jobs that follow, and of the deletion after 30 days. The bytes are pages of tables and indexes: until that\n" +
+  "deletion, and for ever. An event is the mean of those that a purchase tells. A delivery is one of a hundred to one endpoint.\n\n" +
   formatTable(
-    ["Act", "Calls", "Rows read", "Rows written", "Object calls", "Queue messages", "Bytes"],
-    acts.map((one) => [
-      one.act,
-      ...[one.billed.requests, one.billed.rowsRead, rowsOf(one), one.billed.objectCalls, one.billed.queueMessages].map(
-        formatFigure,
-      ),
-      bytesFor(one.act, grown),
-    ]),
+    [
+      "Act",
+      "Calls",
+      "Rows read",
+      "Rows written",
+      "Object calls",
+      "Queue messages",
+      "Bytes",
+      "for ever",
+      "Dollars a million",
+    ],
+    [...acts.map(lineOf), ...acts.filter(({ act }) => act === "purchase").map(eventLine)],
   );
+
+const lineOf = (one: ActRows): string[] => [
+  one.act,
+  ...[one.billed.requests, one.billed.rowsRead, rowsOf(one), one.billed.objectCalls, one.billed.queueMessages].map(
+    formatFigure,
+  ),
+  ...[one.bytes.standing, one.bytes.forEver].map((bytes) => formatFigure(Math.round(bytes))),
+  formatMoney(billOf(one).reduce((sum, [, , dollars]) => sum + dollars, 0)),
+];
+
+function eventLine({ tables, events, bytes }: ActRows): string[] {
+  const rows = (new Map(tables).get("events") ?? 0) / events;
+  const size = formatFigure(Math.round((bytes.standing - bytes.forEver) / events));
+  return ["event", "", "", formatFigure(rows), "", "", size, "0", formatMoney(rows * PRICES.rowsWritten)];
+}
 
 const tablesOf = ({ act, tables }: ActRows): string =>
   `- ${act}: ${tables.map(([table, rows]) => `\`${table}\` ${formatFigure(rows)}`).join(", ")}`;
@@ -81,26 +92,33 @@ const ELSEWHERE = [
   ["Svix messages", "$0.0001 each after 50,000 a month, and a plan of $0 or $490 a month", 95],
 ] as const;
 
-function dollarsTables(acts: readonly ActRows[]): string {
-  const purchase = acts.find(({ act }) => act === "purchase");
-  if (!purchase) return "";
-  const { requests, rowsRead, objectCalls, queueMessages } = purchase.billed;
+/** The lines of a bill: how many of one act, and the dollars for a million acts. */
+function billOf(one: ActRows): (readonly [line: string, count: number, dollars: number])[] {
+  const { requests, rowsRead, objectCalls, queueMessages } = one.billed;
   const lines = [
     ["calls", requests, PRICES.requests],
     ["rows read", rowsRead, PRICES.rowsRead],
-    ["rows written", rowsOf(purchase), PRICES.rowsWritten],
+    ["rows written", rowsOf(one), PRICES.rowsWritten],
     ["calls of Durable Objects", objectCalls, PRICES.objectCalls],
     ["queue messages", queueMessages, PRICES.queueMessages],
   ] as const;
-  const total = lines.reduce((sum, [, count, price]) => sum + count * price, 0);
-  const money = (value: number) => value.toFixed(2);
+  return lines.map(([line, count, price]) => [line, count, count * price] as const);
+}
+
+const formatMoney = (value: number): string => value.toFixed(2);
+
+function dollarsTables(acts: readonly ActRows[]): string {
+  const purchase = acts.find(({ act }) => act === "purchase");
+  if (!purchase) return "";
+  const bill = billOf(purchase);
+  const total = bill.reduce((sum, [, , dollars]) => sum + dollars, 0);
   return [
     "CPU time is left out, because it does not repeat. A millisecond of each call would add $0.02.\n",
     formatTable(
       ["Line", "of one purchase", "dollars a million"],
       [
-        ...lines.map(([name, count, price]) => [name, formatFigure(count), money(count * price)]),
-        ["in all", "", money(total)],
+        ...bill.map(([line, count, dollars]) => [line, formatFigure(count), formatMoney(dollars)]),
+        ["in all", "", formatMoney(total)],
       ],
     ),
     "",

@@ -59,4 +59,5 @@ export const ACT_ROWS: Readonly<Record<string, number>> = {
   market: 31,
   purchase: 76,
   dispute: 127,
+  delivery: 6.2,
 };

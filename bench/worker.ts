@@ -1,5 +1,6 @@
 // The bench build: the real Worker, its bindings metered for requests that carry a header, and two baselines in the same process. It is
 // never deployed: only bench/stage.ts starts it, on loopback.
+import "./randomness.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
 import { type SeededPlatform, seedPlatform } from "../scripts/platform.ts";
@@ -40,33 +41,6 @@ type BenchEnv = Env & { readonly BENCH_OUTBOX: string };
 /** The header of a request that is metered. */
 const METER = "bench-meter";
 
-// ---- Randomness ------------------------------------------------------------------------------------------------------
-
-/**
- * Ids and the places of certificates are drawn from one sequence: a range of an index has a neighbour or none by their order, and each neighbour is
- * a row that is read.
- */
-let drawn = 0;
-const drawByte = (): number => {
-  // The generator Mulberry32.
-  drawn = (drawn + 0x6d2b79f5) | 0;
-  let mixed = Math.imul(drawn ^ (drawn >>> 15), drawn | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return ((mixed ^ (mixed >>> 14)) >>> 24) & 0xff;
-};
-crypto.getRandomValues = (values) => {
-  if (values instanceof DataView || values === null) throw new TypeError("only typed arrays are filled");
-  const view = values as unknown as ArrayBufferView;
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  bytes.set(Array.from(bytes, drawByte));
-  return values;
-};
-crypto.randomUUID = () => {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-a${digits.slice(17, 20)}-${digits.slice(20)}`;
-};
-
 // ---- Outbound calls and the objects' own work ------------------------------------------------------------------------
 
 const current = new AsyncLocalStorage<Cost>();
@@ -76,6 +50,8 @@ globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
   const counter = current.getStore() ?? inside;
   counter.fetches += 1;
   const response = await realFetch(...input);
+  if (current.getStore())
+    console.error("FETCH", String(input[1]?.body).slice(0, 200), (await response.clone().text()).slice(0, 160));
   if (await isPendingReceipt(input[1]?.body, response)) counter.fetches -= 1;
   return response;
 };

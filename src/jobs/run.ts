@@ -142,7 +142,9 @@ async function recordRows(
   if (!job.recordSet || alone || ids.length === 1) return { ...(await recordPart(deps, job, ids)), alone: [] };
   const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
-    return { ...none, ...(await job.recordSet(deps, ids)) };
+    const recorded = await job.recordSet(deps, ids);
+    await scheduler.wait(job.restMs ?? 0);
+    return { ...none, ...recorded };
   } catch (thrown) {
     // A Conflict: another writer has changed a row. Other failures show again at the row that causes them.
     if (!(thrown instanceof Conflict)) failureOf(job.name, null, thrown);

@@ -23,8 +23,8 @@ import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
 export const rateAbandonedIntents: EachJob = {
   kind: "each",
   name: "rate_abandoned_intents",
-  // So few that other calls come between two sets.
   part: 20,
+  restMs: 5,
   find: async (deps, after, limit) => {
     const endedBefore = deps.clock.now() - LATE_MS;
     const { due } = await readBatch(deps.db, {

@@ -27,8 +27,8 @@ function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
 export const autoConfirmTasks: EachJob = {
   kind: "each",
   name: "auto_confirm_tasks",
-  // So few that other calls come between two sets.
   part: 10,
+  restMs: 5,
   find: async (deps, after, limit) => {
     const { due } = await readBatch(deps.db, { due: findDueTasks(deps.db, deps.clock.now(), after ?? FIRST, limit) });
     return due;

@@ -190,7 +190,14 @@ describe("the rest", () => {
   it("names an act that writes more rows than its budget, or has none", () => {
     const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
     const of = (act: string, rows: number) => [
-      { act, times: 1, billed, tables: [["events", 20] as const, ["tasks", rows - 20] as const] },
+      {
+        act,
+        times: 1,
+        billed,
+        events: 1,
+        bytes: { standing: 1, forEver: 0 },
+        tables: [["events", 20] as const, ["tasks", rows - 20] as const],
+      },
     ];
     const most = ACT_ROWS["purchase"] ?? 0;
     expect(checkActs(of("purchase", most))).toEqual([]);
@@ -235,7 +242,7 @@ describe("the rest", () => {
   it("finds that docs/costs.md is not current by each count but the rows read", () => {
     const page = (more: Partial<CaseCost>) => {
       const costs = [{ cost: costOf(more) }];
-      return comparableCosts(costsDocument({ costs, far: [], acts: [], grown: [], suspensions: [] }));
+      return comparableCosts(costsDocument({ costs, far: [], acts: [], suspensions: [] }));
     };
     expect(page({ rowsRead: 99 })).toBe(page({}));
     for (const more of [{ trips: 99 }, { rowsWritten: 99 }, { objects: 99 }, { queues: 99 }, { name: "GET /v1/tasks" }])
