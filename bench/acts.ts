@@ -1,5 +1,5 @@
 // Counts the rows that an act writes in all: by its calls, by the jobs and messages that follow, and by the deletion of what is kept for 30 days.
-import { readBytes, type TableBytes } from "./bytes.ts";
+import { readBytes } from "./bytes.ts";
 import { nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
 import { sendMetered } from "./costs.ts";
@@ -98,7 +98,7 @@ async function measureAct(play: Play, act: string, prepare: Prepare): Promise<Ac
   const standing = await readBytes(play.stage);
   await endMonth(play, counts.count);
   const after = await readBytes(play.stage);
-  return divide(act, TIMES, counts, { standing: grownBy(before, standing), forEver: grownBy(before, after) });
+  return divide(act, TIMES, counts, { standing: standing - before, forEver: after - before });
 }
 
 /** A hundred to one endpoint, with the deletion of their log. */
@@ -112,7 +112,7 @@ async function measureDeliveries(play: Play): Promise<ActRows> {
   const standing = await readBytes(play.stage);
   await play.stage.sql([{ sql: "update webhook_deliveries set delivery_id = 'dlv_00' || substr(delivery_id, 7)" }]);
   await run(play, counts.count, EVERY_HOUR);
-  return divide("delivery", DELIVERIES.many, counts, { standing: grownBy(before, standing), forEver: 0 });
+  return divide("delivery", DELIVERIES.many, counts, { standing: standing - before, forEver: 0 });
 }
 const DELIVERIES = { case: "message deliver (a burst of 100)", many: 100 } as const;
 
@@ -163,9 +163,6 @@ function divide(act: string, times: number, counts: Counts, bytes: ActRows["byte
     bytes: { standing: each(bytes.standing), forEver: each(bytes.forEver) },
   };
 }
-
-const grownBy = (before: TableBytes, after: TableBytes): number => sizeOf(after) - sizeOf(before);
-const sizeOf = (bytes: TableBytes): number => sumOf(bytes.values(), (size) => size);
 
 export const rowsOf = ({ tables }: ActRows): number => sumOf(tables, ([, rows]) => rows);
 

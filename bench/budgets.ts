@@ -305,15 +305,6 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   ...WEBHOOK_BUDGETS,
 };
 
-/** The bytes that an act may add to the database, with indexes; events and stored outcomes are counted apart. */
-export const ACT_BYTES: Readonly<Record<string, number>> = {
-  // With its principal. An entry of the activity log and its three places in indexes are about 400 bytes; whole pages are counted.
-  "agent: consumer": 10_600,
-  "agent: provider": 10_000,
-  "market opened": 3_700,
-  purchase: 5_000,
-};
-
 /** The aim for facilitations a second with one provider, as a share of those with many. */
 export const BUSY_RATIO = 0.8;
 

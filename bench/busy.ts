@@ -1,7 +1,5 @@
 // Measures a busy seller: many consumers facilitate at once, then confirm at once, either all with one provider or spread over many, alternately in
 // one run.
-// The acts are repeated often enough to show how many bytes each adds to the database.
-import { type Grown, grownBy, readBytes } from "./bytes.ts";
 import { sumOf } from "./meter.ts";
 import { LARGE_AMOUNT, payFor } from "./payer.ts";
 import {
@@ -42,38 +40,24 @@ export type Busy = {
 const AT_ONCE = 50;
 const SELLERS = 100;
 const BUYERS = 100;
-/** Agents whose bytes are counted, and those before them: the first rows of a table split its first pages. */
-const COUNTED = 400;
-const FIRST = 50;
 const ROUNDS = 3;
 /** Rounds in front of the measured ones. Their confirmations bring the one provider's rating to where a single one moves it no more. */
 const ROUNDS_BEFORE = 2;
 /** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
 const LANES = 8;
 
-export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grown[] }> {
+export async function measureBusy(play: Play): Promise<Busy> {
   const { stage, next } = play;
-  const register = async () =>
-    read(play, await agent(stage, stage.platform, "CONSUMER", await principal(stage, stage.platform, next())));
-  await inLanes(Array.from({ length: FIRST }), register);
-  const begun = await readBytes(stage);
-  const consumers = await inLanes(Array.from({ length: COUNTED }), register);
-  const bought = await readBytes(stage);
-  const providers = await inLanes(Array.from({ length: COUNTED }), async () =>
-    read(play, await agent(stage, stage.platform, "PROVIDER", await principal(stage, stage.platform, next()))),
-  );
-  const [buyers, closed] = [consumers.slice(0, BUYERS), providers.slice(0, SELLERS)];
-  const registered = await readBytes(stage);
+  const register = async (role: "CONSUMER" | "PROVIDER") =>
+    read(play, await agent(stage, stage.platform, role, await principal(stage, stage.platform, next())));
+  const buyers = await inLanes(Array.from({ length: BUYERS }), () => register("CONSUMER"));
+  const closed = await inLanes(Array.from({ length: SELLERS }), () => register("PROVIDER"));
   const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
-  const sold = await readBytes(stage);
   // The vaults reach their thresholds first: otherwise one of the facilitations would also change the escrow's state.
   for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
-  const filled = await readBytes(stage);
-  let confirmed = 0;
   const round = async (sellerOf: (i: number) => PlayedAgent | undefined): Promise<[Burst, Burst]> => {
     const pairs = buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
     const [facilitations, tasks] = await facilitateAll(play, pairs);
-    confirmed += tasks.length;
     const confirmations = await burst(play, tasks, ({ consumer, taskId }) =>
       as(consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }),
     );
@@ -84,8 +68,7 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
     hot.push(await round(() => sellers[0]));
     spread.push(await round((i) => sellers[i % SELLERS]));
   }
-  const settled = await readBytes(stage);
-  const busy = {
+  return {
     atOnce: AT_ONCE,
     sellers: SELLERS,
     purchases: BUYERS * ROUNDS,
@@ -94,13 +77,6 @@ export async function measureBusy(play: Play): Promise<{ busy: Busy; grown: Grow
       compare("confirmations", hot.map(second), spread.map(second)),
     ],
   };
-  const grown = [
-    grownBy("agent: consumer", COUNTED, begun, bought),
-    grownBy("agent: provider", COUNTED, bought, registered),
-    grownBy("market opened", SELLERS, registered, sold),
-    grownBy("purchase", confirmed, filled, settled),
-  ];
-  return { busy, grown };
 }
 
 /** Reads the agent's document, so that it is signed and stored. */

@@ -1,23 +1,14 @@
-// Measures how large the database grows: the bytes of each table with its indexes, in whole pages, as SQLite itself accounts for them.
+// Measures how large the database is: tables with their indexes, in whole pages, as SQLite itself accounts for them.
 // D1 has no dbstat, so its rows are copied into a database that has it, in the order in which they were written.
 import { createHash } from "node:crypto";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Row, Stage } from "./stage.ts";
 
-export type TableBytes = ReadonlyMap<string, number>;
-/** Tables that are counted apart: their rows are deleted after a while, or delivered. */
-export const APART: readonly string[] = ["events", "idempotency_outcomes"];
-export type Grown = {
-  readonly act: string;
-  readonly times: number;
-  /** Bytes of one act by table, the largest first. */
-  readonly tables: readonly (readonly [table: string, bytes: number])[];
-};
-
 const OWN_TABLES =
   "name not like 'sqlite\\_%' escape '\\' and name not like '\\_cf%' escape '\\' and name not like 'd1\\_%' escape '\\'";
 
-export async function readBytes({ sql }: Stage): Promise<TableBytes> {
+/** The bytes of all tables. */
+export async function readBytes({ sql }: Stage): Promise<number> {
   const [schema = []] = await sql([
     { sql: `select type, name, sql from sqlite_master where sql is not null and ${OWN_TABLES} order by rowid` },
   ]);
@@ -26,12 +17,8 @@ export async function readBytes({ sql }: Stage): Promise<TableBytes> {
     for (const { sql: text } of schema) copy.exec(String(text));
     for (const { type, name, sql: text } of schema)
       if (type === "table") await copyTable(sql, copy, String(name), String(text));
-    const sizes = copy
-      .prepare(
-        "select m.tbl_name as name, sum(s.pgsize) as bytes from dbstat s join sqlite_master m using (name) group by 1",
-      )
-      .all();
-    return new Map(sizes.map(({ name, bytes }) => [String(name), Number(bytes)]));
+    const [size] = copy.prepare("select sum(s.pgsize) as bytes from dbstat s join sqlite_master m using (name)").all();
+    return Number(size?.["bytes"]);
   } finally {
     copy.close();
   }
@@ -65,12 +52,3 @@ function stored(value: unknown): SQLInputValue {
   // D1 returns a BLOB as its bytes, as numbers.
   return Array.isArray(value) ? Uint8Array.from(value as number[]) : String(value);
 }
-
-/** The bytes that `times` repetitions of an act have added. */
-export function grownBy(act: string, times: number, before: TableBytes, after: TableBytes): Grown {
-  const tables = [...after].map(([table, bytes]) => [table, (bytes - (before.get(table) ?? 0)) / times] as const);
-  return { act, times, tables: tables.filter(([, bytes]) => bytes > 0).sort(([, a], [, b]) => b - a) };
-}
-
-export const bytesOf = ({ tables }: Grown): number =>
-  tables.reduce((sum, [table, bytes]) => (APART.includes(table) ? sum : sum + bytes), 0);

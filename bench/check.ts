@@ -1,14 +1,13 @@
 // Lists the exceeded budgets, one line each, with the measured value and the limit.
 import { type ActRows, rowsOf } from "./acts.ts";
 import type { Budget } from "./budget.ts";
-import { ACT_BYTES, BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, STARTUP_MEDIAN_MS } from "./budgets.ts";
+import { BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Busy } from "./busy.ts";
-import { bytesOf, type Grown } from "./bytes.ts";
 import type { CaseCost, FarOutcome, Outcome } from "./costs.ts";
 import { HOPS } from "./hops.ts";
 import type { Idle } from "./idle.ts";
-import { ACT_ROWS, BACKLOG, FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
+import { ACTS, BACKLOG, FLOOD, IDLE, MOVEMENTS, STATUS_LISTS, SUSPENSION, WAVE } from "./scene-budgets.ts";
 import type { Measured } from "./status-list-costs.ts";
 import type { Suspension } from "./suspensions.ts";
 
@@ -86,13 +85,6 @@ export function checkFar(outcomes: readonly FarOutcome[]): string[] {
   });
 }
 
-export const checkBytes = (grown: readonly Grown[]): string[] =>
-  grown.flatMap((one) => {
-    const [bytes, most] = [Math.ceil(bytesOf(one)), ACT_BYTES[one.act]];
-    if (most === undefined) return [`${one.act}: has no budget of bytes (bench/budgets.ts)`];
-    return bytes > most ? [`${one.act}: ${bytes} bytes in the database, at most ${most}`] : [];
-  });
-
 /** Calls of one provider at once do not refuse each other (FAC-16, AGT-28), and wait for each other little. */
 export const checkBusy = ({ compared }: Busy): string[] =>
   compared.flatMap(({ act, hot, spread, ratio }) => [
@@ -104,13 +96,17 @@ export const checkBusy = ({ compared }: Busy): string[] =>
       : []),
   ]);
 
-/** An act writes so many rows in all, those of its deletion too. */
+/** An act writes so many rows in all, those of its deletion too, and takes so many bytes. */
 export const checkActs = (measured: readonly ActRows[]): string[] =>
   measured.flatMap((one) => {
-    const most = ACT_ROWS[one.act];
-    if (most === undefined) return [`${one.act}: has no budget of rows (bench/scene-budgets.ts)`];
-    const rows = rowsOf(one);
-    return rows > most ? [`${one.act}: ${rows.toFixed(1)} rows written in all, at most ${most}`] : [];
+    const most = ACTS[one.act];
+    if (most === undefined) return [`${one.act}: has no budget (bench/scene-budgets.ts)`];
+    const { standing, forEver } = one.bytes;
+    return Object.entries({ rows: rowsOf(one), standing, forEver }).flatMap(([name, is]) =>
+      is > most[name as keyof typeof most]
+        ? [`${one.act}, ${name}: ${is.toFixed(1)}, at most ${most[name as keyof typeof most]}`]
+        : [],
+    );
   });
 
 /** Nothing due costs next to nothing. */

@@ -1,17 +1,8 @@
 // Prints the results of a run as tables with aligned columns.
 import { type ActRows, rowsOf } from "./acts.ts";
-import {
-  ACT_BYTES,
-  BUDGETS,
-  BUNDLE_GZIP_KIB,
-  BUSY_RATIO,
-  LAG_RATIO,
-  RATIO_TARGETS,
-  STARTUP_MEDIAN_MS,
-} from "./budgets.ts";
+import { BUDGETS, BUNDLE_GZIP_KIB, BUSY_RATIO, LAG_RATIO, RATIO_TARGETS, STARTUP_MEDIAN_MS } from "./budgets.ts";
 import type { Bundle } from "./bundle.ts";
 import type { Burst, Busy } from "./busy.ts";
-import { APART, bytesOf, type Grown } from "./bytes.ts";
 import { type CaseCost, type FarOutcome, HOP_MS, type Outcome } from "./costs.ts";
 import type { Couriers } from "./couriers.ts";
 import { GATES, type Gas, PLAIN } from "./gas.ts";
@@ -27,7 +18,6 @@ export type Findings = {
   readonly costs: readonly Outcome[];
   readonly sized: readonly Sized[];
   readonly far: readonly FarOutcome[];
-  readonly grown: readonly Grown[];
   readonly busy: Busy | null;
   readonly acts: readonly ActRows[];
   readonly idle: readonly Idle[];
@@ -46,7 +36,6 @@ export function printFindings(findings: Findings): void {
     costs,
     sized,
     far,
-    grown,
     busy,
     acts,
     idle,
@@ -67,7 +56,6 @@ export function printFindings(findings: Findings): void {
   section("What one call costs", costTable(costs));
   if (sized.length > 0) section("Rows read and written, by rows of history in every table", scaleTable(findings));
   if (far.length > 0) section(`Far from the database: each trip and each object call ${HOP_MS} ms away`, farTable(far));
-  if (grown.length > 0) section("Bytes in the database, by act and table, with indexes", grown.flatMap(grownLines));
   if (busy) section("A busy seller", busyLines(busy));
   if (acts.length > 0) section("Rows written by an act, with all that follows it", acts.flatMap(actLines));
   if (idle.length > 0) section("While nothing is due, in the mean", idleTable(idle));
@@ -160,17 +148,6 @@ const farTable = (far: readonly FarOutcome[]): string[] =>
     ),
   ]);
 
-function grownLines(grown: Grown): string[] {
-  const [bytes, most] = [bytesOf(grown), ACT_BYTES[grown.act]];
-  const aim = most === undefined ? "" : ` (at most ${most})`;
-  const apart = (name: string) => (APART.includes(name) ? `${name}, counted apart` : name);
-  return [
-    `${grown.act}: ${bytes.toFixed(0)} bytes${aim}, from ${grown.times} of them`,
-    ...table(grown.tables.map(([name, each]) => [`  ${apart(name)}`, each.toFixed(0)])),
-    "",
-  ];
-}
-
 function busyLines({ atOnce, sellers, purchases, compared }: Busy): string[] {
   const line = (name: string, { perSecond, refused, failed }: Burst) => [
     name,
@@ -257,7 +234,7 @@ function courierLines({ throughput, dead, lags, alone, beside, others }: Courier
 }
 
 const actLines = (one: ActRows): string[] => [
-  `${one.act}: ${rowsOf(one).toFixed(1)} rows, $${rowsOf(one).toFixed(2)} a million (${one.times} of them)`,
+  `${one.act}: ${rowsOf(one).toFixed(1)} rows, ${one.bytes.standing.toFixed(0)} bytes, ${one.bytes.forEver.toFixed(0)} for ever (${one.times} of them)`,
   ...one.tables.map(([table, rows]) => `  ${table} ${rows.toFixed(2)}`),
 ];
 

@@ -1,10 +1,11 @@
 // `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes
 // that it adds to the database, and the size of the bundle.
-//   --check  exits with 1 when a budget is missing or exceeded, or docs/costs.md is not current; leaves out latency and load, which are no budgets
+//   --check  exits with 1 when a budget is missing or exceeded, or docs/costs.md is not current; leaves out what is timed, and the growth
 //   --write  writes docs/costs.md
+//   --scale  with --check: also the growth with the history, and a busy seller
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `far`, `busy`, `gas`,
-//                      `couriers`, `acts`, `idle` and `suspensions` are measurements of their own, `latency` times the cases
+//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `busy`, `gas`, `couriers`,
+//                      `acts`, `idle` and `suspensions` are measurements of their own, `latency` times the cases
 //   --sizes  with --only: also with each size of the history
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,14 +14,12 @@ import { measureActs } from "./acts.ts";
 import { measureBundle } from "./bundle.ts";
 import { measureBusy } from "./busy.ts";
 import { type Case, nameOf } from "./case.ts";
-import { settleCascades } from "./cases/drain.ts";
 import { isSweep } from "./cases/sweeps.ts";
 import { CASES } from "./cases.ts";
 import {
   checkActs,
   checkBundle,
   checkBusy,
-  checkBytes,
   checkCosts,
   checkFar,
   checkIdle,
@@ -40,7 +39,7 @@ import { findPlanFaults } from "./plans.ts";
 import { follow, type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
 import { fillTo, NEIGHBOURS, SIZES } from "./scale.ts";
-import { setStage } from "./stage.ts";
+import { type Stage, setStage } from "./stage.ts";
 import { measureSuspensions } from "./suspensions.ts";
 
 const { values: options } = parseArgs({
@@ -51,6 +50,7 @@ const { values: options } = parseArgs({
     only: { type: "string" },
     quick: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
+    scale: { type: "boolean", default: false },
     show: { type: "string" },
     sizes: { type: "boolean", default: false },
     slice: { type: "string", default: "300" },
@@ -58,36 +58,32 @@ const { values: options } = parseArgs({
 });
 const only = options.only?.split(",");
 const quick = options.quick || only !== undefined;
-const sizes = options.sizes || !quick;
+const isChecked = options.check || options.write;
+const sizes = options.sizes || (!quick && (options.scale || !isChecked));
 const cases = CASES.filter((known) => only === undefined || only.some((part) => nameOf(known).includes(part)));
-/** A measurement of its own, which is left out where costs alone are wanted. */
-const isAsked = (name: string): boolean => !quick || (only?.includes(name) ?? false);
+/** A measurement of its own, which is left out where costs alone are wanted. `isLong`: and where budgets are checked quickly. */
+const isAsked = (name: string, isLong = false): boolean =>
+  only ? only.includes(name) : !options.quick && (!isLong || options.scale || !isChecked);
 
 const logStep = (step: string) => console.error(`bench: ${step}`);
 
-async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APART)[number]>> {
-  const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
-  logStep("two chains, the Worker, two platforms");
-  const stage = await setStage();
+async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" | "bundle" | (typeof APART)[number]>> {
   try {
     const play = await startPlay(stage);
     logStep(`${cases.length} cases`);
-    // Each case runs once before: a first call costs more (a rating's first row, an object's first start). The history is copied from the rows
-    // that all of them leave.
-    await measureCosts(play, sizes ? CASES : cases);
+    // Each case runs once before its costs are counted, and its hops then: a first call costs more (a rating's first row, an object's first start).
+    // The history is copied from the rows that all of them leave.
+    const first = sizes ? CASES : cases;
+    const far = await measureFar(
+      play,
+      first.filter((known) => !isSweep(known)),
+    );
+    await measureCosts(play, first.filter(isSweep));
     if (only === undefined || sizes) await fillTo(play, 0, NEIGHBOURS);
     const costs = await measureCosts(play, cases);
     const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
-    const timed = !quick && !options.check && !options.write;
-    const far = wanted("from afar", isAsked("far"))
-      ? await measureFar(
-          play,
-          cases.filter((known) => !isSweep(known)),
-        )
-      : [];
-    // What the queue still writes for the cases before would count as bytes of the acts.
-    await settleCascades(play);
-    const busy = wanted("a busy seller", isAsked("busy")) ? await measureBusy(play) : null;
+    const timed = !quick && !isChecked;
+    const busy = wanted("a busy seller", isAsked("busy", true)) ? await measureBusy(play) : null;
     const latencies = wanted("latency", timed || (only?.includes("latency") ?? false))
       ? await measureLatencies(play, cases, pace)
       : null;
@@ -100,8 +96,7 @@ async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APA
     const sized = sizes ? await measureSizes(play, cases) : [];
     const plans = await findPlanFaults(stage, costs.flatMap(costOf));
     const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
-    const findings = { costs, sized, far, plans, latencies, load, couriers, bundle, gas };
-    return { ...findings, busy: busy?.busy ?? null, grown: busy?.grown ?? [] };
+    return { costs, sized, far, plans, latencies, load, couriers, gas, busy };
   } finally {
     await stage.close();
   }
@@ -110,10 +105,8 @@ async function measureCases(): Promise<Omit<Findings, "violations" | (typeof APA
 const APART = ["idle", "suspensions", "acts"] as const;
 
 /** Measures what the rows of the cases would change, on a stage of its own: due rows, endpoints, an old log. */
-async function measureApart(): Promise<Pick<Findings, (typeof APART)[number]>> {
-  if (!APART.some(isAsked)) return { idle: [], suspensions: [], acts: [] };
-  logStep("another stage");
-  const stage = await setStage();
+async function measureApart(stage: Stage | null): Promise<Pick<Findings, (typeof APART)[number]>> {
+  if (!stage) return { idle: [], suspensions: [], acts: [] };
   try {
     const play = await startPlay(stage);
     const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
@@ -144,7 +137,7 @@ async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]
 }
 
 function violationsOf(measured: Omit<Findings, "violations">): string[] {
-  const { costs, sized, far, grown, busy, acts, idle, suspensions, plans, bundle, gas } = measured;
+  const { costs, sized, far, busy, acts, idle, suspensions, plans, bundle, gas } = measured;
   const [small, large] = sized;
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
@@ -155,7 +148,6 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
     ...[costs, ...sized.map(({ outcomes }) => outcomes)].flatMap(checkMovements),
     ...(small && large ? checkScaling(small.outcomes, large.outcomes) : []),
     ...checkFar(far),
-    ...checkBytes(grown),
     ...(busy ? checkBusy(busy) : []),
     ...checkActs(acts),
     ...checkIdle(idle),
@@ -168,7 +160,12 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
 
 const costOf = (outcome: Outcome): CaseCost[] => ("cost" in outcome ? [outcome.cost] : []);
 
-const measured = { ...(await measureCases()), ...(await measureApart()) };
+const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
+logStep("two chains, the Worker, two platforms, on each stage");
+const stage = await setStage();
+const another = APART.some((name) => isAsked(name)) ? await setStage() : null;
+const [played, apart] = await Promise.all([measureCases(stage), measureApart(another)]);
+const measured = { bundle, ...played, ...apart };
 const findings: Findings = { ...measured, violations: violationsOf(measured) };
 if (options.json) console.log(JSON.stringify(findings, null, 2));
 else printFindings(findings);

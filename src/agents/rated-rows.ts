@@ -44,7 +44,8 @@ export function addChangedRows(
 ): void {
   const { did } = after.agent;
   agents.set(did, after.agent);
-  escrows.set(did, after.escrows);
+  // A buyer is rated without its escrows.
+  if (after.escrows.length > 0) escrows.set(did, after.escrows);
   counterparties.set(did, joinRows([after.counterparty], counterparties.get(did) ?? []));
 }
 

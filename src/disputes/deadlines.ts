@@ -7,6 +7,7 @@ import { FIRST } from "../core/due.ts";
 import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
+import type { Timed } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
@@ -20,19 +21,14 @@ import { awaitRefundOf, countedOf, type EndingFacts, endingReads, foundIn, offse
 import { nudgeReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
-import {
-  findDueDisputes,
-  findRefundSight,
-  findStandingDisputes,
-  moveDispute,
-  noteRefund,
-  type RefundSight,
-} from "./store.ts";
+import { findDisputes, findDueDisputes, findRefundSight, moveDispute, noteRefund, type RefundSight } from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
 export const endDisputeDays: EachJob = {
   kind: "each",
   name: "end_dispute_days",
+  // Up to fifty statements each where they are recorded by themselves.
+  part: 10,
   find: async (deps, after, limit) => {
     const { due } = await readBatch(deps.db, {
       due: findDueDisputes(deps.db, deps.clock.now(), after ?? FIRST, limit),
@@ -46,21 +42,25 @@ export const endDisputeDays: EachJob = {
 /** Escalates in one batch the disputes whose parties' days have ended. All else that falls due has more consequences. */
 async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
-  const { standing } = await readBatch(db, readStanding(db, JSON.stringify(disputeIds)));
-  const ended = standing.filter(
-    ({ status, dueAt, clockOffsetMs }) =>
-      status !== "resolved" && status !== "arbitration" && dueAt !== null && dueAt <= clock.now() + clockOffsetMs,
-  );
-  const statements = ended.flatMap(
-    ({ clockOffsetMs, ...before }) =>
-      escalated(deps, before, "days_end", before.answersUntil, clock.now() + clockOffsetMs).statements,
-  );
+  const found = await readBatch(db, readSeveral(db, JSON.stringify(disputeIds)));
+  const nowOf = ({ clockOffsetMs }: Timed<DisputeRow>) => clock.now() + clockOffsetMs;
+  const due = found.disputes.filter((one) => one.dueAt !== null && one.dueAt <= nowOf(one));
+  // A reorganisation may have taken its settlement away, or the arbiter's days may be over too.
+  const ended = due.filter((one) => !one.takenAway && daysAlone(one, nowOf(one)));
+  const statements = ended.flatMap(({ clockOffsetMs, takenAway, ...before }) => {
+    const now = clock.now() + clockOffsetMs;
+    return escalated(deps, before, "days_end", before.answersUntil, now).statements;
+  });
   if (statements.length > 0) await commitAll(deps, statements);
-  const done = new Set(ended.map(({ disputeId }) => disputeId));
-  return { done: done.size, alone: disputeIds.filter((id) => !done.has(id)) };
+  const others = due.filter((one) => !ended.includes(one)).map(({ disputeId }) => disputeId);
+  return { done: ended.length, alone: disputeIds.filter((id) => others.includes(id)) };
 }
 
-const readStanding = compileReads((db, disputeIds) => ({ standing: findStandingDisputes(db, disputeIds) }));
+/** Of what falls due in a dispute by now, the end of the parties' days is all. */
+const daysAlone = ({ status, answersUntil }: DisputeRow, now: number): boolean =>
+  status !== "resolved" && status !== "arbitration" && (arbitrationDue({ arbitrationAt: answersUntil }) ?? 0) > now;
+
+const readSeveral = compileReads((db, disputeIds) => ({ disputes: findDisputes(db, disputeIds) }));
 
 /** One end may be followed by another that is due too. */
 const STEPS = 4;

@@ -59,16 +59,21 @@ const shown = (disputeId: string) => ({
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
-/** Those that a reorganisation has taken no settlement from (FAC-18), each with the clock that rules it. `disputeIds`: JSON. */
-export const findStandingDisputes = (db: Database, disputeIds: SQL<string>): Read<Timed<DisputeRow>[]> =>
+/** Each with the clock that rules it. `takenAway`: a reorganisation took its settlement (FAC-18). `disputeIds`: JSON. */
+export const findDisputes = (
+  db: Database,
+  disputeIds: SQL<string>,
+): Read<Timed<DisputeRow & { takenAway: number }>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(disputes), clockOffsetMs: consumersOffsetOf(disputes) })
+      .select({
+        ...getTableColumns(disputes),
+        clockOffsetMs: consumersOffsetOf(disputes),
+        takenAway: sql<number>`${transactions.reversedAt} is not null`.as("taken_away"),
+      })
       .from(disputes)
       .innerJoin(transactions, eq(transactions.transactionId, disputes.transactionId))
-      .where(
-        sql`${disputes.disputeId} in (select value from json_each(${disputeIds})) and ${transactions.reversedAt} is null`,
-      ),
+      .where(sql`${disputes.disputeId} in (select value from json_each(${disputeIds}))`),
   );
 
 /** What wallets gave back of a row's settlement, as booked: base units. `further`: which of it. */

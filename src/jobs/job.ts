@@ -23,8 +23,6 @@ export type EachJob = {
   readonly record: (deps: Deps, id: string) => Promise<Recorded>;
   /** Records the rows of a part in one batch, all or none. If it throws, each row is recorded by itself. */
   readonly recordSet?: (deps: Deps, ids: readonly string[]) => Promise<SetRecorded>;
-  /** A message rests so long behind its set, so that other calls come between two sets. */
-  readonly restMs?: number;
 };
 
 /** `alone`: rows that each need a batch of their own. */

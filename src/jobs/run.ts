@@ -130,6 +130,9 @@ export type Part = Counts & { readonly left: readonly string[] };
 /** The outcome of recording one row. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
+/** So that other calls come between two sets. */
+const SET_REST_MS = 5;
+
 /**
  * Records the rows of a message, as a set if the job can. `alone`: rows of a set that each need a batch of their own. Another message records
  * them, because the set has used up the statements of this invocation.
@@ -143,7 +146,7 @@ async function recordRows(
   const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
     const recorded = await job.recordSet(deps, ids);
-    await scheduler.wait(job.restMs ?? 0);
+    await scheduler.wait(SET_REST_MS);
     return { ...none, ...recorded };
   } catch (thrown) {
     // A Conflict: another writer has changed a row. Other failures show again at the row that causes them.

@@ -10,21 +10,20 @@ import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { type AgentWithPrincipal, findPublicAgents } from "../identity/store.ts";
-import { findUnratedIntents, ratedConsumersIn } from "../intents/find-store.ts";
+import { type AgentWithPrincipal, findPublicAgent, findPublicAgents } from "../identity/store.ts";
+import { findUnratedIntents, ofIntent, ratedConsumersIn } from "../intents/find-store.ts";
 import { LATE_MS } from "../intents/states.ts";
-import { findIntents, markRated } from "../intents/store.ts";
+import { findIntent, findIntents, markRated } from "../intents/store.ts";
 import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { consumerSignal } from "../ratings/rating.ts";
-import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
+import { findCounterpartiesIn, findCounterpartyOf, findHeaviestIn, findHeaviestOf } from "../ratings/store.ts";
 
 export const rateAbandonedIntents: EachJob = {
   kind: "each",
   name: "rate_abandoned_intents",
   part: 20,
-  restMs: 5,
   find: async (deps, after, limit) => {
     const endedBefore = deps.clock.now() - LATE_MS;
     const { due } = await readBatch(deps.db, {
@@ -34,7 +33,7 @@ export const rateAbandonedIntents: EachJob = {
   },
   record: (deps, intentId) =>
     retryUnderLocks(deps.env, async (touches) => {
-      const unrated = await readUnrated(deps.db, [intentId]);
+      const unrated = await readOneUnrated(deps.db, intentId);
       touches(unrated.map(({ intent }) => intent.consumerDid));
       return (await rateAll(deps, unrated)).done > 0;
     }),
@@ -46,7 +45,27 @@ type Unrated = {
   readonly consumer: AgentWithPrincipal & Omit<RatedRows, "escrows">;
 };
 
-const readsOf = compileReads((db, intentIds) => {
+const readsOfOne = (db: Database, intentId: string) => {
+  const of = ofIntent(intentId);
+  return {
+    intent: findIntent(db, intentId),
+    consumer: findPublicAgent(db, of.consumerDid),
+    counterparty: findCounterpartyOf(db, of.ratedPair),
+    heaviest: findHeaviestOf(db, of.ratedConsumer),
+  };
+};
+
+/** As `readUnrated` of one intent, with fewer rows. */
+async function readOneUnrated(db: Database, intentId: string): Promise<Unrated[]> {
+  const { intent, consumer, ...rows } = await readBatch(db, readsOfOne(db, intentId));
+  if (!intent || !isUnrated(intent)) return [];
+  if (!consumer) throw new Error("an intent without its consumer");
+  return [{ intent, consumer: { ...consumer, ...rows } }];
+}
+
+const isUnrated = ({ abandonRated, status }: IntentRow): boolean => !abandonRated && status === "ABANDONED";
+
+const readsOfSeveral = compileReads((db, intentIds) => {
   const consumers = ratedConsumersIn(intentIds);
   return {
     intents: findIntents(db, intentIds),
@@ -58,10 +77,10 @@ const readsOf = compileReads((db, intentIds) => {
 
 /** The intents that give a signal still, in their order, with what their consumers are rated on. */
 async function readUnrated(db: Database, intentIds: readonly string[]): Promise<Unrated[]> {
-  const { intents, consumers, ...rows } = await readBatch(db, readsOf(db, JSON.stringify(intentIds)));
+  const { intents, consumers, ...rows } = await readBatch(db, readsOfSeveral(db, JSON.stringify(intentIds)));
   return intentIds
     .flatMap((id) => intents.filter(({ intentId }) => intentId === id))
-    .filter(({ abandonRated, status }) => !abandonRated && status === "ABANDONED")
+    .filter(isUnrated)
     .map((intent) => {
       const { consumerDid: did, environment, providerPrincipalId } = intent;
       const consumer = consumers.find(({ agent }) => agent.did === did);

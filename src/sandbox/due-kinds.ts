@@ -53,7 +53,7 @@ const findDecayedOf: DueKind["find"] = (db, { platformId, now }, limit) =>
 /** In their order: an intent's consumer is rated for it only once it is abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
   { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
-  { recorder: endDisputeDays, part: PART, inOrder: true, find: findDueDisputesOf },
+  { recorder: endDisputeDays, part: PART / 2, inOrder: true, find: findDueDisputesOf },
   { recorder: { name: "end_attestations", record: endOne }, part: 1, find: findEndedAttestationsOf },
   { recorder: { name: "abandon_intents", record: abandonOne }, part: PART, find: findDueIntentsOf },
   { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },

@@ -28,7 +28,6 @@ export const autoConfirmTasks: EachJob = {
   kind: "each",
   name: "auto_confirm_tasks",
   part: 10,
-  restMs: 5,
   find: async (deps, after, limit) => {
     const { due } = await readBatch(deps.db, { due: findDueTasks(deps.db, deps.clock.now(), after ?? FIRST, limit) });
     return due;

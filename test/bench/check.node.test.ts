@@ -1,6 +1,6 @@
 // The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
 import { describe, expect, it } from "vitest";
-import { ACT_BYTES, BUDGETS } from "../../bench/budgets.ts";
+import { BUDGETS } from "../../bench/budgets.ts";
 import type { Burst } from "../../bench/busy.ts";
 import { nameOf } from "../../bench/case.ts";
 import { CASES } from "../../bench/cases.ts";
@@ -8,7 +8,6 @@ import {
   checkActs,
   checkBacklog,
   checkBusy,
-  checkBytes,
   checkCosts,
   checkFar,
   checkIdle,
@@ -22,7 +21,7 @@ import type { CaseCost } from "../../bench/costs.ts";
 import { uncovered } from "../../bench/coverage.ts";
 import { comparableCosts, costsDocument } from "../../bench/document.ts";
 import { HOPS } from "../../bench/hops.ts";
-import { ACT_ROWS, IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
+import { ACTS, IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
 
 const NAME = "GET /v1/principals/{principal_id}";
 
@@ -119,24 +118,6 @@ describe("the rest", () => {
     expect(far(trips + 1)).toEqual([expect.stringContaining(NAME)]);
   });
 
-  it("counts an act's bytes without what is counted apart", () => {
-    const most = ACT_BYTES["purchase"] ?? 0;
-    const purchase = (bytes: number) =>
-      checkBytes([
-        {
-          act: "purchase",
-          times: 1,
-          tables: [
-            ["transactions", bytes],
-            ["events", 10 * most],
-          ],
-        },
-      ]);
-    expect(purchase(most)).toEqual([]);
-    expect(purchase(most + 1)).toHaveLength(1);
-    expect(checkBytes([{ act: "another", times: 1, tables: [] }])).toHaveLength(1);
-  });
-
   it("names a seller whose batches were refused", () => {
     const [calm, refused] = [
       { perSecond: 1, refused: 0, failed: 0 },
@@ -187,22 +168,19 @@ describe("the rest", () => {
     expect(checkIdle([{ ...idle, trigger: "every day" }])).toHaveLength(1);
   });
 
-  it("names an act that writes more rows than its budget, or has none", () => {
+  it("names an act that writes more rows or bytes than its budget, or has none", () => {
     const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
-    const of = (act: string, rows: number) => [
-      {
-        act,
-        times: 1,
-        billed,
-        events: 1,
-        bytes: { standing: 1, forEver: 0 },
-        tables: [["events", 20] as const, ["tasks", rows - 20] as const],
-      },
-    ];
-    const most = ACT_ROWS["purchase"] ?? 0;
-    expect(checkActs(of("purchase", most))).toEqual([]);
-    expect(checkActs(of("purchase", most + 0.1))).toEqual([expect.stringContaining("purchase: ")]);
-    expect(checkActs(of("a nap", 21))).toHaveLength(1);
+    const most = ACTS["purchase"] ?? { rows: 0, standing: 0, forEver: 0 };
+    const of = (act: string, { rows, ...bytes }: typeof most) =>
+      checkActs([
+        { act, times: 1, billed, events: 1, bytes, tables: [["events", 20] as const, ["tasks", rows - 20] as const] },
+      ]);
+    expect(of("purchase", most)).toEqual([]);
+    for (const name of ["rows", "standing", "forEver"] as const)
+      expect(of("purchase", { ...most, [name]: most[name] + 0.1 })).toEqual([
+        expect.stringContaining(`purchase, ${name}: `),
+      ]);
+    expect(of("a nap", most)).toHaveLength(1);
   });
 
   it("names what grows with the number of certificates", () => {

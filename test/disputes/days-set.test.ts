@@ -1,10 +1,11 @@
 // Disputes whose parties' days end, which a message records as a set (DSP-7, JOB-16).
 import { beforeAll, expect, it } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { rows } from "../promotion/support.ts";
-import { stopped } from "../support/clock.ts";
+import { moveClock, stopped } from "../support/clock.ts";
 import { createWorld, type World } from "../support/world.ts";
 import { arbitrated, type Disputed, disputed, eventsAbout, pass } from "./support.ts";
 
@@ -20,14 +21,40 @@ const record = (message: Partial<JobMessage> & { readonly ids: readonly string[]
     runMessage(world.deps, [endDisputeDays], { kind: "record", job: endDisputeDays.name, ...message } as JobMessage),
   );
 
+const instantsOf = async ({ id }: Disputed) => {
+  const instants = "arbitration_at - answers_until as escalated, due_at - answers_until as due";
+  return (await rows(`select ${instants} from disputes where dispute_id = ?`, id))[0];
+};
+/** The arbiter's fourteen days begin when the parties' days end, whenever that is recorded. */
+const BY_THE_DAY = { escalated: 0, due: 14 * DAY_MS };
+
+it("escalates on the clock of its sandbox, and raises one alert for several", async () => {
+  const both = [await disputed(world), await disputed(world)];
+  await rows("update alerts set acknowledged_at = 1");
+  await moveClock(world, 8 * DAY_MS);
+  await record({ ids: both.map(({ id }) => id) });
+  await moveClock(world, 0);
+  expect(await Promise.all(both.map(statusOf))).toEqual(["arbitration", "arbitration"]);
+  expect(await Promise.all(both.map(instantsOf))).toEqual(both.map(() => BY_THE_DAY));
+  const waiting = "select seen from alerts where kind = 'arbitration_waiting' and acknowledged_at is null";
+  expect(await rows(waiting)).toEqual([{ seen: 2 }]);
+});
+
 it("escalates in one batch those whose days have ended, and records all else by itself", async () => {
   const ended = [await disputed(world), await disputed(world)];
-  const [early, late, taken] = [await disputed(world), await disputed(world), await disputed(world)];
+  const [early, late, taken, both] = [
+    await disputed(world),
+    await disputed(world),
+    await disputed(world),
+    await disputed(world),
+  ];
   for (const { id } of [...ended, taken]) await pass(id, 8);
   await arbitrated(world, late);
   await pass(late.id, 15);
+  // The parties' days are over, and the arbiter's too.
+  await pass(both.id, 22);
   await rows("update transactions set reversed_at = ? where transaction_id = ?", world.now(), taken.fac.transaction_id);
-  const all = [...ended, early, late, taken];
+  const all = [...ended, early, late, taken, both];
   world.sent.splice(0);
   world.meter.reset();
   await record({ ids: all.map(({ id }) => id) });
@@ -39,14 +66,17 @@ it("escalates in one batch those whose days have ended, and records all else by 
     "pre_arbitration",
     "arbitration",
     "pre_arbitration",
+    "pre_arbitration",
   ]);
+  expect(await Promise.all(ended.map(instantsOf))).toEqual(ended.map(() => BY_THE_DAY));
   for (const { id } of ended) expect(await eventsAbout(id)).toEqual(["dispute.filed", "dispute.updated"]);
   expect(await eventsAbout(taken.id)).toEqual(["dispute.filed"]);
   const messages = world.sent.splice(0).map(({ body }) => body as JobMessage);
-  const alone = { kind: "record", job: endDisputeDays.name, ids: [early.id, late.id, taken.id], alone: true };
+  const alone = { kind: "record", job: endDisputeDays.name, ids: [late.id, taken.id, both.id], alone: true };
   expect(messages.filter(({ kind }) => kind === "record")).toEqual([alone]);
   await record(alone as never);
   const due = "select dispute_id from disputes where due_at is null and dispute_id in (?, ?, ?)";
-  const left = await rows(due, early.id, late.id, taken.id);
-  expect(left.map(({ dispute_id }) => dispute_id).sort()).toEqual([late.id, taken.id].sort());
+  const left = await rows(due, late.id, taken.id, both.id);
+  expect(left.map(({ dispute_id }) => dispute_id).sort()).toEqual([late.id, taken.id, both.id].sort());
+  expect(await statusOf(both)).toBe("arbitration");
 });

@@ -4,6 +4,7 @@ import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { confirm, facilitated } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { stopped } from "../support/clock.ts";
@@ -24,6 +25,11 @@ type Left = { readonly consumers: readonly Agent[]; readonly intents: readonly s
 /** One consumer has left an intent at each seller and another one at the first, and another consumer one at the second. All are past late payments. */
 async function leave(): Promise<Left> {
   const [consumer, other] = [await world.consumer(), await world.consumer()];
+  // Otherwise they would have no rating.
+  for (const buyer of [consumer, other]) {
+    const { task } = await facilitated(world, { consumer: buyer, provider: await world.provider() }, "5.00");
+    await confirm(world, buyer, task);
+  }
   const sellers: Agent[] = [];
   for (const _ of AMOUNTS) sellers.push(await world.provider({ principal_id: await world.principal() }));
   const open = async (from: Agent, seller: number, amount: string) =>
@@ -50,7 +56,7 @@ const outcome = async ({ consumers, intents }: Left) => [
   ...(await Promise.all(
     consumers.map(({ did }) =>
       rows(
-        `select agent_rating, rating_weight, rating_weighted, rating_interactions, rating_counterparties, rating_heaviest,
+        `select republish_at, revision, (select count(*) from directory_changes c where c.did = a.did) as changes, agent_rating, rating_weight, rating_weighted, rating_interactions, rating_counterparties, rating_heaviest,
           (select json_group_array(json_array(weight, weighted) order by weight) from rating_counterparties r where r.did = a.did) as counterparties,
           (select agent_rating = a.agent_rating from directory_entries d where d.did = a.did) as listed
         from agents a where did = ?`,
@@ -73,8 +79,8 @@ it("leaves ratings, counterparties and the directory as one intent after the oth
   expect(world.meter.reading.trips).toBe(3);
   for (const id of single.intents) await world.serve(() => rateAbandonedIntents.record(world.deps, id));
   const result = await outcome(together);
-  expect(result[0]?.[0]).toMatchObject({ rating_counterparties: 4, rating_interactions: 0 });
-  expect(result[1]?.[0]).toMatchObject({ rating_counterparties: 1 });
+  expect(result[0]?.[0]).toMatchObject({ rating_counterparties: 5, rating_interactions: 1, listed: 1 });
+  expect(result[1]?.[0]).toMatchObject({ rating_counterparties: 2, listed: 1 });
   expect(result[2]).toEqual(together.intents.map(() => ({ status: "ABANDONED", abandon_rated: 1 })));
   expect(result).toEqual(await outcome(single));
   await record(together.intents);
@@ -94,6 +100,6 @@ it("is rated one by one where another run has rated one of them meanwhile", asyn
   expect(messages.filter(({ kind }) => kind === "record")).toEqual([alone]);
   await world.serve(() => runMessage(world.deps, [rateAbandonedIntents], alone as JobMessage));
   const [first, second, states] = await outcome({ consumers, intents });
-  expect([first?.[0], second?.[0]]).toMatchObject([{ rating_counterparties: 4 }, { rating_counterparties: 1 }]);
+  expect([first?.[0], second?.[0]]).toMatchObject([{ rating_counterparties: 5 }, { rating_counterparties: 2 }]);
   expect(states).toEqual(intents.map(() => ({ status: "ABANDONED", abandon_rated: 1 })));
 });

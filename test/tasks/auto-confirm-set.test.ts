@@ -1,11 +1,12 @@
 // Tasks that a message records as a set (TSK-3, JOB-16): one batch, with the same result as one task after the other.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
-import { stopped } from "../support/clock.ts";
+import { moveClock, stopped } from "../support/clock.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 
 const JOBS = "agent-accountability-jobs";
@@ -23,8 +24,7 @@ type Trade = { readonly seller: Agent; readonly buyers: readonly Agent[]; readon
 /** A seller whose buyers have each bought once, and twice the first one. Every window has ended. */
 async function dueTrade(amounts: readonly string[] = AMOUNTS): Promise<Trade> {
   const seller = await world.provider();
-  const buyers: Agent[] = [];
-  for (const _ of amounts) buyers.push(await world.consumer({ principal_id: await world.principal() }));
+  const buyers = await differentBuyers(amounts.length);
   const tasks = await dueTasks(seller, buyers, amounts);
   // Its second buyer buys more from another seller, which is clipped.
   const elsewhere = { consumer: buyers[1] as Agent, provider: await world.provider() };
@@ -41,6 +41,12 @@ async function dueTasks(seller: Agent, buyers: readonly Agent[], amounts: readon
   }
   await endWindows(tasks);
   return tasks;
+}
+
+async function differentBuyers(many: number): Promise<Agent[]> {
+  const buyers: Agent[] = [];
+  while (buyers.length < many) buyers.push(await world.consumer({ principal_id: await world.principal() }));
+  return buyers;
 }
 
 const endWindows = (tasks: readonly string[]) =>
@@ -74,6 +80,7 @@ async function left({ seller, buyers, tasks }: Trade) {
       async (did) =>
         await rows(
           `select agent_rating, rating_weight, rating_weighted, rating_interactions, rating_counterparties, rating_heaviest, settled_volumes,
+            republish_at, revision, (select count(*) from directory_changes c where c.did = a.did) as changes,
             (select json_group_array(json_array(weight, weighted) order by weight) from rating_counterparties r where r.did = a.did) as counterparties,
             (select threshold from escrows e where e.did = a.did) as threshold,
             (select agent_rating = a.agent_rating from directory_entries d where d.did = a.did) as listed
@@ -94,7 +101,82 @@ async function left({ seller, buyers, tasks }: Trade) {
   return { agents, each, events };
 }
 
+/** Sales of one seller to six buyers, by the number of the buyer. The sums of the second round move relatively: nobody is clipped. */
+const ROUNDS: readonly (readonly (readonly [buyer: number, amount: string])[])[] = [
+  [
+    [0, "5.00"],
+    [1, "5.00"],
+    [2, "5.00"],
+    [3, "5.00"],
+    [4, "5.00"],
+  ],
+  [
+    [5, "5.00"],
+    [1, "0.50"],
+    [5, "0.50"],
+    [2, "0.50"],
+    [1, "0.50"],
+    [2, "0.50"],
+  ],
+  [
+    [3, "700.00"],
+    [3, "700.00"],
+    [3, "700.00"],
+    [4, "2.00"],
+    [5, "9.00"],
+  ],
+  [
+    [0, "5.00"],
+    [0, "3.00"],
+    [1, "2.00"],
+  ],
+];
+
 describe("a set of tasks", () => {
+  it("moves sums relatively as one task after the other does, on the clocks of two platforms", async () => {
+    const abroad = await createWorld();
+    const parties = async () => ({ seller: await abroad.provider(), buyers: await differentBuyers(6) });
+    const [together, single] = [await parties(), await parties()];
+    const sell = async ({ seller, buyers }: Pick<Trade, "seller" | "buyers">, round: (typeof ROUNDS)[number]) => {
+      const tasks: string[] = [];
+      for (const [buyer, amount] of round)
+        tasks.push((await facilitated(world, { consumer: buyers[buyer] as Agent, provider: seller }, amount)).task);
+      await endWindows(tasks);
+      return { seller, buyers, tasks };
+    };
+    for (const [n, round] of ROUNDS.entries()) {
+      await Promise.all([moveClock(world, 0), moveClock(abroad, 0)]);
+      const [set, each] = [await sell(together, round), await sell(single, round)];
+      await Promise.all([moveClock(world, (5 + n) * DAY_MS), moveClock(abroad, 2 * DAY_MS)]);
+      await record(set.tasks);
+      for (const id of each.tasks) await world.serve(() => autoConfirmTasks.record(world.deps, id));
+      const result = await left(set);
+      expect(result, `round ${n}`).toEqual(await left(each));
+      if (n === 1) expect(result.agents[0]?.[0]).toMatchObject({ listed: 1, rating_heaviest: "[]" });
+    }
+    await Promise.all([moveClock(world, 0), moveClock(abroad, 0)]);
+  });
+
+  it("knows the escrows of an agent that has bought in one task and sells in the next", async () => {
+    const sides = async (): Promise<Trade> => {
+      const [seller, other] = [await world.provider(), await world.provider()];
+      const buyers = await differentBuyers(2);
+      const [one, two] = buyers as [Agent, Agent];
+      const bought = (await facilitated(world, { consumer: one, provider: other }, "10.00")).task;
+      const sold = (await facilitated(world, { consumer: two, provider: seller }, "10.00")).task;
+      await endWindows([bought, sold]);
+      for (const table of ["tasks", "transactions"])
+        await rows(`update ${table} set consumer_did = ? where task_id = ?`, seller.did, bought);
+      return { seller, buyers, tasks: [bought, sold] };
+    };
+    const [together, single] = [await sides(), await sides()];
+    await record(together.tasks);
+    for (const id of single.tasks) await world.serve(() => autoConfirmTasks.record(world.deps, id));
+    const { agents } = await left(together);
+    expect(agents[0]?.[0]).toMatchObject({ rating_interactions: 2 });
+    expect(agents[0]).toEqual((await left(single)).agents[0]);
+  });
+
   it("leaves ratings, counterparties, thresholds, lists and events as one task after the other does", async () => {
     const [together, single] = [await dueTrade(), await dueTrade()];
     sentJobs();
