@@ -48,11 +48,11 @@ export type Billed = {
 
 const PAIRS = 4;
 /** How often each act is played. */
-const TIMES = 20;
+const TIMES = 60;
 /** Purchases of each pair before: the first signals of an agent move its rating further than later ones do. */
 const BEFORE = 5;
 /** Runs of the minute's trigger in which all that follows is done. */
-const MINUTES = 3;
+const MINUTES = 8;
 const MONTH_MS = 31 * 24 * 3_600_000;
 
 const runOf = (cron: string): Ask => ({ method: "POST", path: `/__bench/trigger?cron=${encodeURIComponent(cron)}` });

@@ -68,38 +68,34 @@ const isAsked = (name: string, isLong = false): boolean =>
 const logStep = (step: string) => console.error(`bench: ${step}`);
 
 async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" | "bundle" | (typeof APART)[number]>> {
-  try {
-    const play = await startPlay(stage);
-    logStep(`${cases.length} cases`);
-    // Each case runs once before its costs are counted, and its hops then: a first call costs more (a rating's first row, an object's first start).
-    // The history is copied from the rows that all of them leave.
-    const first = sizes ? CASES : cases;
-    const far = await measureFar(
-      play,
-      first.filter((known) => !isSweep(known)),
-    );
-    await measureCosts(play, first.filter(isSweep));
-    if (only === undefined || sizes) await fillTo(play, 0, NEIGHBOURS);
-    const costs = await measureCosts(play, cases);
-    const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
-    const timed = !quick && !isChecked;
-    const busy = wanted("a busy seller", isAsked("busy", true)) ? await measureBusy(play) : null;
-    const latencies = wanted("latency", timed || (only?.includes("latency") ?? false))
-      ? await measureLatencies(play, cases, pace)
-      : null;
-    const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
-    const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
-      ? await measureCouriers(play)
-      : null;
-    // What was paid meanwhile would be read by the first case that reads the chain.
-    await follow(play);
-    const sized = sizes ? await measureSizes(play, cases) : [];
-    const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-    const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
-    return { costs, sized, far, plans, latencies, load, couriers, gas, busy };
-  } finally {
-    await stage.close();
-  }
+  const play = await startPlay(stage);
+  logStep(`${cases.length} cases`);
+  // Each case runs once before its costs are counted, and its hops then: a first call costs more (a rating's first row, an object's first start).
+  // The history is copied from the rows that all of them leave.
+  const first = sizes ? CASES : cases;
+  const far = await measureFar(
+    play,
+    first.filter((known) => !isSweep(known)),
+  );
+  await measureCosts(play, first.filter(isSweep));
+  if (only === undefined || sizes) await fillTo(play, 0, NEIGHBOURS);
+  const costs = await measureCosts(play, cases);
+  const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
+  const timed = !quick && !isChecked;
+  const busy = wanted("a busy seller", isAsked("busy", true)) ? await measureBusy(play) : null;
+  const latencies = wanted("latency", timed || (only?.includes("latency") ?? false))
+    ? await measureLatencies(play, cases, pace)
+    : null;
+  const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
+  const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
+    ? await measureCouriers(play)
+    : null;
+  // What was paid meanwhile would be read by the first case that reads the chain.
+  await follow(play);
+  const sized = sizes ? await measureSizes(play, cases) : [];
+  const plans = await findPlanFaults(stage, costs.flatMap(costOf));
+  const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
+  return { costs, sized, far, plans, latencies, load, couriers, gas, busy };
 }
 
 const APART = ["idle", "suspensions", "acts"] as const;
@@ -107,16 +103,12 @@ const APART = ["idle", "suspensions", "acts"] as const;
 /** Measures what the rows of the cases would change, on a stage of its own: due rows, endpoints, an old log. */
 async function measureApart(stage: Stage | null): Promise<Pick<Findings, (typeof APART)[number]>> {
   if (!stage) return { idle: [], suspensions: [], acts: [] };
-  try {
-    const play = await startPlay(stage);
-    const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
-    const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
-    // Last, because it deletes all events.
-    const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
-    return { idle, suspensions, acts };
-  } finally {
-    await stage.close();
-  }
+  const play = await startPlay(stage);
+  const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
+  const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
+  // Last, because it deletes all events.
+  const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
+  return { idle, suspensions, acts };
 }
 
 function wanted(step: string, yes: boolean): boolean {
@@ -164,7 +156,11 @@ const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
 logStep("two chains, the Worker, two platforms, on each stage");
 const stage = await setStage();
 const another = APART.some((name) => isAsked(name)) ? await setStage() : null;
-const [played, apart] = await Promise.all([measureCases(stage), measureApart(another)]);
+// Each stage is closed when both are done: the connections are of both.
+const [played, apart] = await Promise.all([measureCases(stage), measureApart(another)]).finally(async () => {
+  await another?.close();
+  await stage.close();
+});
 const measured = { bundle, ...played, ...apart };
 const findings: Findings = { ...measured, violations: violationsOf(measured) };
 if (options.json) console.log(JSON.stringify(findings, null, 2));
