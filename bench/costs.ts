@@ -35,7 +35,7 @@ type Failed = { readonly name: string; readonly failed: string };
 export type Outcome = { readonly cost: CaseCost } | Failed;
 
 /** The delay of each trip and each object call while hops are counted: long enough that what is asked for together is under way together. */
-export const HOP_MS = 40;
+export const HOP_MS = 20;
 export type Far = { readonly name: string; readonly hops: number; readonly elapsedMs: number };
 export type FarOutcome = Far | Failed;
 
