@@ -163,7 +163,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // Ten lines of the vault, each with its transaction.
   "GET /v1/agents/{did}/escrow": read(40, 6 * KIB),
   // The wish; then what the chain says, and what is left of the wish.
-  "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 5 }),
+  "POST /v1/agents/{did}/escrow/release": mutation(35, 12, 2 * KIB, { trips: 5, objects: 2, fetches: 4 }),
   // What the follower books once it has read it twice, and the comparison of the vault with its lines.
   "POST /v1/agents/{did}/escrow/sync": mutation(55, 7, 6 * KIB, { trips: 11, queues: 0, fetches: 7 }),
   "GET /v1/platform": read(5, 4 * KIB),

@@ -50,8 +50,6 @@ globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
   const counter = current.getStore() ?? inside;
   counter.fetches += 1;
   const response = await realFetch(...input);
-  if (current.getStore())
-    console.error("FETCH", String(input[1]?.body).slice(0, 200), (await response.clone().text()).slice(0, 160));
   if (await isPendingReceipt(input[1]?.body, response)) counter.fetches -= 1;
   return response;
 };
@@ -59,10 +57,14 @@ globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
 /** Polls for a receipt that is still pending are not counted, because their number depends only on the node's speed. */
 async function isPendingReceipt(body: unknown, response: Response): Promise<boolean> {
   if (typeof body !== "string" || !body.includes("eth_getTransactionReceipt")) return false;
+  const asked = [JSON.parse(body) as Asked | Asked[]].flat();
   const answers = [await response.clone().json<Answer | Answer[]>()].flat();
-  return answers.every(({ result }) => result === null);
+  // The same request may also ask for the chain's id.
+  const receipts = asked.filter(({ method }) => method === "eth_getTransactionReceipt").map(({ id }) => id);
+  return answers.filter(({ id }) => receipts.includes(id)).every(({ result }) => result === null);
 }
-type Answer = { readonly result?: unknown };
+type Asked = { readonly id: number; readonly method: string };
+type Answer = { readonly id: number; readonly result?: unknown };
 
 /** Objects share the isolate and the runner sends one metered request at a time, so the difference belongs to that request. */
 function watchStorage(object: object, state: DurableObjectState): void {

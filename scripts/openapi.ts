@@ -29,7 +29,7 @@ if (process.argv.includes("--check")) {
   for (const { operationId } of [...PUBLIC, ...OPERATORS])
     if (!ANSWERS[operationId]) faults.push(`scripts/openapi/operations.ts: does not say what ${operationId} answers`);
   for (const name of sentences.unused())
-    faults.push(`scripts/openapi/fields.ts, operations.ts or titles.ts: no document says ${name}`);
+    faults.push(`scripts/openapi/fields.ts, operations.ts, titles.ts or responses.ts: no document uses ${name}`);
   for (const fault of faults) console.error(fault);
   if (behind.length > 0 || faults.length > 0) process.exit(1);
 } else if (process.argv.includes("--write")) {

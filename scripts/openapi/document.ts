@@ -1,6 +1,5 @@
 // Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
 // (HTTP-31). The Worker contains only the printed document.
-
 import type { Surface } from "../../src/call.ts";
 import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -9,7 +8,7 @@ import { EXAMPLES } from "./examples.ts";
 import { isConditional, Parameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS, WEBHOOK_PARAMETERS } from "./parts.ts";
 import { envelopes, fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
-import { responseOf } from "./responses.ts";
+import { findResponse } from "./responses.ts";
 import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
@@ -171,7 +170,7 @@ function successOf(route: Route, schemas: Schemas, sentences: Sentences): Record
   const description = sentences.ofAnswer(route.operationId) ?? `${sentences.ofTitle(route.operationId).summary}.`;
   const headers = Object.fromEntries(headersOf(route).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   if (route.status === 204) return { 204: { description, headers } };
-  const { schema, types = ["application/json"], forms } = responseOf(route);
+  const { schema, types = ["application/json"], forms } = findResponse(route);
   const recorded = EXAMPLES[route.operationId];
   const content = Object.fromEntries(
     types.map((type) => [
@@ -202,7 +201,7 @@ function namedOutcomes(route: Route, schemas: Schemas): Record<string, Json> {
   const entries = Object.entries(route.outcomes ?? {}).map(([status, { description, types }]) => {
     const codes = coded.get(Number(status));
     const said = codes === undefined ? description : `${description}\n\n${codes}`;
-    const { schema, forms } = responseOf(route);
+    const { schema, forms } = findResponse(route);
     const own = types.map((type) => [type, schemas.of(forms?.[type] ?? schema, "output")] as const);
     const all = codes === undefined ? own : [...own, ...envelopes(schemas)];
     const content = Object.fromEntries(all.map(([type, shown]) => [type, { schema: shown }]));

@@ -1,4 +1,4 @@
-// What each operation answers, by its operationId. The Worker validates no answer, so no file that it loads has these schemas.
+// The response schema of each operation, by its operationId. The Worker validates no response, so no file that it loads has these schemas.
 import * as z from "zod";
 import {
   accountUsage,
@@ -89,7 +89,7 @@ export type ShownResponse = {
 
 const page = z.string().register(z.globalRegistry, { id: "Page" });
 
-const RESPONSES: Readonly<Record<string, ShownResponse>> = {
+export const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   submitDocument: { schema: documentView },
   listDocuments: { schema: documentList },
   getDocument: { schema: documentView },
@@ -256,8 +256,8 @@ const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   getHealth: { schema: z.object({ status: z.literal("ok") }).register(z.globalRegistry, { id: "Health" }) },
 };
 
-/** What an operation answers where it succeeds with a body. */
-export function responseOf({ operationId, status }: Pick<Route, "operationId" | "status">): ShownResponse {
+/** Returns the success response of an operation. Throws if it is missing from the table. */
+export function findResponse({ operationId, status }: Pick<Route, "operationId" | "status">): ShownResponse {
   if (status === 204) return { schema: z.null() };
   const response = RESPONSES[operationId];
   if (!response) throw new Error(`no response of ${operationId} is known: see scripts/openapi/responses.ts`);

@@ -1,6 +1,7 @@
-// Looks up the sentences of fields.ts, operations.ts and titles.ts for a document, and lists those that are unused.
+// Looks up the sentences of fields.ts, operations.ts and titles.ts for a document, and lists those, and responses, that no operation uses.
 import { FIELDS, SCHEMAS } from "./fields.ts";
 import { ANSWERS, OPERATIONS } from "./operations.ts";
+import { RESPONSES } from "./responses.ts";
 import { TITLES, type Title } from "./titles.ts";
 
 export class Sentences {
@@ -38,7 +39,9 @@ export class Sentences {
 
   /** The sentences that no document uses. */
   unused(): string[] {
-    const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS, TITLES].flatMap((sentences) => Object.keys(sentences));
+    const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS, TITLES, RESPONSES].flatMap((sentences) =>
+      Object.keys(sentences),
+    );
     return names.filter((name) => !this.#asked.has(name));
   }
 

@@ -1,6 +1,5 @@
 // Plays operations by their operationId on a running service, with the caller that each needs, and keeps the requests and answers that
 // become examples.
-
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
@@ -8,7 +7,7 @@ import type { ServiceDescription } from "../stack.ts";
 import { headersOf, isFile, NOT_ALWAYS } from "./document.ts";
 import { OPERATORS, PUBLIC } from "./documents.ts";
 import type { Example } from "./examples.ts";
-import { responseOf } from "./responses.ts";
+import { findResponse } from "./responses.ts";
 
 export type Ask = {
   readonly params?: Readonly<Record<string, string>>;
@@ -45,7 +44,7 @@ export class Stage {
     const route = routeOf(operationId);
     const { value, type, reply } = await this.#call(route, ask);
     const { texts, ...known } = this.#shown.get(operationId) ?? {};
-    if (responseOf(route).forms) {
+    if (findResponse(route).forms) {
       this.#shown.set(operationId, { ...known, forms: { ...known.forms, [type]: value } });
       return value;
     }
@@ -66,7 +65,7 @@ export class Stage {
     const missing = OPERATIONS.flatMap((route) => {
       const shown = this.#shown.get(route.operationId);
       if (!shown) return [route.operationId];
-      const { forms } = responseOf(route);
+      const { forms } = findResponse(route);
       const kept = { ...shown.texts, ...shown.forms };
       const texts = forms
         ? Object.keys(forms)
@@ -89,7 +88,7 @@ export class Stage {
     if (reply.status === 204) return { value: null, type: "", reply };
     const type = (reply.headers.get("content-type") ?? "").split(";")[0] ?? "";
     must(typesOf(route).includes(type), `${said} ${type}, which it does not declare`);
-    const isJson = type.endsWith("json") || responseOf(route).forms?.[type] !== undefined;
+    const isJson = type.endsWith("json") || findResponse(route).forms?.[type] !== undefined;
     return { value: isJson ? JSON.parse(reply.text) : reply.text, type, reply };
   }
 
@@ -101,7 +100,7 @@ export class Stage {
   }
 }
 
-const typesOf = (route: Route): readonly string[] => responseOf(route).types ?? ["application/json"];
+const typesOf = (route: Route): readonly string[] => findResponse(route).types ?? ["application/json"];
 
 function routeOf(operationId: string): Route {
   const route = OPERATIONS.find((one) => one.operationId === operationId);

@@ -1,5 +1,4 @@
 // Routes of sessions (CRED-13, CRED-27, CRED-30).
-
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { confirmPerson } from "./confirmation.ts";

@@ -1,5 +1,4 @@
 // Routes of the sign-up (ACC-10).
-
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 

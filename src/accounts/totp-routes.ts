@@ -1,5 +1,4 @@
 // Routes of TOTP (CRED-28).
-
 import { route } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
 import { standingInput, standingParams } from "./standing-schema.ts";

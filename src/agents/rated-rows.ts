@@ -1,18 +1,21 @@
-// The rows that the signals of one batch have changed so far. The signals may be of the same agents, so each is counted on the rows as the signals
-// before it leave them.
+// Several signals in one batch may rate the same agent. Each signal is counted on the rows that the signals before it have changed.
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
-/** By the agent that they belong to. */
+/** Keyed by the DID of the agent. */
 export type ChangedRows = {
   readonly agents: Map<string, AgentRow>;
   readonly escrows: Map<string, readonly EscrowRow[]>;
   readonly counterparties: Map<string, readonly CounterpartyRow[]>;
 };
 
-export const noChangedRows = (): ChangedRows => ({ agents: new Map(), escrows: new Map(), counterparties: new Map() });
+export const createChangedRows = (): ChangedRows => ({
+  agents: new Map(),
+  escrows: new Map(),
+  counterparties: new Map(),
+});
 
-/** What a signal to an agent needs, under one of its counterparties. */
+/** The rows that a signal needs: the agent, and one of its counterparties. */
 export type RatedRows = {
   readonly agent: AgentRow;
   readonly escrows: readonly EscrowRow[];
@@ -20,8 +23,8 @@ export type RatedRows = {
   readonly heaviest: readonly CounterpartyRow[];
 };
 
-/** Puts the changed rows in place of those that were read. `under`: the principal of the counterparty. */
-export function withChangedRows<T extends RatedRows>(
+/** Replaces the rows that were read by the changed ones. `under`: the principal of the counterparty. */
+export function applyChangedRows<T extends RatedRows>(
   { agents, escrows, counterparties }: ChangedRows,
   read: T,
   under: string,
@@ -37,22 +40,22 @@ export function withChangedRows<T extends RatedRows>(
   };
 }
 
-/** Adds the rows that a signal has changed. */
+/** Keeps the rows that a signal has changed. */
 export function addChangedRows(
   { agents, escrows, counterparties }: ChangedRows,
   after: Omit<RatedRows, "heaviest" | "counterparty"> & { readonly counterparty: CounterpartyRow },
 ): void {
   const { did } = after.agent;
   agents.set(did, after.agent);
-  // A buyer is rated without its escrows.
+  // A buyer is rated without its escrows, which must not replace those of its sales.
   if (after.escrows.length > 0) escrows.set(did, after.escrows);
   counterparties.set(did, joinRows([after.counterparty], counterparties.get(did) ?? []));
 }
 
 type Owned = { readonly did: string; readonly environment: string };
 
-/** The rows of an agent among those of several, under one principal and the heaviest. Each once: an agent of several signals is read for each. */
-export function rowsOf(
+/** Picks an agent's counterparty rows: the one of a principal, and the heaviest without repetition. A row is read once for each signal. */
+export function pickRows(
   { did, environment }: Owned,
   under: string,
   read: { readonly heaviest: readonly CounterpartyRow[]; readonly counterparties: readonly CounterpartyRow[] },
@@ -68,7 +71,7 @@ export function rowsOf(
 const findRow = (rows: readonly CounterpartyRow[], principalId: string): CounterpartyRow | undefined =>
   rows.find((row) => row.counterpartyPrincipalId === principalId);
 
-/** The changed rows, and the others without a changed one. */
+/** Changed rows replace the others of the same principal. */
 const joinRows = (changed: readonly CounterpartyRow[], others: readonly CounterpartyRow[]): CounterpartyRow[] => [
   ...changed,
   ...others.filter((row) => !findRow(changed, row.counterpartyPrincipalId)),

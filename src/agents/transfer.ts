@@ -1,6 +1,5 @@
 // Transfers an agent to another principal of its platform (AGT-33). The DID, the key, what is owed and what was earned stay with the agent; the
 // certificate states the principal, so another one takes its place at once.
-
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";

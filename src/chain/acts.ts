@@ -69,10 +69,10 @@ export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): A
 
 const act = (words: string): AuthorityEvent => ({ kind: "act", words });
 
-const eventWith = indexEvents(authorityAbi);
+const findEventAbi = indexEvents(authorityAbi);
 
 function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Hash, ...Hash[]] }) {
-  const abi = eventWith(topics[0]);
+  const abi = findEventAbi(topics[0]);
   // An event that needs no word.
   if (!abi) return undefined;
   try {

@@ -1,8 +1,8 @@
-// The events of an ABI by their topics. viem hashes the signature of every event for each log that it decodes, which took a twentieth of a facilitation.
+// Indexes the events of an ABI by topic. viem hashes the signature of every event for each log, which took a twentieth of a facilitation.
 import type { Abi } from "viem";
 import { toEventSelector } from "viem/utils";
 
-/** Gives the ABI of the event with this topic alone, typed as the whole; undefined where no event has it. Each signature is hashed once. */
+/** Returns a lookup from a topic to an ABI of that single event, typed as the whole ABI. Hashes each signature once. */
 export function indexEvents<const A extends Abi>(abi: A): (topic: string) => A | undefined {
   let events: Map<string, A> | undefined;
   return (topic) => {

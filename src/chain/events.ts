@@ -56,10 +56,10 @@ const decodeOwn = (log: Log, network: Network) =>
 
 type Decoded = NonNullable<ReturnType<typeof decodeLog>>;
 
-const eventWith = indexEvents(settlementAbi);
+const findEventAbi = indexEvents(settlementAbi);
 
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
-  const abi = signature && eventWith(signature);
+  const abi = signature && findEventAbi(signature);
   // An event that this version of the contract does not have.
   if (!abi) return undefined;
   try {

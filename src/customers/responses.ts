@@ -1,5 +1,4 @@
 // Responses about customers.
-
 import * as z from "zod";
 import { listOf } from "../http/response-parts.ts";
 import { customerView } from "./schema.ts";

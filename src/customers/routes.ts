@@ -1,5 +1,4 @@
 // Routes of customers (PRN-23).
-
 import { route } from "../http/route.ts";
 import { createCustomer } from "./create.ts";
 import { deleteCustomer } from "./delete.ts";

@@ -39,14 +39,13 @@ export const endDisputeDays: EachJob = {
   recordSet: escalateSet,
 };
 
-/** Escalates in one batch the disputes whose parties' days have ended. All else that falls due has more consequences. */
+/** Escalates the disputes whose parties' days have ended in one batch. Other deadlines have more consequences and are recorded alone. */
 async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
   const found = await readBatch(db, readSeveral(db, JSON.stringify(disputeIds)));
   const nowOf = ({ clockOffsetMs }: Timed<DisputeRow>) => clock.now() + clockOffsetMs;
   const due = found.disputes.filter((one) => one.dueAt !== null && one.dueAt <= nowOf(one));
-  // A reorganisation may have taken its settlement away, or the arbiter's days may be over too.
-  const ended = due.filter((one) => !one.takenAway && daysAlone(one, nowOf(one)));
+  const ended = due.filter((one) => !one.takenAway && hasOnlyDaysEnded(one, nowOf(one)));
   const statements = ended.flatMap(({ clockOffsetMs, takenAway, ...before }) => {
     const now = clock.now() + clockOffsetMs;
     return escalated(deps, before, "days_end", before.answersUntil, now).statements;
@@ -56,8 +55,8 @@ async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<S
   return { done: ended.length, alone: disputeIds.filter((id) => others.includes(id)) };
 }
 
-/** Of what falls due in a dispute by now, the end of the parties' days is all. */
-const daysAlone = ({ status, answersUntil }: DisputeRow, now: number): boolean =>
+/** The parties' days have ended, and the arbiter's have not. */
+const hasOnlyDaysEnded = ({ status, answersUntil }: DisputeRow, now: number): boolean =>
   status !== "resolved" && status !== "arbitration" && (arbitrationDue({ arbitrationAt: answersUntil }) ?? 0) > now;
 
 const readSeveral = compileReads((db, disputeIds) => ({ disputes: findDisputes(db, disputeIds) }));

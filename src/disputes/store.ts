@@ -59,7 +59,7 @@ const shown = (disputeId: string) => ({
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
-/** Each with the clock that rules it. `takenAway`: a reorganisation took its settlement (FAC-18). `disputeIds`: JSON. */
+/** Reads several disputes with their clocks. `takenAway`: a reorg removed the settlement (FAC-18). `disputeIds`: JSON. */
 export const findDisputes = (
   db: Database,
   disputeIds: SQL<string>,

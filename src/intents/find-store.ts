@@ -95,7 +95,7 @@ export const ofIntent = (intentId: string | Placeholder) => ({
   ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
 });
 
-/** Their consumers, under the principals that they left waiting, as a subquery with the columns `did`, `environment` and `principal_id`. `intentIds`: JSON. */
+/** The consumers of intents with the principals that they left unpaid, as a subquery with the columns `did`, `environment` and `principal_id`. `intentIds`: JSON. */
 export const ratedConsumersIn = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
     where intent_id in (select value from json_each(${intentIds})))`;

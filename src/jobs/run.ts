@@ -130,7 +130,7 @@ export type Part = Counts & { readonly left: readonly string[] };
 /** The outcome of recording one row. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
-/** So that other calls come between two sets. */
+/** Lets other calls run between two sets. */
 const SET_REST_MS = 5;
 
 /**

@@ -1,5 +1,4 @@
 // The dry run of the spend policy (PAY-20): every check of an order with its outcome. It reserves and writes nothing.
-
 import { findAgent } from "../agents/find-store.ts";
 import type { AgentCall, ManagementCall, Precheck } from "../call.ts";
 import { precheck } from "../call.ts";

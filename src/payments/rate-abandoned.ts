@@ -1,7 +1,7 @@
 // Rates consumers for intents that they opened themselves and left unpaid (TSK-11). Either party may open an intent, so an intent of the
 // other party gives no signal. The signal comes when no late payment can settle the intent any more, so it never has to be undone.
 import { rateAgent } from "../agents/rate.ts";
-import { addChangedRows, noChangedRows, type RatedRows, rowsOf, withChangedRows } from "../agents/rated-rows.ts";
+import { addChangedRows, applyChangedRows, createChangedRows, pickRows, type RatedRows } from "../agents/rated-rows.ts";
 import { networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -55,7 +55,7 @@ const readsOfOne = (db: Database, intentId: string) => {
   };
 };
 
-/** As `readUnrated` of one intent, with fewer rows. */
+/** Reads one intent with fewer rows than `readUnrated` does. */
 async function readOneUnrated(db: Database, intentId: string): Promise<Unrated[]> {
   const { intent, consumer, ...rows } = await readBatch(db, readsOfOne(db, intentId));
   if (!intent || !isUnrated(intent)) return [];
@@ -75,7 +75,7 @@ const readsOfSeveral = compileReads((db, intentIds) => {
   };
 });
 
-/** The intents that give a signal still, in their order, with what their consumers are rated on. */
+/** Reads the intents that are not rated yet, in the given order, with the rows of their consumers. */
 async function readUnrated(db: Database, intentIds: readonly string[]): Promise<Unrated[]> {
   const { intents, consumers, ...rows } = await readBatch(db, readsOfSeveral(db, JSON.stringify(intentIds)));
   return intentIds
@@ -85,16 +85,16 @@ async function readUnrated(db: Database, intentIds: readonly string[]): Promise<
       const { consumerDid: did, environment, providerPrincipalId } = intent;
       const consumer = consumers.find(({ agent }) => agent.did === did);
       if (!consumer) throw new Error("an intent without its consumer");
-      return { intent, consumer: { ...consumer, ...rowsOf({ did, environment }, providerPrincipalId, rows) } };
+      return { intent, consumer: { ...consumer, ...pickRows({ did, environment }, providerPrincipalId, rows) } };
     });
 }
 
 async function rateAll(deps: Deps, unrated: readonly Unrated[]): Promise<SetRecorded> {
-  const changed = noChangedRows();
+  const changed = createChangedRows();
   const statements = unrated.flatMap(({ intent, consumer }): Statement[] => {
     const mark = markRated(deps.db, intent.intentId);
     if (givesNoSignal(intent, consumer)) return mark;
-    const source = withChangedRows(changed, { ...consumer, escrows: [] }, intent.providerPrincipalId);
+    const source = applyChangedRows(changed, { ...consumer, escrows: [] }, intent.providerPrincipalId);
     const rated = rateConsumer(deps, intent, source);
     addChangedRows(changed, rated);
     return [...mark, ...rated.statements];

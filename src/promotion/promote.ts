@@ -1,6 +1,5 @@
 // Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
 // spent with test money does not count.
-
 import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";

@@ -1,5 +1,4 @@
 // The route of an agent's promotion (AGT-34).
-
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";

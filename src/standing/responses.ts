@@ -1,5 +1,4 @@
 // Responses about the standing of principals and customers.
-
 import * as z from "zod";
 import { customerView } from "../customers/schema.ts";
 import { attestedView } from "../principals/responses.ts";

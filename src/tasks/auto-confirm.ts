@@ -1,5 +1,5 @@
 // Auto-confirms tasks that nobody answered within 72 hours (TSK-3).
-import { addChangedRows, noChangedRows } from "../agents/rated-rows.ts";
+import { addChangedRows, createChangedRows } from "../agents/rated-rows.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -8,7 +8,7 @@ import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob, SetRecorded } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
-import { afterChanges, readClosingFacts } from "./close-several.ts";
+import { applyChanges, readClosingFacts } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
@@ -44,14 +44,14 @@ const isDue = ({ task }: ClosingFacts, now: number): boolean =>
 async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
   const read = await readClosingFacts(db, taskIds);
-  const rows = noChangedRows();
+  const rows = createChangedRows();
   const statements: Statement[] = [];
   const alone: string[] = [];
   let done = 0;
   for (const taskId of taskIds) {
     const facts = read.get(taskId);
     if (!facts || !isDue(facts, clock.now())) continue;
-    const closed = closeUnanswered(deps, afterChanges(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
+    const closed = closeUnanswered(deps, applyChanges(facts, rows), clock.now() + (facts.task?.clockOffsetMs ?? 0));
     if (closed.sides.provider?.turnsEscrow) alone.push(taskId);
     else {
       const { provider, consumer } = closed.sides;

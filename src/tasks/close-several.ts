@@ -1,5 +1,5 @@
 // Closes several tasks in one batch. They may share agents, so each task is closed on the rows as the tasks before it leave them.
-import { type ChangedRows, rowsOf, withChangedRows } from "../agents/rated-rows.ts";
+import { applyChangedRows, type ChangedRows, pickRows } from "../agents/rated-rows.ts";
 import { type Database, type ReadResults, readBatch } from "../db/batch.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -39,8 +39,8 @@ function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwo
     row.did === providerDid && row.environment === environment;
   const sold = { heaviest: found.providersHeaviest, counterparties: found.providersCounterparties };
   const bought = { heaviest: found.consumersHeaviest, counterparties: found.consumersCounterparties };
-  const sellers = rowsOf({ did: providerDid, environment }, under.provider, sold);
-  const buyers = rowsOf({ did: consumerDid, environment }, under.consumer, bought);
+  const sellers = pickRows({ did: providerDid, environment }, under.provider, sold);
+  const buyers = pickRows({ did: consumerDid, environment }, under.consumer, bought);
   return {
     task,
     provider: found.providers.find(({ agent }) => agent.did === providerDid) ?? null,
@@ -54,8 +54,8 @@ function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwo
   };
 }
 
-/** The facts after the tasks of the batch before this one. */
-export function afterChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
+/** Returns the facts as the earlier tasks of the batch leave them. */
+export function applyChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) return facts;
   const under = underWhom(task.task);
@@ -71,8 +71,8 @@ export function afterChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFac
     counterparty: facts.consumerCounterparty,
     heaviest: facts.consumerHeaviest,
   };
-  const seller = withChangedRows(rows, sold, under.provider);
-  const buyer = withChangedRows(rows, bought, under.consumer);
+  const seller = applyChangedRows(rows, sold, under.provider);
+  const buyer = applyChangedRows(rows, bought, under.consumer);
   return {
     ...facts,
     provider: { ...provider, agent: seller.agent },

@@ -1,5 +1,4 @@
 // Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
-
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";
 import { createWebhook, precheckNew } from "./create.ts";

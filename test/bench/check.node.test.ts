@@ -183,6 +183,13 @@ describe("the rest", () => {
     expect(of("a nap", most)).toHaveLength(1);
   });
 
+  it("does not count how often an act polls the chain", () => {
+    const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
+    const most = ACTS["market"] ?? { rows: 0, standing: 0, forEver: 0 };
+    const tables = [["agents", most.rows] as const, ["chain_operations", 9] as const];
+    expect(checkActs([{ act: "market", times: 1, billed, events: 1, bytes: most, tables }])).toEqual([]);
+  });
+
   it("names what grows with the number of certificates", () => {
     const [signed, served] = [
       { trips: 2, read: 13, written: 1, ms: 1, bytes: 1 },

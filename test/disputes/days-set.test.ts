@@ -25,7 +25,7 @@ const instantsOf = async ({ id }: Disputed) => {
   const instants = "arbitration_at - answers_until as escalated, due_at - answers_until as due";
   return (await rows(`select ${instants} from disputes where dispute_id = ?`, id))[0];
 };
-/** The arbiter's fourteen days begin when the parties' days end, whenever that is recorded. */
+/** The arbiter's 14 days begin when the parties' days end, however late that is recorded. */
 const BY_THE_DAY = { escalated: 0, due: 14 * DAY_MS };
 
 it("escalates on the clock of its sandbox, and raises one alert for several", async () => {

@@ -1,8 +1,7 @@
 // Request-Id, no-store, security headers and CORS, on every operation (HTTP-21, HTTP-23, HTTP-25).
-
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { responseOf } from "../../scripts/openapi/responses.ts";
+import { findResponse } from "../../scripts/openapi/responses.ts";
 import { createApp, ROUTES } from "../../src/app.ts";
 import { send } from "../support/variants.ts";
 import { createWorld, env, type World } from "../support/world.ts";
@@ -26,7 +25,7 @@ const operations = ROUTES.map((route) => ({
   isPublic: route.surfaces.includes("public"),
   cors: route.cors === true,
   /** For people, who open it: no script of another origin has any business with it. */
-  isPage: responseOf(route).types?.includes("text/html") === true,
+  isPage: findResponse(route).types?.includes("text/html") === true,
   method: route.method.toUpperCase(),
 }));
 const call = (path: string, method: string, headers: Record<string, string> = {}) =>

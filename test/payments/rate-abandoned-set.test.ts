@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 type Left = { readonly consumers: readonly Agent[]; readonly intents: readonly string[] };
 
-/** One consumer has left an intent at each seller and another one at the first, and another consumer one at the second. All are past late payments. */
+/** One consumer leaves an intent at each seller and a second one at the first seller; another consumer leaves one at the second seller. */
 async function leave(): Promise<Left> {
   const [consumer, other] = [await world.consumer(), await world.consumer()];
   // Otherwise they would have no rating.
@@ -87,7 +87,7 @@ it("leaves ratings, counterparties and the directory as one intent after the oth
   expect(await outcome(together)).toEqual(result);
 });
 
-it("is rated one by one where another run has rated one of them meanwhile", async () => {
+it("rates each intent by itself if another run has rated one of them meanwhile", async () => {
   const { consumers, intents } = await leave();
   await abandon();
   world.sent.splice(0);

@@ -68,7 +68,7 @@ describe("a promotion", () => {
     ]);
   });
 
-  it("drops a market of the sandbox at once that still waits to be opened", async () => {
+  it("drops a sandbox market that is still PROVISIONING, at once", async () => {
     const { did } = await world.provider();
     await openLive(world, did);
     const waiting = `insert into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at)

@@ -2,7 +2,7 @@
 // and the events that it has written.
 import { afterAll } from "vitest";
 import { checkEvents } from "./events.ts";
-import { takeNoted } from "./issued.ts";
+import { takeRecord } from "./issued.ts";
 import { beginTraffic, checkNoCallInProgress, checkPlans, traffic } from "./plans.ts";
 import { startEmpty } from "./storage.ts";
 import "./time-limits.ts";
@@ -13,7 +13,7 @@ beginTraffic();
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest refuses another first argument
 afterAll(async ({}, { file }) => {
-  file.meta.storeFunctions = takeNoted();
+  file.meta.storeFunctions = takeRecord();
   checkNoCallInProgress(traffic);
   await checkPlans(env.DB, traffic);
   await checkEvents(env.DB);

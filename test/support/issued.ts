@@ -1,4 +1,4 @@
-// Notes which functions of the stores the tests have called: a statement that no test issues has no plan that was looked at and no proof that it works.
+// Records which store functions the tests call. Without a call nothing proves that a statement works, and its plan is not checked.
 import type { TestModule } from "vitest/node";
 
 /** The files that write SQL. */
@@ -11,15 +11,15 @@ declare module "vitest" {
   }
 }
 
-/** Where the marks of a runtime are: a store is loaded once for many files. */
+/** A runtime loads a store once for many test files, so the record is global. */
 const noted = (): Noted => {
   const global = globalThis as { storeFunctions?: Noted };
   global.storeFunctions ??= { known: new Set(), called: new Set() };
   return global.storeFunctions;
 };
 
-/** What this runtime has noted since it was last asked. */
-export function takeNoted(): { readonly known: string[]; readonly called: string[] } {
+/** Returns the record of this runtime and empties it. */
+export function takeRecord(): { readonly known: string[]; readonly called: string[] } {
   const { known, called } = noted();
   const taken = { known: [...known], called: [...called] };
   known.clear();
@@ -27,7 +27,7 @@ export function takeNoted(): { readonly known: string[]; readonly called: string
   return taken;
 }
 
-/** In front of a marked module, on its first line so that lines stay. `noted` gives the same object. */
+/** Stands on the first line of a marked module, so that line numbers stay. It uses the same object as `noted`. */
 const MARK =
   "const markCall = (name, value) => { if (typeof value !== 'function') return value;" +
   " const noted = globalThis.storeFunctions ??= { known: new Set(), called: new Set() };" +
@@ -41,7 +41,7 @@ type Declared = Node & {
 };
 type Program = { readonly body: readonly (Node & { readonly declaration?: Declared | null })[] };
 
-/** A plugin of vite: each exported function of a store says when it is called. */
+/** A Vite plugin: each exported function of a store records its call. */
 export const markStores = () => ({
   name: "mark-stores",
   enforce: "post" as const,
@@ -66,7 +66,7 @@ export const markStores = () => ({
   },
 });
 
-/** Gathers what the files of a run have noted. */
+/** Collects the records of all files of a run. */
 export class CalledStores {
   readonly #known = new Set<string>();
   readonly #called = new Set<string>();
@@ -77,7 +77,7 @@ export class CalledStores {
     for (const name of called) this.#called.add(name);
   }
 
-  /** The functions that no file has called. */
+  /** Returns the functions that no file has called. */
   uncalled(): string[] {
     return [...this.#known].filter((name) => !this.#called.has(name)).sort();
   }

@@ -214,6 +214,16 @@ describe("a set of tasks", () => {
     expect(statements).toBeLessThanOrEqual(9 + 20 * tasks.length);
   });
 
+  it("is followed by a rest, so that other calls run between two sets", async () => {
+    const { tasks } = await dueTrade(["10.00", "3.00"]);
+    const waits = vi.spyOn(scheduler, "wait");
+    await record(tasks.slice(0, 1));
+    expect(waits).not.toHaveBeenCalled();
+    await record(tasks.slice(1));
+    expect(waits.mock.calls).toEqual([[5]]);
+    waits.mockRestore();
+  });
+
   it("leaves out tasks that are closed or not due", async () => {
     const { tasks, buyers } = await dueTrade(["10.00", "3.00", "4.00"]);
     const [open, closed, ...due] = tasks;
