@@ -6,7 +6,7 @@
 //   --show=status  also every statement, with its rows, of the cases whose name has this in it
 //   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `busy`, `gas`, `couriers`,
 //                      `acts`, `idle` and `suspensions` are measurements of their own, `latency` times the cases
-//   --sizes  with --only: also with each size of the history
+//   --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
 //   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -38,13 +38,14 @@ import { measureLoad } from "./load.ts";
 import { findPlanFaults } from "./plans.ts";
 import { follow, type Play, startPlay } from "./play.ts";
 import { type Findings, printFindings, printStatements, type Sized } from "./report.ts";
-import { fillTo, NEIGHBOURS, SIZES } from "./scale.ts";
+import { FEW, fillTo, NEIGHBOURS } from "./scale.ts";
 import { type Stage, setStage } from "./stage.ts";
 import { measureSuspensions } from "./suspensions.ts";
 
 const { values: options } = parseArgs({
   options: {
     check: { type: "boolean", default: false },
+    history: { type: "string", default: "100000" },
     write: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     only: { type: "string" },
@@ -118,9 +119,11 @@ function wanted(step: string, yes: boolean): boolean {
 
 async function measureSizes(play: Play, known: readonly Case[]): Promise<Sized[]> {
   const sized: Sized[] = [];
-  for (const [i, rows] of SIZES.entries()) {
+  let filled = NEIGHBOURS;
+  for (const rows of [FEW, Number(options.history)]) {
     logStep(`${rows.toLocaleString("en")} rows of history`);
-    await fillTo(play, SIZES[i - 1] ?? NEIGHBOURS, rows);
+    await fillTo(play, filled, rows);
+    filled = rows;
     // The last use of a key is written at most once a minute, after an answer.
     await measureCosts(play, CASES.slice(0, 1));
     sized.push({ rows, outcomes: await measureCosts(play, known) });
