@@ -8,15 +8,14 @@ import type { Position } from "../core/page.ts";
 export const SCANNED = 1_000;
 
 /** The name of a column, as its table has it. */
-const nameOf = (key: string): SQL =>
-  sql`${sql.identifier(key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))}`;
+const nameOf = (key: string): string => `"${key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
 
 /** The columns of a table by their names alone, because the rows may come from a subquery; `of` is its name, where others stand beside it. */
 export const bareColumns = <T extends SQLiteTable>(table: T, of?: string): BareColumns<T> =>
   Object.fromEntries(
     Object.entries(getTableColumns(table)).map(([key, column]) => [
       key,
-      (of === undefined ? nameOf(key) : sql`${sql.identifier(of)}.${nameOf(key)}`).mapWith(column),
+      sql.raw(of === undefined ? nameOf(key) : `"${of}".${nameOf(key)}`).mapWith(column),
     ]),
   ) as BareColumns<T>;
 type BareColumns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
@@ -32,7 +31,7 @@ export type Ranges = {
 };
 
 const merged = ({ columns, from, order }: Ranges, limit: SQL): SQL => {
-  const names = sql.join(Object.keys(columns).map(nameOf), sql`, `);
+  const names = sql.raw(Object.keys(columns).map(nameOf).join(", "));
   const each = from.map((range) => sql`select ${names} from ${range}`);
   return sql`${sql.join(each, sql` union all `)} order by ${order} limit ${limit}`;
 };
