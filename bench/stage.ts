@@ -127,7 +127,7 @@ const stopChains = (chains: readonly EphemeralChain[]) => Promise.all(chains.map
 /** wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
 function benchConfig(networks: readonly Network[], secrets: Record<string, string>) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
-  const { env: _deployed, triggers: _crons, ...local } = rawConfig;
+  const { env: _deployed, triggers: _crons, build: _check, ...local } = rawConfig;
   return {
     ...local,
     main: join(import.meta.dirname, "worker.ts"),

@@ -7,7 +7,7 @@ import { keyPrefixOf } from "../src/accounts/management-key.ts";
 import type { Env } from "../src/context.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { openDatabase } from "../src/db/batch.ts";
-import { readMigrations } from "./migration-files.ts";
+import { assertKnown, readMigrations } from "./migration-files.ts";
 import { seedPlatform } from "./platform.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 
@@ -42,6 +42,7 @@ async function migrate(d1: D1Database): Promise<void> {
   await d1.prepare(APPLIED).run();
   const { results } = await d1.prepare("select name from d1_migrations").all<{ name: string }>();
   const applied = new Set(results.map(({ name }) => name));
+  assertKnown([...applied]);
   for (const { name, statements } of readMigrations()) {
     if (applied.has(name)) continue;
     const note = d1.prepare("insert into d1_migrations (name) values (?)").bind(name);

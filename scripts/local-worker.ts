@@ -1,5 +1,6 @@
 // The Worker on a laptop: migrates its database, then runs `wrangler dev` with state, secrets and mails in one folder. The repository's own
 // stack also leaves the files that `wrangler dev` finds by itself, so that it works when a person types it.
+import { migrationNames } from "./migration-files.ts";
 import {
   appendFileSync,
   cpSync,
@@ -307,8 +308,3 @@ const node = (script: string): string[] => {
   if (!existsSync(script)) throw new StackError(`${script} is missing: run \`npm ci\``);
   return [process.execPath, "--no-warnings", script];
 };
-
-const migrationNames = (): string[] =>
-  readdirSync(join(root, "migrations"))
-    .filter((name) => name.endsWith(".sql"))
-    .sort();

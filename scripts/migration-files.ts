@@ -6,10 +6,20 @@ const folder = join(import.meta.dirname, "..", "migrations");
 
 export type Migration = { readonly name: string; readonly statements: readonly string[] };
 
-export function readMigrations(): Migration[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.sort().map((name) => ({
+export const migrationNames = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .sort();
+
+export const readMigrations = (): Migration[] =>
+  migrationNames().map((name) => ({
     name,
     statements: readFileSync(join(folder, name), "utf8").split("--> statement-breakpoint"),
   }));
+
+/** Throws if a database was made by migrations that this version does not have, because no migration leads from there to here. */
+export function assertKnown(applied: readonly string[]): void {
+  const known = new Set(migrationNames());
+  if (applied.every((name) => known.has(name))) return;
+  throw new Error("this database was made by an earlier version: `npm run reset`");
 }

@@ -1,8 +1,10 @@
-// Generates migrations from src/db/tables/ with drizzle-kit and makes new tables WITHOUT ROWID, which drizzle-kit cannot say. `--check`
-// exits non-zero when the committed migrations are behind the tables.
+// Generates a migration from src/db/tables/ with drizzle-kit and makes new tables WITHOUT ROWID, which drizzle-kit cannot say. The argument
+// names the migration by what it does: `npm run migration -- add_nickname_to_customers`. `--check` exits with 1 if a change of the tables has no
+// migration, or a migration's name does not begin with a verb.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { migrationNames } from "./migration-files.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "migrations");
@@ -21,11 +23,20 @@ const WITH_ROWID: ReadonlySet<string> = new Set([
   "status_lists",
   "webhook_deliveries",
 ]);
-const check = process.argv.includes("--check");
+const NAME = /^(?:tables|(?:add|change|drop|fill|index|move|rename|split)(?:_[a-z\d]+)+)$/;
+const [given = ""] = process.argv.slice(2);
+const name = given === "--check" ? "" : given;
+const unnamed = [...migrationNames().map((file) => file.slice(5, -4)), ...(name ? [name] : [])].filter(
+  (known) => !NAME.test(known),
+);
+if (unnamed.length > 0) {
+  console.error(`a migration is named by what it does, such as add_nickname_to_customers: ${unnamed.join(", ")}`);
+  process.exit(1);
+}
 
-const before = new Set(list());
+const before = new Set(migrationNames());
 const journal = existsSync(journalFile) ? readFileSync(journalFile, "utf8") : null;
-const run = spawnSync(process.execPath, [join(root, "node_modules/drizzle-kit/bin.cjs"), "generate"], {
+const run = spawnSync(process.execPath, [join(root, "node_modules/drizzle-kit/bin.cjs"), "generate", ...(name ? ["--name", name] : [])], {
   cwd: root,
   encoding: "utf8",
 });
@@ -35,28 +46,24 @@ if (run.status !== 0 || !/No schema changes|Your SQL migration file/.test(run.st
   process.exit(1);
 }
 
-const added = list().filter((name) => !before.has(name));
-if (check && added.length > 0) {
-  for (const name of added) {
-    rmSync(join(folder, name));
-    rmSync(join(folder, "meta", `${name.slice(0, 4)}_snapshot.json`), { force: true });
+const added = migrationNames().filter((file) => !before.has(file));
+if (!name && added.length > 0) {
+  for (const file of added) {
+    rmSync(join(folder, file));
+    rmSync(join(folder, "meta", `${file.slice(0, 4)}_snapshot.json`), { force: true });
   }
   if (journal !== null) writeFileSync(journalFile, journal);
-  console.error("migrations are behind src/db/tables/: run `npm run generate`");
+  console.error("src/db/tables/ has changed: run `npm run migration -- <what it does>`");
   process.exit(1);
 }
 
-for (const name of added) {
-  const path = join(folder, name);
+for (const file of added) {
+  const path = join(folder, file);
   const created = readFileSync(path, "utf8").replace(
     /^CREATE TABLE `(\w+)` \([^;]*?^\)/gm,
     (statement, table: string) =>
       WITH_ROWID.has(table.replace(/^__new_/, "")) ? statement : `${statement} WITHOUT ROWID`,
   );
   writeFileSync(path, created);
-  console.log(`migrations/${name}`);
-}
-
-function list(): string[] {
-  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".sql")) : [];
+  console.log(`migrations/${file}`);
 }

@@ -1,1 +1,0 @@
-ALTER TABLE `platforms` ADD `reviewed` text;

@@ -1,1 +1,0 @@
-ALTER TABLE `restatements` ADD `returning` text;

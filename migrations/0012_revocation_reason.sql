@@ -1,1 +1,0 @@
-ALTER TABLE `attestations` ADD `revocation_reason` text;

@@ -1,1 +1,0 @@
-CREATE INDEX `agents_by_delegator` ON `agents` (delegators ->> 0) WHERE delegators <> '[]';

@@ -1,4 +1,0 @@
-ALTER TABLE `agents` ADD `rating_heaviest` text DEFAULT '[]' NOT NULL;--> statement-breakpoint
-ALTER TABLE `agents` ADD `escrow_states` text DEFAULT '{}' NOT NULL;--> statement-breakpoint
-UPDATE `agents` SET `rating_heaviest` = (SELECT json_group_array(json('{"weight":' || printf('%!.17g', h.`weight`) || ',"weighted":' || printf('%!.17g', h.`weighted`) || '}')) FROM (SELECT c.`weight`, c.`weighted` FROM `rating_counterparties` c WHERE c.`did` = `agents`.`did` AND c.`environment` = `agents`.`environment` ORDER BY c.`weight` DESC LIMIT 4) h WHERE h.`weight` > max(0.25, 1.0 / `agents`.`rating_counterparties`) * `agents`.`rating_weight`) WHERE `rating_counterparties` > 1;--> statement-breakpoint
-UPDATE `agents` SET `escrow_states` = (SELECT json_group_object(e.`network`, e.`state`) FROM `escrows` e WHERE e.`did` = `agents`.`did` AND e.`environment` = `agents`.`environment`) WHERE `did` IN (SELECT e.`did` FROM `escrows` e);

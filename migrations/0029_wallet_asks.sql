@@ -1,1 +1,0 @@
-ALTER TABLE `agents` ADD `wallet_asks` text;

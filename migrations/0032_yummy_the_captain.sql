@@ -1,3 +1,0 @@
-CREATE INDEX `transactions_sold` ON `transactions` (`provider_platform_id`,`environment`,`settled_at`,`transaction_id`) WHERE provider_platform_id <> consumer_platform_id;--> statement-breakpoint
-CREATE INDEX `transactions_bought` ON `transactions` (`consumer_platform_id`,`environment`,`settled_at`,`transaction_id`) WHERE provider_platform_id <> consumer_platform_id;--> statement-breakpoint
-CREATE INDEX `transactions_within` ON `transactions` (`provider_platform_id`,`environment`,`settled_at`,`transaction_id`) WHERE provider_platform_id = consumer_platform_id;

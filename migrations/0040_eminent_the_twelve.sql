@@ -1,1 +1,0 @@
-ALTER TABLE `chain_operations` ADD `asks` text;

@@ -1,1 +1,0 @@
-CREATE INDEX `alerts_standing` ON `alerts` (`raised_at`,`alert_id`) WHERE acknowledged_at is null;

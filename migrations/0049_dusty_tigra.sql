@@ -1,1 +1,0 @@
-ALTER TABLE `restatements` ADD `relisting` integer DEFAULT false NOT NULL;

@@ -1,1 +1,0 @@
-CREATE INDEX `restatements_relisting` ON `restatements` (`relisting`,`principal_id`) WHERE relisting = 1;

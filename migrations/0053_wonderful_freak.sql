@@ -1,1 +1,0 @@
-ALTER TABLE `transactions` ADD `escrow_as_of_block` integer DEFAULT 0 NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE `platforms` ADD `promotion_by` text DEFAULT 'key' NOT NULL;

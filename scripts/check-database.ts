@@ -1,0 +1,26 @@
+// Runs before `wrangler dev` bundles the Worker: ends it if the local database was made by an earlier version. wrangler would serve it as it is, and
+// every call would fail. A folder without a database passes.
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { assertKnown } from "./migration-files.ts";
+
+const DATABASES = join(import.meta.dirname, "..", ".wrangler/state/v3/d1/**/*.sqlite");
+
+function appliedIn(file: string): string[] {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const rows = database.prepare("select name from pragma_table_list where name = 'd1_migrations'").all();
+    if (rows.length === 0) return [];
+    return database.prepare("select name from d1_migrations").all().map(({ name }) => String(name));
+  } finally {
+    database.close();
+  }
+}
+
+try {
+  for (const file of globSync(DATABASES)) assertKnown(appliedIn(file));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}
