@@ -172,12 +172,6 @@ module.exports = {
       { path: "^src/", pathNot: "^src/(console|sdk)/" },
     ),
     rule(
-      "consequences-are-read-outside",
-      "What changes leave behind is said for documents and tests: the Worker does not carry it.",
-      { path: "^src/", pathNot: "^src/journal/consequences/" },
-      { path: "^src/journal/consequences/" },
-    ),
-    rule(
       "src-stands-alone",
       "The Worker imports no script or test.",
       { path: "^src/" },

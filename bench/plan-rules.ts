@@ -135,7 +135,7 @@ const EXCEPTIONS: readonly Exception[] = [
     because: "a partial index, of which the first row decides",
   },
   {
-    step: /^SEARCH principals USING COVERING INDEX principals_by_status/,
+    step: /^SEARCH principals USING COVERING INDEX principals_by_(status|customer)/,
     in: /^(update "principals" set "account_stopped"|insert into "restatements")/,
     because: "all principals of an account that stops or returns, once",
   },

@@ -61,7 +61,11 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   { file: "test/facilitation/currencies.test.ts", text: '"GBPC"', why: "looks in a sentence that names no id" },
   { file: "test/webhooks/secrets.test.ts", text: "const newKey", why: "draws a key on whose value no test depends" },
-  { file: "test/journal/plays/webhooks.ts", text: "const newer", why: "draws a key on whose value no test depends" },
+  {
+    file: "test/consequences/plays/webhooks.ts",
+    text: "const newer",
+    why: "draws a key on whose value no test depends",
+  },
 ];
 
 /** The test of this script quotes what is refused. */

@@ -12,7 +12,10 @@ function appliedIn(file: string): string[] {
   try {
     const rows = database.prepare("select name from pragma_table_list where name = 'd1_migrations'").all();
     if (rows.length === 0) return [];
-    return database.prepare("select name from d1_migrations").all().map(({ name }) => String(name));
+    return database
+      .prepare("select name from d1_migrations")
+      .all()
+      .map(({ name }) => String(name));
   } finally {
     database.close();
   }

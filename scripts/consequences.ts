@@ -1,95 +1,76 @@
-// Prints docs/consequences.md from src/journal/consequences/table.ts; `--write` updates the file, `--check` exits non-zero when it is behind.
+// Prints docs/consequences.md from test/consequences/table.ts; `--write` updates the file, `--check` exits with 1 if it is not current.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-  READING_POSTS,
-  RUNNING_CONSEQUENCES,
-} from "../src/journal/consequences/table.ts";
-import type { By, Consequence } from "../src/journal/consequences/words.ts";
+import { NOUNS, READING_POSTS, RUNNING_CONSEQUENCES } from "../test/consequences/table.ts";
+import { type By, type Cases, type Consequence, completeRows } from "../test/consequences/words.ts";
 
 const file = join(import.meta.dirname, "../docs/consequences.md");
 
 const OPENING = `# Consequences
 
-Printed from \`src/journal/consequences/table.ts\`: \`npm run generate\`. The consequences of every change beside its own row: the entry of the
-activity log, the events, the record of the directory's feed, the effect on the identity document and on the certificate, and the notices of
-operators. \`test/journal/\` plays each case and compares what was written with its row, nothing more and nothing less.
+Printed from \`test/consequences/table.ts\` by \`npm run generate\`: what every change leaves besides its own row. Tests play each case and compare
+what was written with its line, nothing more and nothing less.
 
-Names in brackets are the affected parties; of an event, the party whose platform gets it. "Also writes" are the tables that the other
-columns do not imply. A document's *new version* is signed with the change; a *new revision* is signed at its next reading. Of a *stale
-version* the part that the platform controls is signed with the change, and the whole at the next reading.`;
+An act is an operation, a job (\`src/cron.ts\`, for one row that it records) or a queue message (\`src/queue.ts\`). An operation that is missing
+here only reads; so do ${READING_POSTS.map((name) => `\`${name}\``).join(" and ")}, which are POSTs.
 
-const HEADINGS = [
-  "Case",
-  "State",
-  "Activity",
-  "Events",
-  "Directory",
-  "Document",
-  "Certificate",
-  "Operators",
-  "Also writes",
-];
-const NOTHING = "–";
+Names in brackets are the affected parties; an event goes to the party's platform. *Directory* names the record of the directory's feed.
+A document's *new version* is signed with the change; a *new revision* is signed at its next reading. Of a *stale version* the part that the
+platform controls is signed with the change, and the whole at the next reading. *Tables* are those that the other words do not imply.`;
 
-const joined = (parts: readonly string[]): string => (parts.length === 0 ? NOTHING : parts.join("<br>"));
 const code = (text: string): string => `\`${text}\``;
+const timesOf = <T extends string>(effects: readonly T[], show: (effect: T) => string): string[] =>
+  [...Map.groupBy(effects, (one) => one)].map(
+    ([effect, all]) => show(effect) + (all.length === 1 ? "" : ` × ${all.length}`),
+  );
+
 /** Each effect once, with its parties, and how often it occurs if more than once. */
-function effectsOf<T extends string>(by: By<T>, show: (effect: T) => string = String): string {
+function effectsOf<T extends string>(label: string, by: By<T>, show: (effect: T) => string = String): string[] {
   const lines = new Map<string, string[]>();
   for (const [party, effects] of Object.entries(by)) {
-    for (const [effect, times] of Map.groupBy(effects, (one) => one)) {
-      const line = times.length === 1 ? show(effect) : `${show(effect)} × ${times.length}`;
-      lines.set(line, [...(lines.get(line) ?? []), party]);
-    }
+    for (const line of timesOf(effects, show)) lines.set(line, [...(lines.get(line) ?? []), party]);
   }
-  return joined([...lines].map(([line, parties]) => `${line} (${parties.join(", ")})`));
+  return [...lines].map(([line, parties]) => `${label}${line} (${parties.join(", ")})`);
 }
 
-const activityOf = ({ activity }: Consequence): string =>
-  "none" in activity ? `none: ${activity.none}` : joined(activity.map(code));
-
-function lineOf(row: Consequence): string {
-  const cells = [
-    row.when,
-    joined(row.states),
-    activityOf(row),
-    effectsOf(row.events, code),
-    effectsOf(row.directory, code),
-    effectsOf(row.document),
-    effectsOf(row.certificate),
-    joined([...row.alerts.map((kind) => `alert ${code(kind)}`), ...row.mails.map((mail) => `mail: ${mail}`)]),
-    joined(row.tables.map(code)),
-  ];
-  return `| ${cells.join(" | ")} |`;
+/** What follows, in the order in which a reader asks for it. */
+function followsOf(row: Consequence): string {
+  const { states, activity, events, directory, document, certificate, alerts, mails } = row;
+  return [
+    ...states,
+    ...("none" in activity ? [] : activity.map((action) => `activity ${code(action)}`)),
+    ...effectsOf("event ", events, code),
+    ...effectsOf("directory: ", directory),
+    ...effectsOf("document: ", document),
+    ...effectsOf("certificate: ", certificate),
+    ...alerts.map((kind) => `alert ${code(kind)}`),
+    ...timesOf(mails, (mail) => `mail ${code(mail)}`),
+    ...("none" in activity ? [`no activity: ${activity.none}`] : []),
+  ].join("<br>");
 }
 
-const table = (rows: readonly Consequence[]): string =>
-  [`| ${HEADINGS.join(" | ")} |`, `|${"---|".repeat(HEADINGS.length)}`, ...rows.map(lineOf)].join("\n");
-
-const section = (title: string, sentence: string, cases: Readonly<Record<string, readonly Consequence[]>>): string =>
-  [`## ${title}`, sentence, ...Object.entries(cases).flatMap(([name, rows]) => [`### ${name}`, table(rows)])].join(
-    "\n\n",
+const linesOf = (kind: string, acts: Readonly<Record<string, Cases>> = {}): string[] =>
+  Object.entries(completeRows(acts)).flatMap(([name, rows]) =>
+    rows.map((row, i) => {
+      const act = i === 0 ? `${kind}${code(name)}` : "";
+      return `| ${act} | ${row.when} | ${followsOf(row)} | ${row.tables.map(code).join(", ")} |`;
+    }),
   );
+
+const section = (title: string, lines: readonly string[]): string =>
+  `## ${title}\n\n| Act | Case | What follows | Tables |\n|---|---|---|---|\n${lines.join("\n")}`;
 
 const printed = `${[
   OPENING,
-  section(
-    "Operations",
-    `By operationId. An operation that is not named here only reads; so do ${READING_POSTS.map(code).join(" and ")}, which are POSTs.`,
-    OPERATION_CONSEQUENCES,
+  ...Object.entries(NOUNS).map(([title, { operations, jobs, messages }]) =>
+    section(title, [...linesOf("", operations), ...linesOf("job ", jobs), ...linesOf("message ", messages)]),
   ),
-  section("Jobs", "What falls due by itself (`src/cron.ts`), for one row that the job records.", JOB_CONSEQUENCES),
-  section("Messages", "What goes on after an answer (`src/queue.ts`).", MESSAGE_CONSEQUENCES),
-  section("Running them", "What every job and every message leaves, whatever it does.", RUNNING_CONSEQUENCES),
+  section("Every job and message", linesOf("any ", RUNNING_CONSEQUENCES)),
 ].join("\n\n")}\n`;
 
 if (process.argv.includes("--check")) {
   if (!existsSync(file) || readFileSync(file, "utf8") !== printed) {
-    console.error("docs/consequences.md is behind src/journal/consequences/table.ts: run `npm run generate`");
+    console.error("docs/consequences.md is not current: run `npm run generate`");
     process.exit(1);
   }
 } else if (process.argv.includes("--write")) {

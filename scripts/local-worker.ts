@@ -1,20 +1,12 @@
 // The Worker on a laptop: migrates its database, then runs `wrangler dev` with state, secrets and mails in one folder. The repository's own
 // stack also leaves the files that `wrangler dev` finds by itself, so that it works when a person types it.
-import { migrationNames } from "./migration-files.ts";
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { NetworkInput } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import type { Door } from "./door.ts";
+import { migrationNames } from "./migration-files.ts";
 import { complaintIn, type Group, type Guard, plain, run, StackError, shown, spawnGroup } from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 

@@ -36,10 +36,14 @@ if (unnamed.length > 0) {
 
 const before = new Set(migrationNames());
 const journal = existsSync(journalFile) ? readFileSync(journalFile, "utf8") : null;
-const run = spawnSync(process.execPath, [join(root, "node_modules/drizzle-kit/bin.cjs"), "generate", ...(name ? ["--name", name] : [])], {
-  cwd: root,
-  encoding: "utf8",
-});
+const run = spawnSync(
+  process.execPath,
+  [join(root, "node_modules/drizzle-kit/bin.cjs"), "generate", ...(name ? ["--name", name] : [])],
+  {
+    cwd: root,
+    encoding: "utf8",
+  },
+);
 // drizzle-kit exits with 0 also after an error, such as a question that nobody can answer.
 if (run.status !== 0 || !/No schema changes|Your SQL migration file/.test(run.stdout)) {
   process.stderr.write(`${run.stdout}${run.stderr}`);

@@ -7,10 +7,10 @@ import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES } from "../../src/journal/consequences/table.ts";
-import type { Cases } from "../../src/journal/consequences/words.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES } from "../consequences/table.ts";
+import type { Consequence } from "../consequences/words.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { market, marketsPath, openMarkets } from "../markets/support.ts";
 import { orderOf } from "../payments/support.ts";
@@ -281,7 +281,7 @@ describe("with the delay of production", () => {
       await world.run(watchRegistrations, silent);
       return { agent: [did] };
     };
-    const rowOf = (cases: Cases | undefined, when: string) => {
+    const rowOf = (cases: readonly Consequence[] | undefined, when: string) => {
       const row = cases?.find((each) => each.when === when);
       if (!row) throw new Error(`no row: ${when}`);
       return expectedOf(row);

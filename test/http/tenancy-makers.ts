@@ -1,6 +1,6 @@
 // The sides of a walk over other tenants' objects, and what a side makes for it.
 import type { Environment } from "../../src/core/vocabulary.ts";
-import { must } from "../journal/plays/stage.ts";
+import { must } from "../consequences/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Json, principalBody, type World } from "../support/world.ts";
 import { attestedBody } from "../verifiers/support.ts";

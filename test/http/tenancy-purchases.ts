@@ -1,5 +1,5 @@
 // What two agents of one platform have between them, for the walks over other tenants' objects.
-import { must } from "../journal/plays/stage.ts";
+import { must } from "../consequences/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
 import type { Agent } from "../support/world.ts";
 import { newConsumer, newProvider, type Side } from "./tenancy-makers.ts";

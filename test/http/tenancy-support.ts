@@ -5,7 +5,7 @@ import { newId } from "../../src/core/ids.ts";
 import { encodeCursor } from "../../src/core/page.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
-import { must, operator } from "../journal/plays/stage.ts";
+import { must, operator } from "../consequences/plays/stage.ts";
 import { account } from "../support/chain.ts";
 import { FOLLOWING } from "../support/following.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";

@@ -1,9 +1,9 @@
 // A refused call of each operation on the platform account, for test/journal/refusals.test.ts.
 import { newSessionToken } from "../../src/accounts/tokens.ts";
 import { bearer, PASSWORD, post } from "../accounts/support.ts";
+import { operator } from "../consequences/plays/stage.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import type { Reply, World } from "../support/world.ts";
-import { operator } from "./plays/stage.ts";
 
 /** Why, the code, and the call. */
 export type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];

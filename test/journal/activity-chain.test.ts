@@ -9,10 +9,10 @@ import { checkChain } from "../../src/journal/activity-heads.ts";
 import { verifyActivityHead } from "../../src/protocol/activity-head.ts";
 import { signJws } from "../../src/protocol/jws.ts";
 import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
+import { DAY } from "../consequences/plays/stage.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, type Json } from "../support/world.ts";
 import { heads, logOf, readLog, rowsOf, tamper, verify, write } from "./activity-support.ts";
-import { DAY } from "./plays/stage.ts";
 
 describe("the running hash", () => {
   it("is recomputed by anybody from the entries as the API returns them", async () => {

@@ -1,9 +1,9 @@
 // The activity log as CSV (EVT-14, HTTP-37): by Accept, streamed in slices, at most 31 days, with formulas defused.
 import { describe, expect, it } from "vitest";
 import { csvAnswer } from "../../src/http/csv.ts";
+import { DAY } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { LOG, readLog, write } from "./activity-support.ts";
-import { DAY } from "./plays/stage.ts";
 
 const csv = async (world: World, query = "", accept = "text/csv"): Promise<Json> =>
   expectStatus(await world.call("GET", `${LOG}${query}`, { headers: { Accept: accept } }), 200);

@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ACTIVITY_ACTIONS } from "../../src/core/vocabulary.ts";
 import { checkChain } from "../../src/journal/activity-heads.ts";
+import { DAY } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 import { LOG, readLog, rowsOf, write } from "./activity-support.ts";
-import { DAY } from "./plays/stage.ts";
 
 describe("the numbers of a log", () => {
   it("are 1 to n without a gap after a hundred mutations at once, which all succeed", async () => {

@@ -3,8 +3,8 @@ import { asc, eq } from "drizzle-orm";
 import { type ActivityRow, activityEntries } from "../../src/db/tables/journal.ts";
 import { recordActivity } from "../../src/journal/activity.ts";
 import { hashNewEntries } from "../../src/journal/activity-chain.ts";
+import { store } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
-import { store } from "./plays/stage.ts";
 
 export const LOG = "/v1/platform/activity";
 

@@ -1,8 +1,9 @@
 // A refused call of each operation on disputes, for test/journal/refusals.test.ts.
+
+import { must, operator } from "../consequences/plays/stage.ts";
 import { facilitated, type Pair } from "../facilitation/support.ts";
 import type { World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
-import { must, operator } from "./plays/stage.ts";
 
 /** `disputeId`: an open one about `disputedId`, a transaction; `endedId`: one that has ended. */
 type At = { readonly world: World; readonly disputeId: string; readonly disputedId: string; readonly endedId: string };

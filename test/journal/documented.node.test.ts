@@ -3,11 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ACTIVITY_ACTIONS, ALERT_KINDS } from "../../src/core/vocabulary.ts";
-import {
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-} from "../../src/journal/consequences/table.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../consequences/table.ts";
 
 const rulesIn = (file: string): string[] =>
   readFileSync(join(import.meta.dirname, "../../docs/rules", file), "utf8").split("\n");

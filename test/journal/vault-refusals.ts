@@ -1,7 +1,8 @@
 // A refused call of each operation on a provider's vault, for test/journal/refusals.test.ts.
+
+import { NETWORK } from "../consequences/plays/stage.ts";
 import type { Reply, World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
-import { NETWORK } from "./plays/stage.ts";
 
 type Known = { readonly world: World; readonly provider: string; readonly consumer: string };
 

@@ -1,9 +1,9 @@
 // A refused call of each operation on webhook endpoints and their deliveries, for test/journal/refusals.test.ts.
 import { newId } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
+import { must } from "../consequences/plays/stage.ts";
 import type { Reply, World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
-import { must } from "./plays/stage.ts";
 
 /** Each endpoint has a delivery that waits. */
 export type Webhooks = {

@@ -2,12 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import {
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-} from "../../src/journal/consequences/table.ts";
 import { CATALOGUE } from "../../src/mail/catalogue.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../consequences/table.ts";
 
 type Names = readonly string[];
 type Row = {

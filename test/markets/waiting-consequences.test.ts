@@ -1,4 +1,4 @@
-// A chain that stands still: the rows of src/journal/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
+// A chain that stands still: the rows of test/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
 // nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { isNull } from "drizzle-orm";
@@ -10,16 +10,12 @@ import { driveAct } from "../../src/chain/vault-acts.ts";
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import {
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-} from "../../src/journal/consequences/table.ts";
-import type { Consequence } from "../../src/journal/consequences/words.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../src/markets/tend-signers.ts";
 import { signerOn, tendSigner } from "../../src/objects/signers.ts";
 import { type Message, workMessages } from "../../src/queue.ts";
+import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../consequences/table.ts";
+import type { Consequence } from "../consequences/words.ts";
 import { account, spoil } from "../support/chain.ts";
 import { expectedOf, observe, type Seen } from "../support/consequences.ts";
 import { labOf, REGISTRAR } from "../support/lab.ts";

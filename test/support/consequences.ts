@@ -1,6 +1,7 @@
-// Describes the effect of an act in the words of src/journal/consequences/table.ts, from the difference of all tables.
-import type { Consequence, Party, Table } from "../../src/journal/consequences/words.ts";
+// Describes the effect of an act in the words of test/consequences/table.ts, from the difference of all tables.
+
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
+import type { Consequence, Party, Table } from "../consequences/words.ts";
 import { entryFaults } from "./directory.ts";
 import { type Change, type Difference, differenceMadeBy } from "./snapshot.ts";
 import { env, type Json, type World } from "./world.ts";

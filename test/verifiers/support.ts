@@ -2,7 +2,7 @@
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair } from "jose";
 import { encodeUtf8 } from "../../src/core/encoding.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { operator } from "../journal/plays/stage.ts";
+import { operator } from "../consequences/plays/stage.ts";
 import { expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 
 export type Alg = "ES256" | "EdDSA";

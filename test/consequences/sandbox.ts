@@ -3,17 +3,17 @@
 import { AGENT_JOBS } from "./agents.ts";
 import { DISPUTE_JOBS } from "./disputes.ts";
 import { PURCHASE_JOBS } from "./purchases.ts";
-import { type Cases, type Consequence, NOTHING, UNSEEN } from "./words.ts";
+import type { Case, Cases } from "./words.ts";
 
 /** The case of a job, with the move of the clock before it. */
-function moved(cases: Cases | undefined, when: string, named: string): Consequence {
+function moved(cases: Cases | undefined, when: string, named: string): Case {
   const found = cases?.find((one) => one.when === when);
-  if (!found) throw new Error(`no case is named ${when}`);
+  if (!found?.activity) throw new Error(`no case is named ${when}`);
   const activity = "none" in found.activity ? [] : found.activity;
   return {
     ...found,
     when: named,
-    tables: [...new Set(["platforms" as const, ...found.tables])],
+    tables: [...new Set(["platforms" as const, ...(found.tables ?? [])])],
     activity: [...activity, "sandbox.clock_advanced"],
   };
 }
@@ -21,9 +21,7 @@ function moved(cases: Cases | undefined, when: string, named: string): Consequen
 export const SANDBOX_OPERATIONS: Readonly<Record<string, Cases>> = {
   advanceSandboxClock: [
     {
-      ...UNSEEN,
       when: "nothing fell due",
-      states: [],
       tables: ["platforms"],
       activity: ["sandbox.clock_advanced"],
     },
@@ -36,7 +34,7 @@ export const SANDBOX_OPERATIONS: Readonly<Record<string, Cases>> = {
 
 export const SANDBOX_JOBS: Readonly<Record<string, Cases>> = {
   sweep_sandboxes: [
-    { when: "nothing fell due", ...NOTHING },
+    { when: "nothing fell due" },
     ...(PURCHASE_JOBS["auto_confirm_tasks"] ?? [])
       .slice(0, 1)
       .map((one) => ({ ...one, when: "a task's window ended" })),

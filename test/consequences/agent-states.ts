@@ -1,5 +1,5 @@
 // Changes of an agent's state by its platform: the rows of the table of consequences (table.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
   activateAgent: [
@@ -12,7 +12,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["registered"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued"] },
-      ...NO_NOTICE,
     },
   ],
 
@@ -24,14 +23,10 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.suspended"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "SUSPENDED, which its principal has stopped already",
-      states: [],
       tables: ["agents"],
       activity: ["agent.suspended"],
     },
@@ -42,9 +37,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.reactivated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["reinstated"] },
-      ...NO_NOTICE,
     },
     {
       when: "ACTIVE, under another attestation than before",
@@ -55,7 +48,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "ACTIVE, with a scope that was changed while its principal was stopped",
@@ -66,7 +58,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "reinstated"] },
-      ...NO_NOTICE,
     },
     {
       when: "SUSPENDED while it waits for its escrow",
@@ -75,10 +66,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.suspended"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       // Its certificate is already listed as suspended.
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "ACTIVE, suspended while it waited for its escrow",
@@ -87,9 +75,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.reactivated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "TERMINATED",
@@ -98,9 +83,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.terminated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "TERMINATED, of a provider, which its principal counts no more",
@@ -109,9 +92,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.terminated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "TERMINATED, of an agent with an open intent, which ends",
@@ -120,9 +101,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.terminated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "TERMINATED, of a DRAFT",
@@ -130,10 +109,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents"],
       activity: ["agent.terminated"],
       events: { agent: ["agent.status_changed"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 
@@ -145,9 +120,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.revoked"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "a provider, which its principal counts no more",
@@ -156,9 +129,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.revoked"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "an agent with an open intent, which ends",
@@ -167,9 +138,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.revoked"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
       when: "a DRAFT",
@@ -177,10 +146,6 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents"],
       activity: ["agent.revoked"],
       events: { agent: ["agent.status_changed"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 };

@@ -1,26 +1,22 @@
 // The consequences of documents, of the review, and of the erasure after a closing (table.ts).
-import { type Cases, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 const OPERATORS_READING = { none: "a reading, an entry of the operators' own log" } as const;
 const FILES_ALONE = { none: "files that nobody has seen; no table holds them" } as const;
 const AFTER_CLOSING = { none: "falls due by itself, years after the account has ended" } as const;
 
 const DOCUMENT = {
-  ...UNSEEN,
-  states: [],
   tables: ["documents", "platforms"],
   activity: ["account.document_submitted"],
 } as const;
 
 const DECISION = {
-  ...UNSEEN,
   activity: ["account.verification_decided"],
   events: { account: ["platform.verification_decided"] },
   mails: ["customer.verification_decided"],
 } as const;
 
 const PROFILE_DECISION = {
-  ...UNSEEN,
   activity: ["account.profile_decided"],
   events: { account: ["platform.profile_decided"] },
   mails: ["customer.profile_decided"],
@@ -38,7 +34,6 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   submitVerification: [
     {
-      ...UNSEEN,
       when: "always",
       states: ["account KYB_PENDING → IN_REVIEW", "alert none → open"],
       tables: ["platforms"],
@@ -47,16 +42,12 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  readPlatformDocument: [
-    { ...UNSEEN, when: "always", states: [], tables: ["operator_entries"], activity: OPERATORS_READING },
-  ],
-
+  readPlatformDocument: [{ when: "always", tables: ["operator_entries"], activity: OPERATORS_READING }],
   decideVerification: [
     { ...DECISION, when: "approve", states: ["account IN_REVIEW → ACCREDITED"], tables: ATTESTED },
     {
       ...DECISION,
       when: "approve, and its company has agents",
-
       states: ["account IN_REVIEW → ACCREDITED"],
       tables: ["agents", ...ATTESTED],
       document: { agent: ["new revision"] },
@@ -70,18 +61,16 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
     {
       ...PROFILE_DECISION,
       when: "approve a proposed name, and its company has agents",
-      states: [],
       tables: ["agents", "operator_entries", "platforms", "principals"],
       directory: { agent: ["updated"] },
       document: { agent: ["stale version"] },
     },
-    { ...PROFILE_DECISION, when: "reject a proposed name", states: [], tables: ["operator_entries", "platforms"] },
+    { ...PROFILE_DECISION, when: "reject a proposed name", tables: ["operator_entries", "platforms"] },
   ],
 
   renewTenantAttestation: [
-    { ...UNSEEN, when: "before it ends", states: [], tables: RENEWED, activity: ["principal.attestation_recorded"] },
+    { when: "before it ends", tables: RENEWED, activity: ["principal.attestation_recorded"] },
     {
-      ...UNSEEN,
       when: "after it has ended, with a suspended agent",
       states: ["principal ATTESTATION_EXPIRED → ACTIVE"],
       tables: ["agents", ...RENEWED],
@@ -93,13 +82,10 @@ export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
 };
 
 export const REVIEW_JOBS: Readonly<Record<string, Cases>> = {
-  sweep_documents: [{ ...UNSEEN, when: "a file has no row", states: [], tables: [], activity: FILES_ALONE }],
-
+  sweep_documents: [{ when: "a file has no row", activity: FILES_ALONE }],
   erase_closed_accounts: [
     {
-      ...UNSEEN,
       when: "the retention is over",
-      states: [],
       tables: ["account_links", "documents", "passwords", "platforms", "seen_devices", "sessions"],
       activity: AFTER_CLOSING,
     },

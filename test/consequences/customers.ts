@@ -1,5 +1,5 @@
 // Customers: the rows of the table of consequences (table.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
   createCustomer: [
@@ -8,12 +8,10 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["customer none → ACTIVE"],
       tables: ["customers"],
       activity: ["customer.created"],
-      ...UNSEEN,
     },
   ],
 
-  patchCustomer: [{ when: "always", states: [], tables: ["customers"], activity: ["customer.updated"], ...UNSEEN }],
-
+  patchCustomer: [{ when: "always", tables: ["customers"], activity: ["customer.updated"] }],
   suspendCustomer: [
     {
       when: "agents of its principals run",
@@ -22,9 +20,7 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["customer.suspended", "principal.suspended", "agent.suspended"],
       events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
       when: "agents of its principals run, after an end that no job has recorded",
@@ -33,19 +29,15 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["customer.suspended", "principal.attestation_expired", "principal.suspended", "agent.suspended"],
       events: { principal: ["principal.status_changed", "principal.status_changed"], agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "something else has stopped its principals already",
       states: ["customer ACTIVE → SUSPENDED"],
       tables: ["customers", "principals"],
       activity: ["customer.suspended", "principal.suspended"],
     },
     {
-      ...UNSEEN,
       when: "it groups nobody",
       states: ["customer ACTIVE → SUSPENDED"],
       tables: ["customers"],
@@ -55,7 +47,6 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   reactivateCustomer: [
     {
-      ...UNSEEN,
       when: "nothing else stops its principals",
       states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ACTIVE"],
       tables: ["customers", "principals"],
@@ -71,10 +62,8 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: {},
       certificate: { agent: ["reinstated"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "their attestations have ended meanwhile",
       states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ATTESTATION_EXPIRED"],
       tables: ["customers", "principals"],
@@ -82,7 +71,6 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
-      ...UNSEEN,
       when: "their platform stops them too",
       states: ["customer SUSPENDED → ACTIVE"],
       tables: ["customers", "principals"],
@@ -96,14 +84,12 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["customer ACTIVE → none"],
       tables: ["customers"],
       activity: ["customer.deleted"],
-      ...UNSEEN,
     },
     {
       when: "it is SUSPENDED and groups nobody",
       states: ["customer SUSPENDED → none"],
       tables: ["customers"],
       activity: ["customer.deleted"],
-      ...UNSEEN,
     },
   ],
 };

@@ -1,5 +1,5 @@
 // Purchases: intents, settlements, tasks: the rows of the table of consequences (table.ts).
-import { BY_ITSELF, type Cases, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+import { BY_ITSELF, type Cases } from "./words.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
 
@@ -10,7 +10,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["intent none → OPEN"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: NOT_MANAGEMENT,
-      ...UNSEEN,
     },
   ],
 
@@ -20,23 +19,17 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["intent none → OPEN"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: NOT_MANAGEMENT,
-      ...UNSEEN,
     },
-    { when: "without an order", ...NOTHING },
+    { when: "without an order" },
   ],
 
   cancelPaymentIntent: [
     {
       when: "nobody has paid it",
       // Its end has come; the job records it.
-      states: [],
       tables: ["payment_intents", "spend_holds"],
       activity: NOT_MANAGEMENT,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "refused, because the look at the chain finds its payment",
@@ -44,10 +37,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["ledger_lines", "payment_intents", "spend_holds"],
       activity: NOT_MANAGEMENT,
       events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 
@@ -71,10 +60,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
         provider: ["task.opened", "transaction.settled"],
         consumer: ["task.opened", "transaction.settled"],
       },
-      directory: NONE,
       document: { provider: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "settled, and the escrow is full",
@@ -97,8 +83,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       },
       directory: { provider: ["updated"] },
       document: { provider: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "settled, and its payment was seen before",
@@ -119,10 +103,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
         provider: ["task.opened", "transaction.settled"],
         consumer: ["task.opened", "transaction.settled"],
       },
-      directory: NONE,
       document: { provider: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       // The hold was released when the intent ended.
@@ -143,10 +124,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
         provider: ["task.opened", "transaction.settled"],
         consumer: ["task.opened", "transaction.settled"],
       },
-      directory: NONE,
       document: { provider: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "settled between agents of one principal",
@@ -163,12 +141,9 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       ],
       activity: NOT_MANAGEMENT,
       events: { provider: ["transaction.settled"], consumer: ["transaction.settled"] },
-      directory: NONE,
       document: { provider: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
-    { when: "the same again", ...NOTHING },
+    { when: "the same again" },
   ],
 
   confirmTask: [
@@ -181,8 +156,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "confirmed, and the threshold falls to what the escrow holds",
@@ -192,8 +165,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["agent.escrow_state_changed", "task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "confirmed, and both ratings stay",
@@ -201,10 +172,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "rating_counterparties", "tasks"],
       activity: NOT_MANAGEMENT,
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
-      directory: NONE,
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "partial",
@@ -214,8 +182,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "rejected",
@@ -225,8 +191,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "refused after 72 hours, before the job came by",
@@ -236,8 +200,6 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 };
@@ -252,8 +214,6 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "the consumer has not",
@@ -261,10 +221,6 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["tasks"],
       activity: BY_ITSELF,
       events: { provider: ["task.closed"], consumer: ["task.closed"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 
@@ -275,59 +231,41 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "it was cancelled, which told its end",
       states: ["intent OPEN → ABANDONED"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 
   spend_paid_intents: [
     {
       when: "nobody facilitated it",
-      states: [],
       tables: ["payment_intents", "spend_holds", "spend_ledger", "spend_sums"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 
   rate_abandoned_intents: [
     {
       when: "the consumer's rating moves",
-      states: [],
       tables: ["agents", "payment_intents", "rating_counterparties"],
       activity: BY_ITSELF,
-      events: NONE,
       directory: { consumer: ["updated"] },
       document: { consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "the consumer is not rated yet",
-      states: [],
       tables: ["agents", "payment_intents", "rating_counterparties"],
       activity: BY_ITSELF,
-      events: NONE,
-      directory: NONE,
       document: { consumer: ["new revision"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "agents of one principal",
-      states: [],
       tables: ["payment_intents"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 };

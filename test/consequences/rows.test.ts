@@ -1,17 +1,10 @@
-// The table of consequences (src/journal/consequences/table.ts): every operation and job has a row, and each case of each row is played on the
+// The table of consequences (test/consequences/table.ts): every operation and job has a row, and each case of each row is played on the
 // real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1). What an agent's row repeats is true after each.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS, SUBSCRIBERS } from "../../src/cron.ts";
 import type { Route } from "../../src/http/route.ts";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
-import {
-  JOB_CONSEQUENCES,
-  MESSAGE_CONSEQUENCES,
-  OPERATION_CONSEQUENCES,
-  READING_POSTS,
-  RUNNING_CONSEQUENCES,
-} from "../../src/journal/consequences/table.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
@@ -24,6 +17,13 @@ import { startEmpty } from "../support/storage.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 import { PLAYS } from "./plays/all.ts";
 import { type Stage, store } from "./plays/stage.ts";
+import {
+  JOB_CONSEQUENCES,
+  MESSAGE_CONSEQUENCES,
+  OPERATION_CONSEQUENCES,
+  READING_POSTS,
+  RUNNING_CONSEQUENCES,
+} from "./table.ts";
 
 const ROWS = {
   ...OPERATION_CONSEQUENCES,

@@ -1,6 +1,6 @@
 // Webhook endpoints and their deliveries: the rows of the table of consequences (table.ts). What is queued for an endpoint is a consequence of its
 // event, and stands with the job that queues it.
-import { BY_ITSELF, type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+import { BY_ITSELF, type Cases } from "./words.ts";
 
 export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
   createWebhook: [
@@ -9,7 +9,6 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["webhook none → enabled"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.created"],
-      ...UNSEEN,
       mails: ["customer.webhook_created"],
     },
   ],
@@ -17,10 +16,8 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
   patchWebhook: [
     {
       when: "its address, its events and its description change",
-      states: [],
       tables: ["webhook_endpoints"],
       activity: ["webhook.url_changed", "webhook.events_changed", "webhook.description_changed"],
-      ...UNSEEN,
       mails: ["customer.webhook_url_changed"],
     },
     {
@@ -28,7 +25,6 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["webhook enabled → disabled"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.disabled"],
-      ...UNSEEN,
       mails: ["customer.webhook_disabled"],
     },
     {
@@ -36,21 +32,16 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["webhook disabled → enabled"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.enabled"],
-      ...UNSEEN,
     },
   ],
 
-  rotateWebhookSecret: [
-    { when: "always", states: [], tables: ["webhook_endpoints"], activity: ["webhook.secret_rotated"], ...UNSEEN },
-  ],
-
+  rotateWebhookSecret: [{ when: "always", tables: ["webhook_endpoints"], activity: ["webhook.secret_rotated"] }],
   deleteWebhook: [
     {
       when: "it is enabled",
       states: ["webhook enabled → none"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.deleted"],
-      ...UNSEEN,
       mails: ["customer.webhook_disabled"],
     },
     {
@@ -58,48 +49,35 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["webhook disabled → none"],
       tables: ["webhook_endpoints"],
       activity: ["webhook.deleted"],
-      ...UNSEEN,
     },
   ],
 
   testWebhook: [
     {
       when: "always",
-      states: [],
       tables: ["webhook_queue"],
       activity: { none: "a test changes nothing that stands" },
       events: { account: ["webhook.test"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 
   redeliver: [
     {
       when: "it has ended",
-      states: [],
       tables: ["webhook_deliveries", "webhook_queue"],
       activity: { none: "the same event goes to the same endpoint" },
-      ...UNSEEN,
     },
     {
       when: "nobody has tried it yet",
-      states: [],
-      tables: [],
       activity: { none: "it is due already" },
-      ...UNSEEN,
     },
   ],
 
   replayEvents: [
     {
       when: "always",
-      states: [],
       tables: ["webhook_endpoints", "webhook_replays"],
       activity: { none: "the same events go to the same endpoint" },
-      ...UNSEEN,
     },
   ],
 };
@@ -108,18 +86,15 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
   fan_out_events: [
     {
       when: "an endpoint selects a new event",
-      states: [],
       tables: ["account_volumes", "webhook_queue"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
-    { when: "no endpoint does", states: [], tables: ["account_volumes"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "no endpoint does", tables: ["account_volumes"], activity: BY_ITSELF },
     {
       when: "80 % of a quota of the account is used",
       states: ["alert none → open"],
       tables: ["account_volumes"],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["volume"],
     },
     {
@@ -127,48 +102,37 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
       states: ["alert none → open"],
       tables: ["account_volumes", "platforms"],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["volume"],
     },
   ],
 
-  deliver_webhooks: [
-    { when: "deliveries are due: it wakes their endpoints", states: [], tables: [], activity: BY_ITSELF, ...UNSEEN },
-  ],
-
+  deliver_webhooks: [{ when: "deliveries are due: it wakes their endpoints", activity: BY_ITSELF }],
   replay_events: [
     {
       when: "events are behind its place",
-      states: [],
       tables: ["account_volumes", "webhook_queue", "webhook_replays"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 
   prune_deliveries: [
     {
       when: "deliveries are older than 30 days",
-      states: [],
       tables: ["webhook_deliveries"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 
   reseal_webhook_secrets: [
     {
       when: "a secret is sealed under an older key",
-      states: [],
       tables: ["webhook_endpoints"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 };
 
 const DISABLED = {
-  ...UNSEEN,
   states: ["webhook enabled → disabled"],
   tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
   activity: ["webhook.disabled"],
@@ -180,26 +144,20 @@ export const WEBHOOK_MESSAGES = {
   deliver: [
     {
       when: "the receiver takes it",
-      states: [],
       tables: ["webhook_deliveries", "webhook_queue"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     {
       when: "the receiver fails for the first time",
-      states: [],
       tables: ["webhook_deliveries", "webhook_endpoints", "webhook_queue"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     { when: "the receiver is gone", ...DISABLED },
     { when: "the receiver has failed for five days", ...DISABLED },
     {
       when: "its endpoint was deleted",
-      states: [],
       tables: ["webhook_queue"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 } as const satisfies Readonly<Record<string, Cases>>;

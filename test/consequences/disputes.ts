@@ -1,9 +1,9 @@
 // Disputes (DSP-1 to DSP-16): the rows of the table of consequences (table.ts). The acts of parties are played with the keys of their platforms: an
 // agent's own leave no entry in the log of its platform. The entry of a filing or a decision is in the logs of both platforms.
 
-import type { ChainMessage } from "../../context.ts";
-import type { ActivityAction } from "../../core/vocabulary.ts";
-import { BY_ITSELF, type Cases, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import type { ActivityAction } from "../../src/core/vocabulary.ts";
+import { BY_ITSELF, type Cases } from "./words.ts";
 
 const NEW_REVISIONS = { provider: ["new revision"], consumer: ["new revision"] } as const;
 const TO_BOTH = (...types: ("dispute.filed" | "dispute.updated" | "dispute.resolved" | "task.closed")[]) => ({
@@ -11,15 +11,11 @@ const TO_BOTH = (...types: ("dispute.filed" | "dispute.updated" | "dispute.resol
   consumer: types,
 });
 const TO_BOTH_ACCOUNTS = ["customer.dispute_decided", "customer.dispute_decided"] as const;
-const QUIET = { directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
-const UPDATED = (activity: ActivityAction) =>
-  ({ activity: [activity], events: TO_BOTH("dispute.updated"), ...QUIET }) as const;
+const UPDATED = (activity: ActivityAction) => ({ activity: [activity], events: TO_BOTH("dispute.updated") }) as const;
 const ENDED = {
   events: TO_BOTH("dispute.resolved", "task.closed"),
   directory: { provider: ["updated"], consumer: ["updated"] },
   document: NEW_REVISIONS,
-  certificate: NONE,
-  ...NO_NOTICE,
 } as const;
 
 /** What the end of a dispute writes that rates both sides, and beside it an arbiter's. */
@@ -53,8 +49,6 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       },
       directory: { provider: ["updated"] },
       document: NEW_REVISIONS,
-      certificate: NONE,
-      alerts: [],
       mails: ["customer.dispute_filed"],
     },
     {
@@ -63,10 +57,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
       activity: ["dispute.filed"],
       events: TO_BOTH("dispute.filed"),
-      directory: NONE,
       document: NEW_REVISIONS,
-      certificate: NONE,
-      alerts: [],
       mails: ["customer.dispute_filed"],
     },
     {
@@ -75,18 +66,13 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "chain_operations", "disputes", "escrows"],
       activity: ["dispute.filed"],
       events: TO_BOTH("dispute.filed"),
-      directory: NONE,
       document: NEW_REVISIONS,
-      certificate: NONE,
-      alerts: [],
       mails: ["customer.dispute_filed"],
     },
   ],
-  respondToDispute: [
-    { when: "always", states: [], tables: ["dispute_messages", "disputes"], ...UPDATED("dispute.answered") },
-  ],
+  respondToDispute: [{ when: "always", tables: ["dispute_messages", "disputes"], ...UPDATED("dispute.answered") }],
   addDisputeEvidence: [
-    { when: "always", states: [], tables: ["dispute_evidence", "disputes"], ...UPDATED("dispute.evidence_added") },
+    { when: "always", tables: ["dispute_evidence", "disputes"], ...UPDATED("dispute.evidence_added") },
   ],
   escalateDispute: [
     {
@@ -146,10 +132,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "chain_operations", "disputes", "escrows", "tasks"],
       activity: ["dispute.withdrawn"],
       events: TO_BOTH("dispute.resolved"),
-      directory: NONE,
       document: NEW_REVISIONS,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "it held the task and constrained the escrow",
@@ -162,8 +145,6 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       },
       directory: { provider: ["updated"] },
       document: NEW_REVISIONS,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
   resolveDispute: [
@@ -196,8 +177,6 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: TO_BOTH("dispute.resolved"),
       directory: { consumer: ["updated"] },
       document: NEW_REVISIONS,
-      certificate: NONE,
-      alerts: [],
       mails: TO_BOTH_ACCOUNTS,
     },
   ],
@@ -213,7 +192,6 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["alert none → open"],
       tables: ["chain_operations", "operator_entries"],
       activity: { none: "nothing is paid yet" },
-      ...UNSEEN,
       alerts: ["award"],
     },
   ],
@@ -227,7 +205,6 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["disputes"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
-      ...QUIET,
       alerts: ["arbitration_waiting"],
     },
     {
@@ -235,28 +212,18 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       states: ["alert none → open"],
       tables: ["disputes"],
       activity: BY_ITSELF,
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["arbitration"],
-      mails: [],
     },
     {
       when: "the arbiter is overdue in a sandbox",
-      states: [],
       tables: ["disputes"],
       activity: BY_ITSELF,
-      events: NONE,
-      ...QUIET,
     },
     {
       when: "a refund has come",
-      states: [],
       tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
-      ...QUIET,
     },
     {
       when: "a refund did not come",
@@ -264,15 +231,12 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["agents", "chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
-      directory: NONE,
       document: NEW_REVISIONS,
-      certificate: NONE,
-      ...NO_NOTICE,
       alerts: ["arbitration_waiting"],
     },
   ],
-  keep_reserves: [{ when: "handed to the queue: set_reserve", ...NOTHING }],
-  pay_awards: [{ when: "handed to the queue: pay_award", ...NOTHING }],
+  keep_reserves: [{ when: "handed to the queue: set_reserve" }],
+  pay_awards: [{ when: "handed to the queue: pay_award" }],
 };
 
 export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "set_reserve" | "pay_award">, Cases>> = {
@@ -282,9 +246,8 @@ export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "se
       states: ["chain operation waiting → done"],
       tables: ["chain_operations"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
-    { when: "the contract has it", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "the contract has it", tables: ["chain_operations"], activity: BY_ITSELF },
   ],
   pay_award: [
     {
@@ -293,16 +256,13 @@ export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "se
       tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
-      ...QUIET,
     },
     {
       when: "the vault pays a part of it",
-      states: [],
       tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
-      ...QUIET,
     },
-    { when: "it is seen again", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "it is seen again", tables: ["chain_operations"], activity: BY_ITSELF },
   ],
 };

@@ -14,25 +14,24 @@ import type {
   PrincipalStatus,
   TaskStatus,
   WebhookStatus,
-} from "../../core/vocabulary.ts";
-import type { MailKind } from "../../mail/kinds.ts";
-
-import type { EventType } from "../events.ts";
+} from "../../src/core/vocabulary.ts";
+import type { EventType } from "../../src/journal/events.ts";
+import type { MailKind } from "../../src/mail/kinds.ts";
 
 type NamesIn<M> = {
   [K in keyof M]: M[K] extends { readonly _: { readonly name: infer N extends string } } ? N : never;
 }[keyof M];
 export type Table =
-  | NamesIn<typeof import("../../db/tables/accounts.ts")>
-  | NamesIn<typeof import("../../db/tables/agents.ts")>
-  | NamesIn<typeof import("../../db/tables/chain.ts")>
-  | NamesIn<typeof import("../../db/tables/directory.ts")>
-  | NamesIn<typeof import("../../db/tables/disputes.ts")>
-  | NamesIn<typeof import("../../db/tables/journal.ts")>
-  | NamesIn<typeof import("../../db/tables/money.ts")>
-  | NamesIn<typeof import("../../db/tables/principals.ts")>
-  | NamesIn<typeof import("../../db/tables/spending.ts")>
-  | NamesIn<typeof import("../../db/tables/webhooks.ts")>;
+  | NamesIn<typeof import("../../src/db/tables/accounts.ts")>
+  | NamesIn<typeof import("../../src/db/tables/agents.ts")>
+  | NamesIn<typeof import("../../src/db/tables/chain.ts")>
+  | NamesIn<typeof import("../../src/db/tables/directory.ts")>
+  | NamesIn<typeof import("../../src/db/tables/disputes.ts")>
+  | NamesIn<typeof import("../../src/db/tables/journal.ts")>
+  | NamesIn<typeof import("../../src/db/tables/money.ts")>
+  | NamesIn<typeof import("../../src/db/tables/principals.ts")>
+  | NamesIn<typeof import("../../src/db/tables/spending.ts")>
+  | NamesIn<typeof import("../../src/db/tables/webhooks.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
 /** `none`: the row does not exist before or after. */
@@ -82,17 +81,37 @@ export type Consequence = {
   readonly alerts: readonly AlertKind[];
   readonly mails: readonly Mail[];
 };
-export type Cases = readonly Consequence[];
 
-export const NONE = {};
-/** No alert and no mail. */
-export const NO_NOTICE = { alerts: [], mails: [] } as const;
-/** No effect outside the listed tables. */
-export const UNSEEN = { events: NONE, directory: NONE, document: NONE, certificate: NONE, ...NO_NOTICE } as const;
+type Effects = Omit<Consequence, "when">;
+/** A row as it is written: it states only what happens. */
+export type Case = { readonly when: string } & Partial<Effects>;
+export type Cases = readonly Case[];
 
-// Why nothing stands in the activity log.
+// Why there is no entry in the activity log.
 export const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 export const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
-export const NOTHING_NEW = { none: "nothing changes" } as const;
+const NOTHING_NEW = { none: "nothing changes" } as const;
 
-export const NOTHING = { states: [], tables: [], activity: NOTHING_NEW, ...UNSEEN } as const;
+const NOTHING: Effects = {
+  states: [],
+  tables: [],
+  activity: NOTHING_NEW,
+  events: {},
+  directory: {},
+  document: {},
+  certificate: {},
+  alerts: [],
+  mails: [],
+};
+
+/** Fills in what the rows leave out. A row that changes something states its activity, or why there is none. */
+export const completeRows = <K extends string>(rows: Readonly<Record<K, Cases>>): Record<K, Consequence[]> =>
+  Object.fromEntries(
+    Object.entries<Cases>(rows).map(([name, cases]) => [name, cases.map((row) => completeRow(name, row))]),
+  ) as Record<K, Consequence[]>;
+
+function completeRow(name: string, row: Case): Consequence {
+  const isEmpty = Object.keys(row).length === 1;
+  if (!isEmpty && row.activity === undefined) throw new Error(`${name}, ${row.when}: no activity, and no reason`);
+  return { ...NOTHING, ...row };
+}

@@ -1,18 +1,16 @@
 // What the follower of the contract's events changes (CHN-24, MKT-23).
-import type { ChainMessage } from "../../context.ts";
-import { BY_ITSELF, type Cases, type Consequence, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import { BY_ITSELF, type Case, type Cases } from "./words.ts";
 
 const TABLES = ["escrows", "ledger_lines"] as const;
 
 /** What a deposit does, whoever has it booked. */
-export const BOOKED: Consequence = {
+export const BOOKED: Case = {
   when: "a deposit that changes no state",
-  states: [],
   tables: TABLES,
   activity: BY_ITSELF,
-  ...UNSEEN,
 };
-export const FUNDED: Consequence = {
+export const FUNDED: Case = {
   when: "a deposit that funds the escrow",
   states: ["escrow FUNDING → ACTIVE"],
   tables: ["agents", ...TABLES],
@@ -20,10 +18,8 @@ export const FUNDED: Consequence = {
   events: { agent: ["agent.escrow_state_changed"] },
   directory: { agent: ["updated"] },
   document: { agent: ["new revision"] },
-  certificate: NONE,
-  ...NO_NOTICE,
 };
-export const FUNDS_AGENT: Consequence = {
+export const FUNDS_AGENT: Case = {
   when: "a deposit that funds an agent in FUNDING",
   states: ["agent FUNDING → ACTIVE", "escrow FUNDING → ACTIVE"],
   tables: ["agents", ...TABLES],
@@ -32,12 +28,11 @@ export const FUNDS_AGENT: Consequence = {
   directory: { agent: ["status_changed"] },
   document: { agent: ["new revision"] },
   certificate: { agent: ["reinstated"] },
-  ...NO_NOTICE,
 };
 
 export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "follow_chain">, Cases>> = {
   follow_chain: [
-    { when: "nothing has moved a vault", ...NOTHING },
+    { when: "nothing has moved a vault" },
     BOOKED,
     FUNDED,
     FUNDS_AGENT,
@@ -47,10 +42,6 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       tables: ["ledger_lines", "payment_intents", "spend_holds"],
       activity: BY_ITSELF,
       events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "a payment of the provider's own used an intent's key up",
@@ -58,28 +49,18 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       tables: ["ledger_lines", "payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "a reorganisation took the payment away",
       states: ["intent PAID → OPEN"],
       tables: ["payment_intents", "spend_holds"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     {
       when: "a reorganisation put another payment in its place",
-      states: [],
       tables: ["ledger_lines", "payment_intents"],
       activity: BY_ITSELF,
       events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "a facilitated settlement is gone",
@@ -90,11 +71,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
         provider: ["task.closed", "transaction.reversed"],
         consumer: ["task.closed", "transaction.reversed"],
       },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["settlement_reversed"],
-      mails: [],
     },
     {
       when: "a facilitated settlement is gone whose task was confirmed",
@@ -114,9 +91,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       events: { provider: ["transaction.reversed"], consumer: ["transaction.reversed"] },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
       alerts: ["settlement_reversed"],
-      mails: [],
     },
     {
       when: "a facilitated settlement is gone whose dispute was conceded",
@@ -141,9 +116,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       },
       directory: { provider: ["updated"], consumer: ["updated"] },
       document: { provider: ["new revision"], consumer: ["new revision"] },
-      certificate: NONE,
       alerts: ["settlement_reversed"],
-      mails: [],
     },
     {
       when: "a facilitated settlement stands in another block",
@@ -154,48 +127,37 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
         provider: ["intent.paid", "task.closed", "transaction.reversed"],
         consumer: ["intent.paid", "task.closed", "transaction.reversed"],
       },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["settlement_reversed"],
-      mails: [],
     },
-    { when: "a provider gives something back", states: [], tables: ["refunds"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "a provider gives something back", tables: ["refunds"], activity: BY_ITSELF },
     {
       when: "a provider gives back what was awaited",
       states: ["chain operation waiting → done"],
       tables: ["chain_operations", "refunds"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     {
       when: "the contract got another wallet, which a market asks for",
       states: ["chain operation done → waiting"],
       tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     {
       when: "the contract got a wallet that no market asks for",
       states: ["alert none → open", "chain operation done → waiting"],
       tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["operational_wallet"],
     },
     {
       when: "a release of which nobody has noted the transaction",
-      states: [],
       tables: ["chain_operations", ...TABLES],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
     {
       when: "a key did what neither the service nor its configuration requested",
       states: ["alert none → open"],
-      tables: [],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["foreign_act"],
     },
     {
@@ -203,7 +165,6 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       states: ["alert none → open"],
       tables: ["escrows"],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["foreign_act"],
     },
     {
@@ -211,7 +172,6 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       states: ["alert none → open"],
       tables: TABLES,
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["reconciliation"],
     },
     {
@@ -219,24 +179,19 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       states: ["alert none → open"],
       tables: ["ledger_differences"],
       activity: BY_ITSELF,
-      ...UNSEEN,
       alerts: ["reconciliation"],
     },
   ],
 };
 
 export const FOLLOWER_JOBS: Readonly<Record<string, Cases>> = {
-  follow_chains: [
-    { when: "nothing has happened on the chain", ...NOTHING },
-    { when: "handed to the queue: follow_chain", ...NOTHING },
-  ],
+  follow_chains: [{ when: "nothing has happened on the chain" }, { when: "handed to the queue: follow_chain" }],
   fail_unpaid_refunds: [
     {
       when: "the chain is read to a later instant than the refund was awaited until",
       states: ["chain operation waiting → failed"],
       tables: ["chain_operations"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 };

@@ -1,4 +1,4 @@
-// Shared by the plays of src/journal/consequences/table.ts: two platforms, a chain that does not answer, and the form of a play.
+// Shared by the plays of test/consequences/table.ts: two platforms, a chain that does not answer, and the form of a play.
 import { inject } from "vitest";
 import { commit, type Database, type Statement } from "../../../src/db/batch.ts";
 import { followChain } from "../../../src/follower/job.ts";

@@ -1,7 +1,7 @@
 // The consequences of an account's suspension, reinstatement and closing, and of the cascades that follow them (table.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
-const TOLD = { alerts: [] } as const;
+const TOLD = {} as const;
 const NOT_MOVED = { none: "the agents' own state stays: only the reason of their suspension is another" } as const;
 
 export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
@@ -13,13 +13,11 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.suspended", "agent.suspended"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
       ...TOLD,
       mails: ["customer.account_suspended"],
     },
     {
-      ...UNSEEN,
       when: "no agent runs",
       states: ["account PROFILE_PENDING → SUSPENDED"],
       tables: ["operator_entries", "platforms"],
@@ -36,7 +34,6 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.reinstated", "agent.reactivated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["reinstated"] },
       ...TOLD,
       mails: ["customer.account_reinstated"],
@@ -48,14 +45,11 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.reinstated", "agent.reactivated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       // Their certificates stay listed as suspended.
-      certificate: NONE,
       ...TOLD,
       mails: ["customer.account_reinstated"],
     },
     {
-      ...UNSEEN,
       when: "the attestation of their principal has ended meanwhile",
       states: ["account SUSPENDED → PROFILE_PENDING"],
       tables: ["agents", "operator_entries", "platforms", "principals"],
@@ -81,13 +75,11 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["account.closed", "agent.revoked", "principal.closed"],
       events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
       ...TOLD,
       mails: ["customer.account_closed"],
     },
     {
-      ...UNSEEN,
       when: "it has neither agents nor principals",
       states: ["account PROFILE_PENDING → CLOSED"],
       tables: ["account_links", "management_keys", "passwords", "platforms", "seen_devices", "sessions"],
@@ -107,9 +99,7 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["principal.suspended", "agent.suspended"],
       events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
       when: "agents run, after an end that no job has recorded",
@@ -118,14 +108,10 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["principal.attestation_expired", "principal.suspended", "agent.suspended"],
       events: { principal: ["principal.status_changed", "principal.status_changed"], agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "its customer has stopped it already",
-      states: [],
       tables: ["principals"],
       activity: ["principal.suspended"],
     },
@@ -133,7 +119,6 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   reactivatePrincipal: [
     {
-      ...UNSEEN,
       when: "nothing else stops it",
       states: ["principal SUSPENDED → ACTIVE"],
       tables: ["principals"],
@@ -149,10 +134,8 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: {},
       certificate: { agent: ["reinstated"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "its attestation has ended meanwhile",
       states: ["principal SUSPENDED → ATTESTATION_EXPIRED"],
       tables: ["principals"],
@@ -169,12 +152,9 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["principal.closed", "agent.revoked"],
       events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
       directory: { agent: ["revoked"] },
-      document: NONE,
       certificate: { agent: ["revoked"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "after an end that no job has recorded",
       states: ["principal ACTIVE → CLOSED"],
       tables: ["principals"],
@@ -182,7 +162,6 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed", "principal.status_changed"] },
     },
     {
-      ...UNSEEN,
       when: "a customer groups it",
       states: ["principal ACTIVE → CLOSED"],
       tables: ["customers", "principals"],
@@ -192,16 +171,13 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 
   patchPrincipal: [
-    { ...UNSEEN, when: "its metadata", states: [], tables: ["principals"], activity: ["principal.updated"] },
+    { when: "its metadata", tables: ["principals"], activity: ["principal.updated"] },
     {
-      ...UNSEEN,
       when: "it joins a customer",
-      states: [],
       tables: ["customers", "principals"],
       activity: ["principal.updated"],
     },
     {
-      ...UNSEEN,
       when: "it leaves a suspended customer",
       states: ["principal SUSPENDED → ACTIVE"],
       tables: ["customers", "principals"],
@@ -209,7 +185,6 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
-      ...UNSEEN,
       when: "it leaves a suspended customer, and its attestation has ended meanwhile",
       states: ["principal SUSPENDED → ATTESTATION_EXPIRED"],
       tables: ["customers", "principals"],
@@ -228,9 +203,7 @@ export const CASCADE_CASES: Cases = [
     activity: ["agent.suspended"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
-    document: NONE,
     certificate: { agent: ["suspended"] },
-    ...NO_NOTICE,
   },
   {
     when: "a crash left principals of a suspended customer, and their agents",
@@ -239,14 +212,10 @@ export const CASCADE_CASES: Cases = [
     activity: ["principal.suspended", "agent.suspended"],
     events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
-    document: NONE,
     certificate: { agent: ["suspended"] },
-    ...NO_NOTICE,
   },
   {
-    ...UNSEEN,
     when: "a crash left principals of a reactivated customer",
-    states: [],
     tables: ["cascades"],
     activity: ["principal.reactivated"],
     events: { principal: ["principal.status_changed"] },
@@ -258,9 +227,7 @@ export const CASCADE_CASES: Cases = [
     activity: ["agent.suspended"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
-    document: NONE,
     certificate: { agent: ["suspended"] },
-    ...NO_NOTICE,
   },
   {
     when: "a crash left agents that a suspension of their account took",
@@ -269,14 +236,10 @@ export const CASCADE_CASES: Cases = [
     activity: ["agent.reactivated"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
-    document: NONE,
     certificate: { agent: ["reinstated"] },
-    ...NO_NOTICE,
   },
   {
-    ...UNSEEN,
     when: "a crash left agents that a suspension of their account took, and their attestation has ended",
-    states: [],
     tables: ["agents", "cascades"],
     activity: NOT_MOVED,
   },
@@ -287,8 +250,6 @@ export const CASCADE_CASES: Cases = [
     activity: ["agent.revoked", "principal.closed"],
     events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
     directory: { agent: ["revoked"] },
-    document: NONE,
     certificate: { agent: ["revoked"] },
-    ...NO_NOTICE,
   },
 ];

@@ -1,10 +1,8 @@
 // The consequences of an operator's acts on Verifiers (table.ts).
-import { type Cases, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;
 const ACT = {
-  ...UNSEEN,
-  states: [],
   tables: ["operator_entries", "verifiers"],
   activity: OPERATORS_OWN,
 } as const;

@@ -1,20 +1,17 @@
 // Attestations of principals: the rows of the table of consequences (table.ts).
-import { type Cases, NO_NOTICE, NONE, UNSEEN } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 const RECORDED = ["attestations", "principals"] as const;
 
 export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
   recordAttestation: [
     {
-      ...UNSEEN,
       when: "before the last one ends, with a running agent",
-      states: [],
       tables: ["agents", ...RECORDED],
       activity: ["principal.attestation_recorded"],
       document: { agent: ["new revision"] },
     },
     {
-      ...UNSEEN,
       when: "after the end, with a suspended agent",
       states: ["principal ATTESTATION_EXPIRED → ACTIVE"],
       tables: ["agents", ...RECORDED],
@@ -32,7 +29,6 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: { agent: ["new revision"] },
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
       when: "after the end, and its agents return",
@@ -43,15 +39,11 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: { agent: ["stale version"] },
       certificate: { agent: ["issued", "reinstated", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "SUSPENDED",
-      ...UNSEEN,
-      states: [],
       tables: RECORDED,
       activity: ["principal.attestation_recorded"],
-      document: NONE,
     },
   ],
 
@@ -63,12 +55,9 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.suspended", "principal.attestation_revoked"],
       events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
       directory: { agent: ["status_changed"] },
-      document: NONE,
       certificate: { agent: ["suspended"] },
-      ...NO_NOTICE,
     },
     {
-      ...UNSEEN,
       when: "it backs a principal without agents, by an operator",
       states: ["principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["operator_entries", ...RECORDED],
@@ -76,9 +65,7 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
-      ...UNSEEN,
       when: "another attestation counts by then, by an operator",
-      states: [],
       tables: ["attestations", "operator_entries"],
       activity: { none: "it stops nobody: the operators' own log alone" },
     },

@@ -1,35 +1,26 @@
 // The consequences of operations on the sessions of an account and on its TOTP (table.ts).
-import { BY_ITSELF, type Cases, NOTHING, UNSEEN } from "./words.ts";
+import { BY_ITSELF, type Cases } from "./words.ts";
 
 export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
   logIn: [
     {
-      ...UNSEEN,
       when: "from a known device and network",
-      states: [],
       tables: ["seen_devices", "sessions"],
       activity: ["session.created"],
     },
     {
-      ...UNSEEN,
       when: "from another device or network",
-      states: [],
       tables: ["seen_devices", "sessions"],
       activity: ["session.created"],
       mails: ["customer.session_opened"],
     },
     {
-      ...UNSEEN,
       when: "the password was derived with other parameters than today's, or a code was used",
-      states: [],
       tables: ["passwords", "seen_devices", "sessions"],
       activity: ["session.created"],
     },
     {
-      ...UNSEEN,
       when: "it is the hundredth failure within 24 hours",
-      states: [],
-      tables: [],
       activity: { none: "nobody has shown who asks" },
       mails: ["customer.log_ins_limited"],
     },
@@ -37,33 +28,26 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   logOut: [
     {
-      ...UNSEEN,
       when: "always",
-      states: [],
       tables: ["sessions"],
       activity: ["session.ended"],
     },
   ],
 
-  endSession: [{ ...UNSEEN, when: "always", states: [], tables: ["sessions"], activity: ["session.ended"] }],
-
+  endSession: [{ when: "always", tables: ["sessions"], activity: ["session.ended"] }],
   endOtherSessions: [
-    { ...UNSEEN, when: "there are others", states: [], tables: ["sessions"], activity: ["session.ended"] },
-    { when: "there is none", ...NOTHING },
+    { when: "there are others", tables: ["sessions"], activity: ["session.ended"] },
+    { when: "there is none" },
   ],
 
   confirmSession: [
     {
-      ...UNSEEN,
       when: "by the password",
-      states: [],
       tables: ["sessions"],
       activity: { none: "the acts that it opens are entries" },
     },
     {
-      ...UNSEEN,
       when: "by a code",
-      states: [],
       tables: ["passwords", "sessions"],
       activity: { none: "the acts that it opens are entries" },
     },
@@ -71,9 +55,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   setUpTotp: [
     {
-      ...UNSEEN,
       when: "always",
-      states: [],
       tables: ["passwords"],
       activity: { none: "recorded when it is confirmed" },
     },
@@ -81,9 +63,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   confirmTotp: [
     {
-      ...UNSEEN,
       when: "the account has other sessions",
-      states: [],
       tables: ["passwords", "sessions"],
       activity: ["account.totp_enabled"],
       mails: ["customer.totp_enabled"],
@@ -92,9 +72,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   removeTotp: [
     {
-      ...UNSEEN,
       when: "the account has other sessions",
-      states: [],
       tables: ["passwords", "sessions"],
       activity: ["account.totp_disabled"],
       mails: ["customer.totp_disabled"],
@@ -103,9 +81,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   removePlatformTotp: [
     {
-      ...UNSEEN,
       when: "the account has sessions",
-      states: [],
       tables: ["operator_entries", "passwords", "sessions"],
       activity: ["account.totp_disabled"],
       mails: ["customer.totp_disabled"],
@@ -116,9 +92,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {
 export const SESSION_JOBS: Readonly<Record<string, Cases>> = {
   reseal_totp_secrets: [
     {
-      ...UNSEEN,
       when: "a secret is sealed under an older key",
-      states: [],
       tables: ["passwords"],
       activity: BY_ITSELF,
     },

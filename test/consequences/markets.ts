@@ -1,12 +1,11 @@
 // Markets and the transactions that open them: the rows of the table of consequences (table.ts).
-import type { ChainMessage } from "../../context.ts";
-import { BY_ITSELF, type Cases, NO_NOTICE, NONE, NOTHING, UNSEEN } from "./words.ts";
+import type { ChainMessage } from "../../src/context.ts";
+import { BY_ITSELF, type Cases } from "./words.ts";
 
 /** The document states another market or another wallet. */
 const NEW_VERSION = {
   directory: { agent: ["updated"] },
   document: { agent: ["new version"] },
-  certificate: NONE,
 } as const;
 
 const RECORDED_AT_REQUEST = { none: "recorded when the market was requested" } as const;
@@ -20,7 +19,6 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.markets_changed"],
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "on a mainnet with a sandbox key",
@@ -29,7 +27,6 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.markets_changed"],
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "on a mainnet with a sandbox key, and accounts that are not accredited have registered 80 % of what they may",
@@ -39,7 +36,6 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
       alerts: ["sandbox_registrations"],
-      mails: [],
     },
     {
       when: "of a DRAFT",
@@ -47,10 +43,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed"],
       events: { agent: ["market.provisioned"] },
-      directory: NONE,
       document: { agent: ["unsigned version"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "a production market of a sandbox agent",
@@ -58,29 +51,19 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed"],
       events: { agent: ["market.provisioned"] },
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
-      ...NO_NOTICE,
     },
     {
       when: "the chain does not answer in time",
       states: ["chain operation none → waiting", "market none → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
-      ...UNSEEN,
     },
     {
       when: "the registrar has no gas",
       states: ["alert none → open", "chain operation none → waiting", "market none → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["low_gas"],
-      mails: [],
     },
     {
       // The sandbox market fails, and the production market's wallet is written to the contract again (MKT-9).
@@ -88,26 +71,21 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["chain operation none → done", "market ACTIVE → PROVISIONING", "market none → FAILED"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
-      ...UNSEEN,
     },
     {
       when: "the chain refuses",
       states: ["chain operation none → failed", "market none → FAILED"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
-      ...UNSEEN,
     },
     {
       // First the market leaves the document, then it returns with the new wallet (MKT-12).
       when: "another wallet",
-      states: [],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed", "agent.wallet_changed"],
       events: { agent: ["market.provisioned"] },
       directory: { agent: ["updated", "updated"] },
       document: { agent: ["new version", "new version"] },
-      certificate: NONE,
-      alerts: [],
       mails: ["customer.wallet_changed"],
     },
     {
@@ -115,11 +93,9 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["chain operation done → waiting", "market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
-      events: NONE,
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
-    { when: "open already, as asked", ...NOTHING },
+    { when: "open already, as asked" },
   ],
 
   removeAuthorizedMarket: [
@@ -128,104 +104,72 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       states: ["market ACTIVE → none"],
       tables: ["agent_markets", "agents"],
       activity: ["agent.markets_changed"],
-      events: NONE,
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "a production market of a sandbox agent",
       states: ["market ACTIVE → none"],
       tables: ["agent_markets"],
       activity: ["agent.markets_changed"],
-      ...UNSEEN,
     },
   ],
 };
 
 const TENDING: Cases = [
-  { when: "the key has gas, and nothing waits", ...NOTHING },
+  { when: "the key has gas, and nothing waits" },
   {
     when: "the key is low on gas",
     states: ["alert none → open"],
-    tables: [],
     activity: BY_ITSELF,
-    events: NONE,
-    directory: NONE,
-    document: NONE,
-    certificate: NONE,
     alerts: ["low_gas"],
-    mails: [],
   },
   {
     when: "a transaction has waited for five minutes",
     states: ["alert none → open"],
-    tables: [],
     activity: BY_ITSELF,
-    events: NONE,
-    directory: NONE,
-    document: NONE,
-    certificate: NONE,
     alerts: ["waiting_transaction"],
-    mails: [],
   },
   {
     when: "the node is of another chain",
     states: ["alert none → open"],
-    tables: [],
     activity: BY_ITSELF,
-    events: NONE,
-    directory: NONE,
-    document: NONE,
-    certificate: NONE,
     alerts: ["network"],
-    mails: [],
   },
 ];
 
 export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
   watch_registrations: [
-    { when: "the contract says it still", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "the contract says it still", tables: ["chain_operations"], activity: BY_ITSELF },
     {
       when: "the registration is gone",
       states: ["alert none → open", "market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: BY_ITSELF,
-      events: NONE,
       ...NEW_VERSION,
       alerts: ["chain_reorganised"],
-      mails: [],
     },
     {
       when: "the contract has a wallet that no market wants any more",
       states: ["market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: BY_ITSELF,
-      events: NONE,
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "the contract has a wallet that nobody asked for",
       states: ["market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.wallet_changed"],
-      events: NONE,
       ...NEW_VERSION,
-      alerts: [],
       mails: ["customer.wallet_changed"],
     },
-    { when: "the markets still wait", states: [], tables: ["chain_operations"], activity: BY_ITSELF, ...UNSEEN },
+    { when: "the markets still wait", tables: ["chain_operations"], activity: BY_ITSELF },
     {
       when: "the threshold is gone",
       states: ["alert none → open"],
       tables: ["chain_operations", "escrows"],
       activity: BY_ITSELF,
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["chain_reorganised"],
-      mails: [],
     },
   ],
 
@@ -235,18 +179,14 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
       states: ["market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents"],
       activity: BY_ITSELF,
-      events: NONE,
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
-    { when: "its markets wait already, and are handed to the queue again", ...NOTHING },
-    { when: "it has no market", ...NOTHING },
+    { when: "its markets wait already, and are handed to the queue again" },
+    { when: "it has no market" },
     {
       when: "no provider is left in an earlier edition",
-      states: [],
       tables: ["registered_editions"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
   ],
 
@@ -265,7 +205,6 @@ export const MARKET_MESSAGES: Readonly<
       activity: RECORDED_AT_REQUEST,
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "a new edition of the contract has it",
@@ -274,23 +213,19 @@ export const MARKET_MESSAGES: Readonly<
       activity: RECORDED_AT_REQUEST,
       events: { agent: ["agent.escrow_state_changed", "market.provisioned"] },
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "the chain refuses",
       states: ["chain operation waiting → failed", "market PROVISIONING → FAILED"],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "the chain refuses another wallet",
       states: ["chain operation waiting → failed", "market PROVISIONING → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      events: NONE,
       ...NEW_VERSION,
-      ...NO_NOTICE,
     },
     {
       when: "another wallet waits for the contract's delay",
@@ -299,24 +234,19 @@ export const MARKET_MESSAGES: Readonly<
       activity: ["agent.wallet_changed"],
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
-      alerts: [],
       mails: ["customer.wallet_changed"],
     },
     {
       when: "a wallet that nobody asked for stays until the delay is over",
-      states: [],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "the delay is over",
-      states: [],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.wallet_changed"],
       events: { agent: ["market.provisioned"] },
       ...NEW_VERSION,
-      alerts: [],
       mails: ["customer.wallet_changed"],
     },
     {
@@ -324,31 +254,23 @@ export const MARKET_MESSAGES: Readonly<
       states: ["alert none → open", "chain operation done → failed"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      events: NONE,
       ...NEW_VERSION,
       alerts: ["operational_wallet"],
-      mails: [],
     },
     {
       when: "the chain does not answer",
-      states: [],
       tables: ["chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "no block takes the transaction",
-      states: [],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "the network's fees are above the bound",
-      states: [],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       // The operation is done by the production market; the watch finds that in a minute (MKT-14).
@@ -356,37 +278,28 @@ export const MARKET_MESSAGES: Readonly<
       states: ["chain operation done → failed", "market PROVISIONING → FAILED"],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "the agent has ended meanwhile",
       states: ["chain operation waiting → failed", "market PROVISIONING → FAILED"],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      ...UNSEEN,
     },
     {
       when: "the registrar has no gas",
       states: ["alert none → open"],
       tables: ["agent_markets", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
-      events: NONE,
-      directory: NONE,
-      document: NONE,
-      certificate: NONE,
       alerts: ["low_gas"],
-      mails: [],
     },
   ],
 
   follow_threshold: [
     {
       when: "the contract has it",
-      states: [],
       tables: ["chain_operations", "escrows"],
       activity: BY_ITSELF,
-      ...UNSEEN,
     },
-    { when: "the chain does not answer", ...NOTHING },
+    { when: "the chain does not answer" },
   ],
 };

@@ -1,54 +1,44 @@
 // Agents that go to another principal or to production: the rows of the table of consequences (table.ts).
-import { type Cases, NO_NOTICE, NONE } from "./words.ts";
+import type { Cases } from "./words.ts";
 
 export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
   transferAgent: [
     {
       when: "a consumer",
-      states: [],
       tables: ["agents"],
       activity: ["agent.transferred"],
       events: { agent: ["agent.transferred"] },
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "a provider, which the new principal counts, and the old one no more",
-      states: [],
       tables: ["agents", "principals"],
       activity: ["agent.transferred"],
       events: { agent: ["agent.transferred"] },
       directory: { agent: ["updated"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "a DRAFT",
-      states: [],
       tables: ["agents"],
       activity: ["agent.transferred"],
       events: { agent: ["agent.transferred"] },
-      directory: NONE,
       document: { agent: ["unsigned version"] },
-      certificate: NONE,
-      ...NO_NOTICE,
     },
   ],
 
   promoteAgent: [
     {
       when: "a consumer",
-      states: [],
       tables: ["agents"],
       activity: ["agent.promoted"],
       events: { agent: ["agent.promoted"] },
       directory: { agent: ["registered", "revoked"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "a provider whose escrow in production is funded",
@@ -59,7 +49,6 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["registered", "revoked"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "a provider whose escrow is not funded, on a vault that the sandbox has used",
@@ -70,7 +59,6 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["registered", "revoked"] },
       document: { agent: ["new version"] },
       certificate: { agent: ["issued", "replaced"] },
-      ...NO_NOTICE,
     },
     {
       when: "again, once its escrow is funded",
@@ -81,7 +69,6 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
       directory: { agent: ["status_changed"] },
       document: { agent: ["new revision"] },
       certificate: { agent: ["reinstated"] },
-      ...NO_NOTICE,
     },
   ],
 };
