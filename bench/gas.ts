@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbiParameters, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { authorityAbi, settlementAbi } from "../scripts/chain/abi.ts";
 import { type AnvilAccount, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
 import { type Client, clientFor, receiptOf } from "../scripts/chain/client.ts";
 import { deployContracts } from "../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../src/chain/contracts/abi.ts";
 import { intentHash } from "../src/chain/hashes.ts";
 import { type Profile, profileOf } from "./gas-profile.ts";
 

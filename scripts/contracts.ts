@@ -1,5 +1,5 @@
 // Compiles the contracts (CHN-1 to CHN-7) and writes the files that the rest of the tree uses:
-// src/chain/abi.ts for the Worker, src/chain/contracts/abi.ts and artifacts.json for scripts and tests, and a digest of all inputs and outputs.
+// src/chain/abi.ts for the Worker, scripts/chain/abi.ts and artifacts.json for scripts and tests, and a digest of all inputs and outputs.
 // `--check` writes nothing and exits non-zero if the committed files are stale. It compiles only if the digest changed, or with `--whole`.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ type SolcOutput = { errors?: SolcMessage[]; contracts?: Record<string, Record<st
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "src/chain/contracts");
 const workerAbiFile = join(root, "src/chain/abi.ts");
-const abiFile = join(folder, "abi.ts");
+const abiFile = join(root, "scripts/chain/abi.ts");
 const artifactsFile = join(folder, "artifacts.json");
 const ACCESS_MANAGER = "@openzeppelin/contracts/access/manager/AccessManager.sol";
 const ARTIFACTS: Readonly<Record<string, string>> = {

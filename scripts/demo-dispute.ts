@@ -1,10 +1,10 @@
 // The part of the demo that is about a dispute: from its filing over the parties' seven days and the arbiter to the refund out of the provider's vault.
 import { compactVerify, createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import type { Hex } from "viem";
-import { tokenAbi } from "../src/chain/contracts/abi.ts";
 import { didHash } from "../src/chain/hashes.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { parseAmount } from "../src/core/money.ts";
+import { tokenAbi } from "./chain/abi.ts";
 import { clientFor } from "./chain/client.ts";
 import { approve, depositEscrow } from "./chain/payments.ts";
 import { type Agent, accountsOf, type Json, must, operatorHeaders, pick } from "./client.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, concat, encodeDeployData, getContractAddress, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { authorityAbi, settlementAbi } from "./abi.ts";
 import { type Client, clientFor, send, write } from "./client.ts";
 import { type Delays, type Keys, NO_DELAYS, roleCalls } from "./roles.ts";
 

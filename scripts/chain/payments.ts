@@ -1,8 +1,8 @@
 // Pays on a local chain as a consumer would.
 import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { authorize, newSalt, type Payment } from "../../src/protocol/payment.ts";
+import { settlementAbi, tokenAbi } from "./abi.ts";
 import { write } from "./client.ts";
 import { artifacts } from "./deploy.ts";
 

@@ -1,8 +1,8 @@
 // Who may call what on the settlement contract, as its AccessManager is told at deployment (CHN-5 to CHN-7). Afterwards nobody can change the
 // table: only the members of the roles and their delays change, by the owner and after its delay.
 import { type Abi, encodeFunctionData, getAbiItem, type Hex, toFunctionSelector } from "viem";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { SIGNER_ROLES } from "../../src/chain/roles.ts";
+import { authorityAbi, settlementAbi } from "./abi.ts";
 
 /** Seconds that a call of the role waits between its scheduling and its execution. */
 export type Delays = Readonly<Record<"wallet" | "payOut" | "admin" | "owner", number>>;

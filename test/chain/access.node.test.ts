@@ -2,9 +2,9 @@
 // function, the delays, and everybody against the vaults.
 import { type Abi, encodeFunctionData, getAbiItem, getContractAddress, type Hex, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, NO_DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   eventsOf,

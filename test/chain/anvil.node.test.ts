@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type Anvil, type AnvilOptions, startAnvil, syncClock } from "../../scripts/chain/anvil.ts";
 import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { CONSUMER, must, networkOf, PROVIDER, THRESHOLD, UNIT } from "./support.ts";
 

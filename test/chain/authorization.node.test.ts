@@ -17,6 +17,7 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import {
   type AuthorizedPayment,
@@ -24,7 +25,6 @@ import {
   signPayment,
   submitAuthorized,
 } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   factsOf,
   INTENT,

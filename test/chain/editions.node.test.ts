@@ -1,9 +1,9 @@
 // What was paid through an earlier edition of the contract stays readable beside the present one (CHN-22).
 import { type Abi, encodeFunctionData, type Hex } from "viem";
 import { expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts, deployContracts } from "../../scripts/chain/deploy.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { type Network, onEdition } from "../../src/chain/networks.ts";
 import { driveAct } from "../../src/chain/vault-acts.ts";

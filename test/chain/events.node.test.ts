@@ -3,8 +3,8 @@
 import { createServer } from "node:http";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { mineBlocks } from "../../scripts/chain/client.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { EventAt, EventsReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";

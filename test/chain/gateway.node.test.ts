@@ -2,11 +2,11 @@
 // failing nodes.
 import { type Abi, concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";
 import { deployContracts } from "../../scripts/chain/deploy.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { ChainResult, SettlementReading } from "../../src/chain/gateway.ts";
 import type { Network } from "../../src/chain/networks.ts";

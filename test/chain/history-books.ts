@@ -1,6 +1,6 @@
 // What the contract's events alone say (CHN-3, CHN-4): what each vault holds, what the fees come to, and the facts of each settlement.
 import { encodeAbiParameters, getAbiItem, type Hex, keccak256, parseEventLogs, type RpcLog } from "viem";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import type { Facts } from "./support.ts";
 
 const [FACTS] = getAbiItem({ abi: settlementAbi, name: "payOut" }).inputs;

@@ -10,10 +10,10 @@ import {
   type RpcLog,
   toHex,
 } from "viem";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
 import type { Delays } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { intentHash } from "../../src/chain/hashes.ts";
 import { PROVIDERS } from "./history-calls.ts";
 import { type Account, type Act, type Call, NONE, OF_CONSUMER, vaultOf } from "./history-words.ts";

@@ -1,9 +1,9 @@
 // A token that refuses (CHN-1, CHN-4, CHN-7): its blacklist and its pause stop whom they name and nobody else, and nothing is half done.
 import { encodeFunctionData, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { receiptOf } from "../../scripts/chain/client.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   type Facts,

@@ -1,11 +1,11 @@
 // Networks as their chains have them (CHN-31), on a real chain with real faults: one line each, one request to each node, and no node's address.
 import type { Abi, Hex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { authorityAbi } from "../../scripts/chain/abi.ts";
 import { checkNetworks } from "../../scripts/chain/check-networks.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, type Delays, NO_DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { liveFaultsOf } from "../../src/chain/live-faults.ts";
 import { readNetworkFacts, type SeenNetwork, type SignerAddresses } from "../../src/chain/network-facts.ts";
 import type { Network } from "../../src/chain/networks.ts";

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import solc from "solc";
 import type { AbiParameter } from "viem";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { importOf, standardInput } from "../../scripts/chain/solidity.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 
 const FOLDER = join(import.meta.dirname, "../../src/chain/contracts");
 const GROUPS = { function: "methods", event: "events", error: "errors" } as const;

@@ -1,8 +1,8 @@
 // The gateway polls for a receipt with growing pauses (CHN-10). The test records the pauses and mines a block at the last one.
 import { encodeFunctionData, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { mineBlocks } from "../../scripts/chain/client.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
 import { buildWorld, CONSUMER, must, PROVIDER, restore, UNIT, type World } from "./support.ts";

@@ -2,9 +2,9 @@
 // what was going on ends as if it had not called.
 import { type Abi, encodeFunctionData, getAddress, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type AuthorizedPayment, signPayment } from "../../scripts/chain/payments.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { intentHash } from "../../src/chain/hashes.ts";
 import { isWhole } from "../support/scale.ts";
 import {

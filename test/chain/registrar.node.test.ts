@@ -3,7 +3,7 @@
 import { encodeFunctionData, type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { feesFor, replacementFees } from "../../src/chain/fees.ts";
 import type { ChainGateway, Signer, Submission } from "../../src/chain/gateway.ts";

@@ -1,8 +1,8 @@
 // The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
 import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { intentHash } from "../../src/chain/hashes.ts";
 import {
   CONSUMER,

@@ -10,9 +10,9 @@ import {
   type Hex,
 } from "viem";
 import { expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { intentHash } from "../../src/chain/hashes.ts";
 import { documented } from "./natspec.ts";
 import {

@@ -3,13 +3,13 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
 import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
 import type { FullPayment } from "../../scripts/chain/payments.ts";
 import { type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";

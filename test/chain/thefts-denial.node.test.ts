@@ -1,8 +1,8 @@
 // What a thief can block who wants nothing else, and how the honest holders come back (CHN-5 to CHN-7).
 import { type Hex, parseEventLogs } from "viem";
 import { describe, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { CONSUMER, OTHER_PROVIDER, PROVIDER, paymentOf, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
 import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";

@@ -2,8 +2,8 @@
 // has every role, too; and nothing that moves a vault or a wallet is done by anybody at once.
 import { type Abi, encodeFunctionData, type Hex, parseEventLogs, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { OTHER_PROVIDER, PEOPLE, type Person, PROVIDER, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
 import { thiefOf } from "./thefts-plays.ts";
 import {

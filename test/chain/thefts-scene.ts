@@ -1,9 +1,9 @@
 // The scene of the thefts, with the delays of production: two providers with escrow, a payer with an allowance, a thief who was once an ordinary
 // customer, a bystander who pays later, and calls that wait in the authority.
 import { type Abi, encodeFunctionData, type Hex } from "viem";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import {
   CONSUMER,
   type Facts,

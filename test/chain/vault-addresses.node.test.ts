@@ -2,9 +2,9 @@
 // the code at an address once, and not for long.
 import { type Abi, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { deployContracts } from "../../scripts/chain/deploy.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import { createRpc } from "../../src/chain/rpc.ts";

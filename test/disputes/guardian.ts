@@ -1,6 +1,6 @@
 // The guardian's side of awards whose payouts wait (delayed-awards.test.ts, repeated-payouts.test.ts).
 import { decodeEventLog, encodeFunctionData } from "viem/utils";
-import { authorityAbi } from "../../src/chain/contracts/abi.ts";
+import { authorityAbi } from "../../scripts/chain/abi.ts";
 import { account, chainOf, rpc, send } from "../support/chain.ts";
 import type { Json } from "../support/world.ts";
 

@@ -2,7 +2,7 @@
 
 import { encodeEventTopics } from "viem/utils";
 import { expect, inject } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";

@@ -2,7 +2,7 @@
 // which wallet was paid and where refunds go.
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { tokenAbi } from "../../scripts/chain/abi.ts";
 import { importJwks } from "../../src/protocol/jwks.ts";
 import { type PayableIntent, preparePayment, settleCalldata } from "../../src/protocol/payment.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";

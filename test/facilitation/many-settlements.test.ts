@@ -1,7 +1,7 @@
 // One transaction may hold any number of settlements, as a batching contract makes them, and each can be facilitated (FAC-9).
 import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import { copyRow } from "../support/copies.ts";

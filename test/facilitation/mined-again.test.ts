@@ -2,7 +2,7 @@
 // another transaction is not believed (CHN-9). The network `lab-moved` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { tokenAbi } from "../../scripts/chain/abi.ts";
 import { account, chainOf, networksWith, payOnChain, spoil } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";

@@ -1,7 +1,7 @@
 // An intent that names its payer is paid by that address alone (PAY-25), and what a wallet of the provider pays settles nothing (FAC-22).
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { tokenAbi } from "../../scripts/chain/abi.ts";
 import { type Hash, intentHash } from "../../src/chain/hashes.ts";
 import { byOperator, file, OPERATOR_PATH } from "../disputes/support.ts";
 import { follow } from "../follower/support.ts";

@@ -3,8 +3,8 @@
 import { and, eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";

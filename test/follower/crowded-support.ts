@@ -1,6 +1,6 @@
 // A contract that anybody may deploy: it makes one call many times in one transaction.
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";

@@ -1,8 +1,8 @@
 // What keys do on `lab-keys` (acts.test.ts, scheduled-acts.test.ts): calls that are scheduled, and those of roles without a delay.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, inject } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { operationIdOf } from "../../src/chain/delayed.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { rows } from "../promotion/support.ts";

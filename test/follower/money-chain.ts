@@ -1,7 +1,7 @@
 // The chain of the random histories of money: each act is a block of its own, dated by the history's clock, and blocks are rolled back. The network
 // `lab-money` belongs to money-histories.test.ts alone.
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { account, asRole, chainOf, mintAbi, rpc } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";

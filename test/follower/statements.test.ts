@@ -2,7 +2,7 @@
 // leaves the rest to the next message.
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";

@@ -1,7 +1,7 @@
 // What the follower's tests do to a vault, and what they read of its ledger.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { networkNamed } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";

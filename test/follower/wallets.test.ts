@@ -2,8 +2,8 @@
 // whose roles have the delays of production, belongs to this file alone; what it books has three confirmations.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";

@@ -3,7 +3,7 @@
 import { eq } from "drizzle-orm";
 import { encodeEventTopics } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";

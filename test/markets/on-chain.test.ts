@@ -4,8 +4,8 @@
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
+import { authorityAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";

@@ -3,7 +3,7 @@
 // alone.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
-import { tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { tokenAbi } from "../../scripts/chain/abi.ts";
 import { addressOf } from "../../src/chain/sign.ts";
 import { SECOND_MS } from "../../src/core/limits.ts";
 import { signerOn } from "../../src/objects/signers.ts";

@@ -2,7 +2,7 @@
 // `lab-replaced` belongs to this file alone.
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { tendSigner } from "../../src/objects/signers.ts";

@@ -1,7 +1,7 @@
 // The registrar's signer on a lab's chain, the registrations that it is asked for, and short ways to read what became of them.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, expect } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import type { ChainCall, Submission } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";

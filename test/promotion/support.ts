@@ -1,6 +1,6 @@
 // Agents on their way to production.
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
 import { handOnEvents } from "../../src/journal/outbox.ts";

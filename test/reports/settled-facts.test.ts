@@ -2,7 +2,7 @@
 // in the transaction, its receipt, the lists, the CSV and the events, whatever is changed afterwards.
 import { encodeFunctionData } from "viem/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { importJwks } from "../../src/protocol/jwks.ts";

@@ -14,11 +14,11 @@ import {
   toFunctionSelector,
 } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { receiptOf, send } from "../../scripts/chain/client.ts";
 import { artifacts, CREATE2_DEPLOYER, creationOf, SALT } from "../../scripts/chain/deploy.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { SETTINGS, type StandardInput, sourceOf } from "../../scripts/chain/solidity.ts";
-import { authorityAbi, settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { parseNetworks } from "../../src/chain/networks.ts";
 import { isWhole } from "../support/scale.ts";
 import { end, root } from "./commands.ts";

@@ -1,9 +1,9 @@
 // What the demo's output says, compared with what the service and the chain know afterwards.
 import { decodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { expect } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { clientFor } from "../../scripts/chain/client.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { verifyAward } from "../../src/protocol/award.ts";
 
 /** Expects both ratings to have moved with the sale and with the dispute, and the consumer to have fixed wallet, fee, deadline and place of refunds. */

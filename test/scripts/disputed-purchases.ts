@@ -2,13 +2,13 @@
 // have of each, and which call a request of the Worker is about.
 import { decodeFunctionData, type Hex, parseTransaction } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
 import { clientFor, write } from "../../scripts/chain/client.ts";
 import { approve, depositEscrow, mintTestUsdc, settle } from "../../scripts/chain/payments.ts";
 import { type Agent, agentHeaders, type Json, pick, send } from "../../scripts/client.ts";
 import { roleAccounts } from "../../scripts/ephemeral.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
-import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { type PayableIntent, preparePayment } from "../../src/protocol/payment.ts";
 import type { RpcCall } from "./held-node.ts";

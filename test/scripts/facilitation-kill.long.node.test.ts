@@ -2,13 +2,13 @@
 // inside the batch, and after it before the answer. After each restart the clients ask again, with the same proof or a fresh one, and may be
 // hit again. Each payment is settled once, and each event is written once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
 import { clientFor } from "../../scripts/chain/client.ts";
 import { approve, mintTestUsdc, payIntent } from "../../scripts/chain/payments.ts";
 import { type Agent, agentHeaders, boundHeaders, type Json, pick, send } from "../../scripts/client.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../../src/core/limits.ts";
 import type { RpcCall } from "./held-node.ts";

@@ -3,7 +3,7 @@
 import { env as bindings } from "cloudflare:workers";
 import { encodeFunctionData, getContractAddress } from "viem/utils";
 import { inject } from "vitest";
-import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
+import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 

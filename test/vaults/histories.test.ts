@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { asProvider, paid, pairOf } from "../facilitation/support.ts";
 import { escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from "../follower/support.ts";

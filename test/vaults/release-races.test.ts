@@ -2,7 +2,7 @@
 // vault for stays in it (MKT-27, MKT-29, MKT-30).
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { followThreshold } from "../../src/escrow/follow-threshold.ts";
 import { pairOf } from "../facilitation/support.ts";

@@ -2,8 +2,8 @@
 
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
+import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { authorityAbi, settlementAbi, tokenAbi } from "../../src/chain/contracts/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";

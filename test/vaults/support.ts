@@ -1,6 +1,6 @@
 // What the tests of releases do to a provider's vault, and what they read of it.
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi } from "../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
 import { driveVault } from "../../src/vaults/exit.ts";
 import { bookedOf, follow } from "../follower/support.ts";

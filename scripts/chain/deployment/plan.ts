@@ -1,6 +1,6 @@
 // What is there of a deployment and what is missing, read from the chain alone: so an interrupted run is taken up where it ended.
 import { type Abi, encodeFunctionData, formatEther, formatUnits, type Hex, parseUnits } from "viem";
-import { authorityAbi, tokenAbi } from "../../../src/chain/contracts/abi.ts";
+import { authorityAbi, tokenAbi } from "../abi.ts";
 import { CREATE2_DEPLOYER, creationOf } from "../deploy.ts";
 import { ROLES, roleCalls } from "../roles.ts";
 import type { Node } from "./node.ts";

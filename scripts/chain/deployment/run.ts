@@ -1,7 +1,7 @@
 // A deployment to a public network, step by step: plan, simulation, transactions, and the reading of what stands then. Each step is decided by
 // what the chain says, so a run that was interrupted at any point is taken up by the next one, and one after the last sends nothing.
 import { BaseError, formatEther, type Hex, MethodNotFoundRpcError, MethodNotSupportedRpcError } from "viem";
-import { settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../abi.ts";
 import { checkNetworks } from "../check-networks.ts";
 import { writeExplorerFiles } from "./explorer.ts";
 import { connect, type Node, transact, until, untilNothingWaits } from "./node.ts";

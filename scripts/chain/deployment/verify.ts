@@ -1,6 +1,6 @@
 // Reads from the chain whether a deployment is what it should be: the code, the settings, who may call what, and that nobody else may.
 import { type Abi, type Hex, isAddressEqual, type Log, parseAbiItem, parseEventLogs, toFunctionSelector } from "viem";
-import { authorityAbi, settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { authorityAbi, settlementAbi } from "../abi.ts";
 import { artifacts } from "../deploy.ts";
 import { ROLES } from "../roles.ts";
 import type { Node } from "./node.ts";

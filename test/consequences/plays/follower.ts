@@ -2,7 +2,7 @@
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
-import { settlementAbi } from "../../../src/chain/contracts/abi.ts";
+import { settlementAbi } from "../../../scripts/chain/abi.ts";
 import { didHash } from "../../../src/chain/hashes.ts";
 import { wantAgain } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
