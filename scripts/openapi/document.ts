@@ -1,11 +1,12 @@
 // Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
 // (HTTP-31). The Worker contains only the printed document.
+import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Surface } from "../../src/call.ts";
 import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
 import { webhooksOf } from "./events.ts";
 import { EXAMPLES } from "./examples.ts";
-import { isConditional, Parameters } from "./parameters.ts";
+import { isConditional, Parameters as RouteParameters } from "./parameters.ts";
 import { HEADERS, INFO, SECURITY_SCHEMES, TAGS, WEBHOOK_PARAMETERS } from "./parts.ts";
 import { envelopes, fieldCodes, refusalsOf, saidBy, sharedRefusals, type Usual, usualRefusals } from "./refusals.ts";
 import { findResponse } from "./responses.ts";
@@ -13,50 +14,49 @@ import { reference, Schemas } from "./schemas.ts";
 import { Sentences } from "./sentences.ts";
 import { shareExamples } from "./share-examples.ts";
 import { shortened } from "./shorten.ts";
-import type { Document, Json, Operation } from "./types.ts";
+import type { Document, Json } from "./types.ts";
 
 /** `serverUrl` is the issuer, whatever Host a request names. */
 export function buildDocument(routes: readonly Route[], serverUrl: string, sentences = new Sentences()): Document {
+  const app = new OpenAPIHono();
+  const registry = app.openAPIRegistry;
   const schemas = new Schemas(sentences);
-  const parameters = new Parameters(schemas, sentences);
+  const parameters = new RouteParameters(schemas, sentences);
   const usual = usualRefusals(routes);
-  const paths: Record<string, Record<string, Operation>> = {};
-  for (const route of routes) {
-    paths[route.path] = {
-      ...paths[route.path],
-      [route.method]: describe(route, schemas, parameters, sentences, usual),
-    };
-  }
-  const examples = shareExamples({ paths });
+  for (const route of routes) registry.registerPath(describe(route, schemas, parameters, sentences, usual));
   const tags = new Set(routes.map(({ operationId }) => sentences.ofTitle(operationId).tag));
-  const schemes = new Set(routes.flatMap(securityOf).flatMap((one) => Object.keys(one)));
-  const responses = {
+  const isTold = tags.has("Webhooks");
+  if (isTold)
+    for (const webhook of webhooksOf((schema) => schemas.of(schema, "output"))) registry.registerWebhook(webhook);
+  const add = (kind: ComponentKind, components: Record<string, Json>) => {
+    for (const [name, component] of Object.entries(components)) registry.registerComponent(kind, name, component);
+  };
+  add("responses", {
     ...sharedRefusals(routes, schemas, usual),
     ...(routes.some(isConditional) && { NotModified }),
     ...Object.assign({}, ...routes.map((route) => namedOutcomes(route, schemas))),
+  });
+  add("parameters", { ...parameters.shared(routes), ...(isTold && WEBHOOK_PARAMETERS) });
+  add("schemas", withFieldCodes(schemas.named(), fieldCodes(routes)));
+  const schemes = new Set(routes.flatMap(securityOf).flatMap((one) => Object.keys(one)));
+  add("securitySchemes", Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))));
+  const shownTags = TAGS.filter(({ name }) => tags.has(name));
+  const servers = [{ url: serverUrl, description: "The service." }];
+  const head = { openapi: "3.1.0", info: INFO, servers, security: [], tags: shownTags };
+  const { paths, webhooks, components } = app.getOpenAPI31Document(head) as unknown as Document;
+  const examples = shareExamples({ paths });
+  const headers = namedIn([paths, webhooks, components], "headers", HEADERS);
+  const { schemas: printed, securitySchemes, ...rest } = components;
+  const shown = {
+    schemas: printed,
+    ...rest,
+    ...(Object.keys(examples).length > 0 && { examples }),
+    headers,
+    securitySchemes,
   };
-  const webhooks = tags.has("Webhooks") ? webhooksOf((schema) => schemas.of(schema, "output")) : undefined;
-  const shared = {
-    responses,
-    parameters: { ...parameters.shared(routes), ...(webhooks && WEBHOOK_PARAMETERS) },
-  };
-  return {
-    openapi: "3.1.0",
-    info: INFO,
-    servers: [{ url: serverUrl, description: "The service." }],
-    security: [],
-    tags: TAGS.filter(({ name }) => tags.has(name)),
-    paths,
-    ...(webhooks && { webhooks }),
-    components: {
-      schemas: withFieldCodes(schemas.named(), fieldCodes(routes)),
-      ...shared,
-      ...(Object.keys(examples).length > 0 && { examples }),
-      headers: namedIn([paths, shared], "headers", HEADERS),
-      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))),
-    },
-  };
+  return { ...head, paths, ...(isTold && { webhooks }), components: shown } as Document;
 }
+type ComponentKind = Parameters<OpenAPIHono["openAPIRegistry"]["registerComponent"]>[0];
 
 /** Adds what each code says to the sentence of `FieldError.code`. */
 function withFieldCodes(schemas: Record<string, Json>, codes: string): Record<string, Json> {
@@ -83,7 +83,7 @@ const SECURITY: Readonly<Record<Surface, readonly Record<string, string[]>[]>> =
   operator: [{ OperatorKey: [] }, { OperatorAccess: [] }],
   public: [],
 };
-const securityOf = (route: Route): readonly Record<string, string[]>[] =>
+const securityOf = (route: Route): Record<string, string[]>[] =>
   (route.surfaces as readonly Surface[]).flatMap((surface) => SECURITY[surface]);
 
 const NotModified = {
@@ -94,13 +94,15 @@ const NotModified = {
 function describe(
   route: Route,
   schemas: Schemas,
-  parameters: Parameters,
+  parameters: RouteParameters,
   sentences: Sentences,
   usual: Usual,
-): Operation {
+): RouteConfig {
   const recorded = EXAMPLES[route.operationId];
   const { tag, summary } = sentences.ofTitle(route.operationId);
   return {
+    method: route.method,
+    path: route.path,
     operationId: route.operationId,
     tags: [tag],
     summary,
@@ -109,12 +111,14 @@ function describe(
     security: securityOf(route),
     ...parameters.of(route),
     ...(route.body && {
-      requestBody: {
-        required: route.optionalBody !== true,
-        content: {
-          [route.multipart ? "multipart/form-data" : "application/json"]: {
-            schema: schemas.of(route.body, "input"),
-            ...exampleOf(recorded?.request),
+      request: {
+        body: {
+          required: route.optionalBody !== true,
+          content: {
+            [route.multipart ? "multipart/form-data" : "application/json"]: {
+              schema: schemas.of(route.body, "input"),
+              ...exampleOf(recorded?.request),
+            },
           },
         },
       },

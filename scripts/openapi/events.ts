@@ -1,4 +1,5 @@
 // The webhooks of the public document: for each type of event one entry and one schema (EVT-1, EVT-3).
+import type { RouteConfig } from "@hono/zod-openapi";
 import * as z from "zod";
 import { keyView, platformView } from "../../src/accounts/responses.ts";
 import { agentView, marketView } from "../../src/agents/schema.ts";
@@ -14,7 +15,7 @@ import { webhookView } from "../../src/webhooks/responses.ts";
 import { EXAMPLES } from "./examples.ts";
 import { WEBHOOK_PARAMETERS } from "./parts.ts";
 import { shortened } from "./shorten.ts";
-import type { Json, Operation } from "./types.ts";
+import type { Json } from "./types.ts";
 
 const NOTICE_DAYS = 30;
 const EVENT_ID = "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
@@ -140,31 +141,29 @@ export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntr
   ]),
 ]);
 
-/** Returns the `webhooks` of the document: the requests that the service sends to endpoints. */
-export function webhooksOf(print: (schema: z.ZodType) => Json): Record<string, { post: Operation }> {
-  return Object.fromEntries(
-    Object.entries(EVENTS).map(([type, [summary, { example, previous }]]) => [
-      type,
-      {
-        post: describe(type, summary, print(SCHEMAS.get(type) ?? eventView), {
-          object: example(),
-          ...(previous && { previous: previous.example }),
-        }),
-      },
-    ]),
+/** Returns the webhooks of the document: the requests that the service sends to endpoints. */
+export const webhooksOf = (print: (schema: z.ZodType) => Json): RouteConfig[] =>
+  Object.entries(EVENTS).map(([type, [summary, { example, previous }]]) =>
+    describe(type, summary, print(SCHEMAS.get(type) ?? eventView), {
+      object: example(),
+      ...(previous && { previous: previous.example }),
+    }),
   );
-}
 
-const describe = (type: string, summary: string, schema: Json, data: Json): Operation => ({
+const describe = (type: string, summary: string, schema: Json, data: Json): RouteConfig => ({
+  method: "post",
+  path: type,
   operationId: `on${pascal(type)}`,
   tags: ["Webhooks"],
   summary,
   description: `${summary}. Sent to each endpoint that selects \`${type}\`, at least once.`,
   security: [],
   parameters: Object.keys(WEBHOOK_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
-  requestBody: {
-    required: true,
-    content: { "application/json": { schema, example: shortened(exampleOf(type, data)) } },
+  request: {
+    body: {
+      required: true,
+      content: { "application/json": { schema, example: shortened(exampleOf(type, data)) } },
+    },
   },
   responses: { "2XX": { description: "Received. Any other answer, or none within 15 seconds, has it sent again." } },
 });

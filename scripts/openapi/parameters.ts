@@ -1,4 +1,5 @@
 // The parameters of an OpenAPI document: path and query from their schemas, headers from the properties of a route.
+import type { RouteConfig } from "@hono/zod-openapi";
 import * as z from "zod";
 import { PAGE_SIZE_MAX } from "../../src/core/limits.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -37,12 +38,12 @@ export class Parameters {
   }
 
   /** The parameters of the operation; shared ones are references. */
-  of(route: Route): { parameters?: readonly Json[] } {
+  of(route: Route): Pick<RouteConfig, "parameters"> {
     const parameters = this.#all(route).map((parameter) => {
       const name = sharedName(parameter);
       return name === null ? parameter : { $ref: `#/components/parameters/${name}` };
     });
-    return parameters.length === 0 ? {} : { parameters };
+    return parameters.length === 0 ? {} : { parameters: parameters as NonNullable<RouteConfig["parameters"]> };
   }
 
   shared(routes: readonly Route[]): Record<string, Json> {
