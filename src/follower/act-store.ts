@@ -1,10 +1,10 @@
-// Store of the acts of keys: those that have an alert, and the calls that wait in an authority (CHN-33).
+// Store of the acts of keys: acts that raised an alert, and calls that wait in an authority (CHN-33).
 import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type KeyActRow, keyActs } from "../db/tables/chain.ts";
 import { noteUnrequestedThreshold, type UnrequestedThreshold } from "../escrow/store.ts";
 
-/** Rows of one statement, by its text: a call has at most 8 KiB of it. */
+/** Rows of one statement. The length of its text bounds them: a call has at most 8 KiB. */
 const AT_ONCE = 100;
 
 export type ActPlace = Pick<KeyActRow, "network" | "txHash" | "logIndex">;
@@ -15,10 +15,10 @@ export const inParts = <T>(all: readonly T[]): (readonly T[])[] =>
 const isNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
   sql`exists (select 1 from key_acts k where k.network = ${network} and k.tx_hash = ${txHash} and k.log_index = ${logIndex})`;
 
-/** A condition for alerts whose tags are the places of their acts: the act has no alert yet. */
+/** A condition for alerts whose tags name the place of their act: the act has no alert yet. */
 export const UNNOTED: SQL = sql`not ${isNoted(sql`value ->> 6`, sql`value ->> 7`, sql`value ->> 8`)}`;
 
-/** One that a reorganisation has moved stands in its new block. */
+/** Updates the block of an act that a reorg has moved. */
 export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] =>
   inParts(rows).map((part) => {
     const values = JSON.stringify(
@@ -41,7 +41,7 @@ export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] 
       });
   });
 
-/** The scheduled calls with these ids, also those that have ended. */
+/** Also finds calls that have ended. */
 export const findCalls = (db: Database, network: string, operationIds: readonly string[]): Read<KeyActRow[]> =>
   readAll(
     db
@@ -55,7 +55,7 @@ export const findCalls = (db: Database, network: string, operationIds: readonly 
       ),
   );
 
-/** An authority has executed or cancelled a call, as often as it was scheduled until then. */
+/** A call that an authority has executed or cancelled. `nonce`: how often it was scheduled until then. */
 export type EndedCall = { readonly operationId: string; readonly nonce: number; readonly blockNumber: number };
 
 export const endCalls = (db: Database, network: string, ended: readonly EndedCall[]): Statement[] =>
@@ -76,7 +76,7 @@ export const endCalls = (db: Database, network: string, ended: readonly EndedCal
       );
   });
 
-/** What was read: the blocks behind one up to another, and the places of all acts in them. */
+/** The blocks that were read (after one, through another), and the places of all acts in them. */
 export type ActsSeen = {
   readonly network: string;
   readonly after: number;
@@ -84,13 +84,13 @@ export type ActsSeen = {
   readonly places: readonly Pick<ActPlace, "txHash" | "logIndex">[];
   /** The block that is booked now. */
   readonly booked: number;
-  /** Calls that were ready before it have expired. Epoch milliseconds. */
+  /** Calls that were ready before this instant have expired. Epoch milliseconds. */
   readonly readySince: number;
 };
-/** An end is remembered for so many blocks, as booked blocks are. */
+/** Ended calls are kept for this many blocks, as notes of booked blocks are. */
 const ENDED_BLOCKS = 10_000;
 
-/** Deletes acts that a reorganisation took away, acts that are booked, and calls that ended long ago or expired. */
+/** Deletes acts that a reorg removed, acts that are booked, and calls that ended long ago or expired. */
 export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
   const { network, after, through, places, booked, readySince } = seen;
   const known = JSON.stringify(places.map(({ txHash, logIndex }) => [txHash, logIndex]));
@@ -107,7 +107,7 @@ export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
     );
 };
 
-/** A reorganisation took the blocks behind one away: what was done in them is read again. */
+/** Undoes what was recorded of the blocks after `number`: a reorg removed them, and the follower reads them again. */
 export const takeActsBack = (db: Database, network: string, number: number): Statement[] => [
   db.delete(keyActs).where(and(eq(keyActs.network, network), gt(keyActs.blockNumber, number))),
   db
@@ -116,13 +116,13 @@ export const takeActsBack = (db: Database, network: string, number: number): Sta
     .where(and(eq(keyActs.network, network), gt(keyActs.endedBlock, number))),
 ];
 
-// ---- What waits ----------------------------------------------------------------------------------------------------------
+// ---- Waiting calls -------------------------------------------------------------------------------------------------------
 
-/** The calls that wait on a network. Literal text, so that SQLite uses the partial index. */
+/** Literal text, so that SQLite uses the partial index. */
 const waitingOn = (network: string, readySince: number): SQL =>
   sql`${keyActs.network} = ${network} and operation_id is not null and ended_block is null and ${keyActs.readyAt} >= ${readySince}`;
 
-/** At most so many: those that were not asked for first, then the earliest. */
+/** Unrequested calls first, then the earliest. */
 export const findScheduled = (db: Database, network: string, readySince: number, limit: number): Read<KeyActRow[]> =>
   readAll(
     db
@@ -144,7 +144,7 @@ export const countScheduled = (db: Database, network: string, readySince: number
 
 // ---- Thresholds ----------------------------------------------------------------------------------------------------------
 
-/** Has the threshold written back. Does nothing if the act was noted before. */
+/** Makes the job write the wanted threshold back. Does nothing if the act was noted before. */
 export const noteThreshold = (
   db: Database,
   { txHash, logIndex }: Omit<ActPlace, "network">,

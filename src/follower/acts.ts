@@ -1,5 +1,5 @@
-// Follows the acts of keys (CHN-33) at the head of the chain: calls of roles, and the calls that wait in an authority. An act that the service did not send
-// and that the configuration does not expect raises an alert with the calldata that cancels it.
+// Follows the acts of keys (CHN-33) at the head of the chain: calls that need a role, and calls that wait in an authority. An act that the service
+// did not send and the configuration does not expect raises an alert with the calldata that cancels it.
 import {
   cancellationOf,
   expiryOf,
@@ -44,7 +44,7 @@ export type ActsReading = Omit<ActsSeen, "network" | "places" | "readySince"> & 
   readonly readAt: number;
 };
 
-/** The acts in the blocks that were read, but for those that are older than the follower. */
+/** Picks the acts in the blocks that were read, except acts from before the follower's first reading. */
 export const actsIn = (events: readonly EventAt[], began: number, through: number): EventAt[] =>
   events.filter(
     ({ kind, blockNumber }) => KINDS.some((one) => one === kind) && blockNumber > began && blockNumber <= through,
@@ -54,12 +54,12 @@ type Judged = { readonly event: EventAt; readonly asked: boolean };
 type Scheduled = Extract<EventAt, { kind: "scheduled" }>;
 type Cancelled = Extract<EventAt, { kind: "cancelled" }>;
 
-/** Asks the signers whose transactions the acts are. Looks up the providers of unrequested acts, and the calls that were cancelled. */
+/** Asks the signers which of the acts are theirs, and reads what the alerts about the others name. */
 export async function followActs(deps: Deps, network: Network, reading: ActsReading): Promise<Statement[]> {
   const { db } = deps;
   const { events, after, through, booked, readAt } = reading;
   const name = network.network;
-  // A block may be dated as its node likes.
+  // A node may give its blocks any date.
   const read = { network: name, after, through, booked, readySince: readySinceAt(Math.min(readAt, Date.now())) };
   const prune = pruneActs(db, { ...read, places: events });
   if (events.length === 0) return [prune];
@@ -95,7 +95,7 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   ];
 }
 
-/** If the object does not answer, its acts count as unrequested: a false alert is better than a missing one. */
+/** If the signer's object does not answer, the acts count as unrequested: a false alert is better than a missing one. */
 async function sentBy({ env }: Deps, network: string, events: readonly EventAt[]): Promise<ReadonlySet<string>> {
   try {
     return await sentByService(env, network, [...new Set(events.map(({ txHash }) => txHash))]);
@@ -104,14 +104,14 @@ async function sentBy({ env }: Deps, network: string, events: readonly EventAt[]
   }
 }
 
-/** An executed call explains the one act after it. */
+/** An executed call explains the one act that follows it. */
 function judge({ expected_operations }: Network, events: readonly EventAt[], ours: ReadonlySet<string>): Judged[] {
   const expected = new Set<string>(expected_operations.map((id) => id.toLowerCase()));
   return events.flatMap((event, at) => {
     if (event.kind === "executed" || event.kind === "cancelled") return [];
     const before = events[at - 1];
     const cause = before?.kind === "executed" && before.txHash === event.txHash ? nameOperation(before) : null;
-    // A wallet that the provider itself moved (CHN-29).
+    // The provider itself has changed this wallet (CHN-29).
     if (event.kind === "wallet" && event.confirmedBy !== null) return [];
     const wanted = event.kind === "scheduled" ? nameOperation(event) : cause;
     return [{ event, asked: ours.has(event.txHash) || (wanted !== null && expected.has(wanted)) }];
@@ -203,7 +203,7 @@ function cancelledBy(network: Network, event: Scheduled): string {
     : `${who} by calling cancel(caller, target, data) of ${authority} with the data in the event of ${txHash}, which is too long for this line.`;
 }
 
-/** The alert about a cancelled call of the service or the configuration. The cancellation of an unrequested call raises none. */
+/** Describes the cancellation of a requested call. The cancellation of an unrequested call raises no alert. */
 function cancellationAlert(network: Network, event: Cancelled, call: KeyActRow, nameOf: NameProvider): Tagged {
   const { caller, target, data } = call;
   const what = caller && target && data ? `, which ${wordsOfCall(network, { caller, target, data }, nameOf)}` : "";

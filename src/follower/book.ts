@@ -1,5 +1,5 @@
-// Books what the follower has read in one batch: lines, what counts of the escrows, the states that follow with their events and directory
-// records, differences, and the place that was read to (MKT-23). A provider in FUNDING whose escrows are funded by it becomes ACTIVE (AGT-34).
+// Books in one batch what the follower has read (MKT-23): lines, escrow balances, the states that follow with their events and directory records,
+// differences, and the place that was read to. A provider in FUNDING whose escrows are now funded becomes ACTIVE (AGT-34).
 import type { BlockAt } from "../chain/gateway.ts";
 import { didHash, type Hash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -30,8 +30,9 @@ import { followWallets, type WalletSet } from "./wallets.ts";
 type Reading = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
-  /** How far the network is read, where that is its head. */
+  /** The newest block of the chain. */
   readonly head: BlockAt;
+  /** How far the network is read; null unless that is the head. */
   readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;
   readonly movements: readonly Movement[];
   readonly refunds: readonly RefundRow[];
@@ -43,17 +44,17 @@ type Reading = {
   /** The payments up to the last block that was read. */
   readonly payments: readonly PaymentAt[];
   readonly through: number;
-  /** Two readings of the same blocks have found different events. */
+  /** Two readings of the same blocks found different events. */
   readonly contradicted: boolean;
-  /** The node dates its newest block later than any clock of a chain explains. */
+  /** The node dates its newest block later than the clock of any chain explains. */
   readonly future: boolean;
-  /** The network has two nodes, and one of them alone has told of the events. */
+  /** The network has two nodes, and only one of them has reported the events. */
   readonly alone: boolean;
 };
 
 /**
- * Throws Conflict when another run has moved on, or when an escrow would come to another state than was foreseen. Returns false if one batch cannot
- * bind all payments: it books nothing, and the next step reads the same blocks. `known`: what is stored of it, where that was read before.
+ * Throws Conflict if another run has moved on, or if an escrow would get another state than was foreseen. Returns false if one batch cannot bind all
+ * payments: it books no block, and the next step reads the same blocks. `known`: the stored rows, if the caller has read them.
  */
 export async function book(deps: Deps, network: Network, reading: Reading, known?: Stored): Promise<boolean> {
   const { db } = deps;
@@ -108,7 +109,7 @@ export const NOTHING_STORED: Stored = {
   own: new Set(),
 };
 
-/** Without events, one note in fifty blocks is enough: a reorganisation of such blocks removes no line, and the 200 notes reach further back. */
+/** Without events one note in fifty blocks is enough: a reorg of such blocks removes no line, and the 200 notes reach further back. */
 const QUIET_BLOCKS = 50;
 
 function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {
@@ -119,7 +120,7 @@ function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {
   return Math.floor(before.bookedBlock / QUIET_BLOCKS) < Math.floor(bookedBlock / QUIET_BLOCKS);
 }
 
-/** Adds the payments of wallets that a provider's own wallet has named in the blocks of this reading, which the database does not have yet. */
+/** Adds payments by wallets that a provider's own wallet named in the blocks of this reading, which the database does not have yet. */
 const withSeen = (
   own: ReadonlySet<PaymentAt>,
   payments: readonly PaymentAt[],
@@ -138,7 +139,7 @@ const withSeen = (
     ),
   ]);
 
-/** The intents whose lost payments can't be mined again: another transaction has the nonce. The chain is asked only where there are any. */
+/** Finds the intents whose lost payments can't be mined again, because another transaction has the nonce. Asks the chain only if there are any. */
 async function replacedIn(
   { chain }: Deps,
   network: Network,
@@ -160,7 +161,7 @@ async function replacedIn(
   );
 }
 
-/** What a crash left without its transaction has it by the event (MKT-29). */
+/** Records the transaction of a release from its event, because a crash may have lost it (MKT-29). */
 function releasedStatements(
   db: Deps["db"],
   { network }: Network,
@@ -191,7 +192,7 @@ type Found = { readonly escrows: readonly EscrowRow[]; readonly lines: readonly 
 
 const keyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
 
-/** The lines of each vault. A provider that the service does not know has none. */
+/** Skips the vaults of providers that the service does not know. */
 function bookedOf({ network }: Network, movements: readonly Movement[], { escrows, lines }: Found): Booked[] {
   const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => keyOf(providerDidHash, contract));
   const dids = new Map(escrows.map(({ did }) => [didHash(did), did]));
@@ -205,7 +206,7 @@ function bookedOf({ network }: Network, movements: readonly Movement[], { escrow
   });
 }
 
-/** What vaults gained counts in each environment whose escrow is in that edition's vault. */
+/** A vault's gain counts in each environment whose escrow is in the vault of that edition. */
 export async function bookedStatements(
   deps: Deps,
   network: Network,
@@ -255,7 +256,7 @@ export async function gainStatements(
   ];
 }
 
-/** What is missing is told, and stays as it is. */
+/** Notes each difference and raises an alert. Nothing repairs it. */
 export const differenceStatements = ({ db }: Deps, differences: readonly Difference[]): Statement[] => [
   ...noteDifferences(
     db,
@@ -264,7 +265,7 @@ export const differenceStatements = ({ db }: Deps, differences: readonly Differe
   ...differences.map((difference) => raiseAlert(db, missing(difference))),
 ];
 
-/** What came to a vault without an event of the contract: a plain transfer, or what a node has left out. One alert for each network. */
+/** Reports what vaults got without an event of the contract: by a plain transfer, or by an event that a node left out. One alert for each network. */
 function unseenStatements({ db }: Deps, lines: readonly LedgerLine[]): Statement[] {
   const last = lines.findLast(({ kind, logIndex }) => kind === "deposit" && logIndex < 0);
   return last ? [raiseAlert(db, unseen(last))] : [];

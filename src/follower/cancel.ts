@@ -1,5 +1,5 @@
-// Cancels an intent for either party (PAY-23): its offer ends now. The chain is looked at first: what was paid is not cancelled. A payment
-// that is on its way is mined within 30 seconds and counts, so the hold ends only when a later chain was read (PAY-11).
+// Cancels an intent for either party (PAY-23): its offer ends now. The chain is read first, because a paid intent cannot be cancelled. A payment that
+// was already sent is mined within 30 seconds and counts, so the hold ends only once a later chain was read (PAY-11).
 import type { AgentCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";
@@ -26,7 +26,7 @@ export async function cancelIntent(call: AgentCall, intentId: string): Promise<I
     const headers = { "Retry-After": String(RETRY_SECONDS) };
     throw new ServiceError("chain_unavailable", { headers });
   }
-  // A payment that was seen just now has moved it: the commit is refused then, and the call decided again.
+  // If a payment was seen just now, it has moved the intent: the commit is refused, and the call decides again.
   const cancelled = { ...intent, expiresAt: now, cancelledAt: now };
   const view = toIntentView(deps.config, cancelled, now);
   const rated = call.did !== intent.consumerDid;
@@ -43,7 +43,7 @@ export async function cancelIntent(call: AgentCall, intentId: string): Promise<I
 
 const RETRY_SECONDS = 2;
 
-/** Only an open intent is cancelled; of one that was paid the refusal names the transaction. */
+/** If the intent was paid, the refusal names the transaction. */
 function refuseEnded(intent: IntentRow, now: number): void {
   const status = effectiveIntentStatus(intent, now);
   if (status === "OPEN") return;

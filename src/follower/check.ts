@@ -1,5 +1,5 @@
-// Compares what vaults hold with their lines, at the last booked block (MKT-23): more came without an event and is booked as a deposit, less
-// is a difference for the operator.
+// Compares what vaults hold at the last booked block with their lines (MKT-23). More came without an event and is booked as a deposit; less is a
+// difference for the operator.
 import { editionsOf } from "../chain/events.ts";
 import type { BlockAt, VaultOf } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
@@ -28,14 +28,14 @@ import {
   noteVaults,
 } from "./store.ts";
 
-/** Escrows of one comparison whose turn it is; a provider has one for each environment and network. */
+/** Escrows of one comparison that are next in turn; a provider has one for each environment and network. */
 const ESCROWS = 24;
-/** Further ones, whose vaults got lines last. */
+/** Further escrows, whose vaults got lines last. */
 const BOOKED_LAST = 10;
-/** How often a comparison that another run has overtaken is done again. */
+/** How often a comparison is tried if other runs overtake it. */
 const ATTEMPTS = 3;
 
-/** Brings one provider's vault on a network up to date: false where the chain could not be read to its head. */
+/** Brings one provider's vault on a network up to date. Returns false if the chain could not be read to its head. */
 export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if ((await followNetwork(deps, network, until, { whole: true })) !== "level") return false;
@@ -45,12 +45,11 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
   return false;
 }
 
-/** The vaults that got lines last, and the next ones of a network, in the order of their providers; begins anew after the last one. */
+/** Compares the vaults that got lines last, and the next ones of a network in the order of their providers. After the last one it starts again. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
   await checkOnce(deps, network, turnReads(deps, network));
 }
 
-/** The escrows whose turn it is. */
 export const turnReads = ({ db }: Deps, network: string) => ({
   next: findNextEscrows(db, network, ESCROWS),
   last: findEscrowsBookedLast(db, network, BOOKED_LAST),
@@ -73,7 +72,7 @@ export async function levelUpTo(
 
 type Page = { readonly rows: readonly EscrowRow[]; readonly checkedDid: string };
 
-/** Whole providers alone: the last one of a full page may have further rows behind it. */
+/** Takes whole providers only: the last one of a full page may have further rows. */
 function pageOf(found: readonly EscrowRow[]): Page {
   if (found.length < ESCROWS) return { rows: found, checkedDid: "" };
   const last = found.at(-1)?.did;
@@ -81,7 +80,7 @@ function pageOf(found: readonly EscrowRow[]): Page {
   return { rows, checkedDid: rows.at(-1)?.did ?? last ?? "" };
 }
 
-/** `escrows`: instead of those whose turn it is. */
+/** `escrows`: these are compared, and the turn stays where it is. */
 type Chosen = ReturnType<typeof turnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfAll> };
 
 async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"checked" | "again" | "unread"> {
@@ -158,7 +157,7 @@ async function lookInto({ db, chain }: Deps, network: Network, at: BlockAt, escr
   return { vaults, lines, balances, booked };
 }
 
-/** What is booked or noted by a balance alone is said by both nodes, where there are two, or twice by the one (CHN-30). */
+/** Whether a second reading has the same balances: the second node's, or another one of the only node (CHN-30). */
 async function agrees(
   chain: Deps["chain"],
   network: string,
@@ -173,8 +172,8 @@ async function agrees(
 }
 
 /**
- * Before it is noted that a vault holds less than its lines say, the blocks from its newest line on are read anew, once: the one node may have told of a
- * movement that never was.
+ * Reads the blocks from a vault's newest line on again, once, before it is noted that the vault holds less than its lines say: the only node may have
+ * reported a movement that never happened.
  */
 async function readAnew(
   deps: Deps,
@@ -201,13 +200,13 @@ async function readAnew(
 
 type Sighted = {
   readonly booked: Booked;
-  /** Its address. */
+  /** The address of the vault. */
   readonly vault: string;
   readonly lines: readonly LedgerLine[];
   readonly at: BlockAt;
 };
 
-/** Whether the token's own events say that a vault got what one node tells to stand in it beyond its lines. */
+/** Whether the token's own events explain what a single node claims that a vault holds beyond its lines. */
 async function isExplained(
   chain: Deps["chain"],
   { network, first_block }: Network,
@@ -231,7 +230,7 @@ const unexplained = ({ did, network }: VaultOfLines): Alert => ({
 });
 type VaultOfLines = Booked["vault"];
 
-/** Nothing is noted on the word of one node, where there are two; but it is told. */
+/** Alerts that one of two nodes reports a difference. It is noted only once both do. */
 const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statement[] =>
   differences.map(({ did, network, held, expected }) =>
     raiseAlert(db, {
@@ -243,7 +242,7 @@ const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statem
     }),
   );
 
-/** Each once. An edition that is not configured any more can't be asked. */
+/** Each escrow once. An edition that is no longer configured can't be asked. */
 const ofNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] => [
   ...new Map(
     rows
@@ -254,7 +253,7 @@ const ofNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] =>
 
 const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
 
-/** One for both environments. */
+/** One vault for both environments. */
 const vaultsOf = (network: Network, escrows: readonly EscrowRow[]) => [
   ...new Map(
     escrows.map((row) => {

@@ -1,6 +1,6 @@
-// The follower of a network (CHN-24): reads the contract's events behind the last booked block, books what moved a vault once it has the
-// network's confirmations and two readings have found it, and notes how far it has read. Safe to run twice and at once: the place that it read
-// from is part of its batch.
+// The follower of a network (CHN-24): reads the contract's events after the last booked block, and books what moved a vault once it has the network's
+// confirmations and two readings have found it. It is safe to run twice or concurrently, because each batch is guarded by the place that it read
+// from.
 import { digestOfEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
 import { eventsUpTo } from "../chain/logs.ts";
@@ -27,19 +27,19 @@ import { TURNED_AT_ONCE, turnedBefore } from "./turn.ts";
 import { walletsIn } from "./wallets.ts";
 
 /**
- * `level`: the follower has read to the head. `far`: it has more to read. `full`: it has more to read, and the run has sent as many statements as it may.
+ * `level`: the follower has read to the head. `far`: there is more to read. `full`: there is more to read, but the run has used up its statements.
  * `stuck`: no node answers, or none can be believed.
  */
 export type Followed = "level" | "far" | "full" | "stuck";
 
-/** A call begins no further step once it has sent so many statements: an invocation may send D1 1,000 (JOB-12). */
+/** A call begins no further step once it has sent this many statements, because an invocation may send D1 only 1,000 (JOB-12). */
 const STATEMENTS = 600;
-/** Readings of a run that only look a second time. */
+/** The number of times that one run reads the same blocks again to confirm them. */
 const SECOND_LOOKS = 3;
 
 /**
- * Reads on until the head or an instant (epoch milliseconds, real time). What moved is read a second time at once, and so booked; a range in which
- * nothing did waits for the next run, unless the `whole` is wanted. What comes meanwhile is the next run's.
+ * Reads up to the head, or until an instant (epoch milliseconds, real time). A range in which something moved is read a second time at once, and so
+ * booked; other ranges wait for the next run, unless `whole`. Blocks that are mined meanwhile are left to the next run.
  */
 export async function followNetwork(
   deps: Deps,
@@ -51,7 +51,7 @@ export async function followNetwork(
   return followed === "old" ? "level" : followed;
 }
 
-/** Reads on likewise. True at a head that is recent: a node that stands still has not seen what is paid meanwhile. */
+/** Reads on like `followNetwork`. Returns true only at a recent head, because a stalled node has not seen what was paid meanwhile. */
 export const readToNow = async (deps: Deps, name: string, until: number): Promise<boolean> =>
   (await readOn(deps, name, { until, whole: false, most: STATEMENTS })) === "level";
 
@@ -77,12 +77,12 @@ async function readOn(deps: Deps, name: string, { until, whole, most }: How): Pr
 }
 
 type Step = {
-  /** `old`: level with a head whose block is so old that the node may stand still. */
+  /** `old`: level with a head whose block is so old that the node may have stalled. */
   readonly followed: Followed | "old";
   readonly booked: number;
   /** The block that the node calls the newest. */
   readonly head: number;
-  /** The last block with the network's confirmations, and whether something has moved between that and the booked one. */
+  /** The last block with the network's confirmations. `moved`: something has moved between the booked block and this one. */
   readonly settled: number;
   readonly moved: boolean;
 };
@@ -115,7 +115,7 @@ async function step(deps: Deps, network: Network): Promise<Step> {
     }
     return without(known && (await rewind(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
-    // Another run was faster, or an escrow moved meanwhile: what is stored now decides.
+    // Another run was faster, or an escrow moved meanwhile: the next step reads what is stored now.
     if (thrown instanceof Conflict) return without("far");
     throw thrown;
   }
@@ -128,7 +128,9 @@ async function recordTurned(deps: Deps, { network, turned }: FollowerRow): Promi
   await commitAll(deps, [...statements, ...noteTurned(deps.db, network, { recorded })]);
 }
 
-/** Compares the settlements whose blocks are booked, before the network is level. False where there is more to compare, or to read anew. */
+/**
+ * Compares the settlements whose blocks are booked, before the network counts as level. Returns false if there is more to compare, or to read again.
+ */
 async function compareBooked(
   deps: Deps,
   network: Network,
@@ -159,10 +161,9 @@ type Read = Extract<EventsReading, { state: "read" }>;
 
 type Own = Movement & EventAt;
 
-/** Movements of one batch. What does not fit stands behind a block that the next step begins with. */
+/** Movements of one batch, unless a single block has more. The next step continues with the rest. */
 const MOVEMENTS = 200;
 
-/** Books a reading that began at an instant. */
 export async function record(
   deps: Deps,
   network: Network,
@@ -249,8 +250,8 @@ const UNREAD = {
 };
 
 /**
- * The last block up to which two readings have found the same: the second node's where there is one that answers, else this one and the one before.
- * The block behind which was read where there was none before. Null where the two contradict each other, which no reorganisation explains.
+ * Returns the last block up to which two readings agree: those of both nodes if the second one answers, otherwise this one and the one before it.
+ * Returns `from` if there is no earlier reading to compare with, and null if the two contradict each other and no reorg explains it.
  */
 export function findConfirmed(
   seen: SeenRange | null,
@@ -262,7 +263,7 @@ export function findConfirmed(
   return digestOfEvents(eventsUpTo(events, seen), seen.hash) === seen.digest ? seen : null;
 }
 
-/** Whether vaults hold at a block what the last event of each up to it says. Asked where one of two nodes tells of the events alone. */
+/** Checks that vaults hold at a block what their last events up to it say. This is asked if only one of two nodes reports the events. */
 async function areHeld(
   { chain }: Deps,
   { network }: Network,
@@ -284,7 +285,7 @@ async function areHeld(
 }
 const HELD_AT_ONCE = 50;
 
-/** What this reading has found between the booked block and another one, for the next to be compared with. */
+/** Describes what this reading has found after the booked block, so that the next one can be compared with it. */
 function describeSeen({ events }: Read, booked: BlockAt, to: BlockRef | null): SeenRange | null {
   if (to === null || to.number <= booked.number) return null;
   const behind = eventsUpTo(events, to).filter(isBehind(booked));
@@ -292,8 +293,8 @@ function describeSeen({ events }: Read, booked: BlockAt, to: BlockRef | null): S
 }
 
 /**
- * Up to which instant every payment was seen: the head's, or the reading's where a block is mined for a transaction alone. `future`: no clock of a
- * chain explains the head's time, which is believed up to real time then.
+ * `through`: the instant up to which every payment was seen. It is the head's time, or the reading's if blocks are mined only for transactions.
+ * `future`: no clock of a chain explains the head's time, so the head is believed only up to real time.
  */
 function sawThrough({ block_seconds }: Network, headTime: number, beganAt: number, now: number) {
   if (block_seconds === 0) return { through: beganAt, future: false };
@@ -301,7 +302,7 @@ function sawThrough({ block_seconds }: Network, headTime: number, beganAt: numbe
   return { through: future ? now : headTime, future };
 }
 
-/** As many as fit, cut between two blocks; a block that has more of them is taken whole. */
+/** Takes as many as fit, and cuts only between blocks: a block that has more of them is taken whole. */
 function partOf(movements: readonly Own[]): readonly Own[] {
   const next = movements[MOVEMENTS];
   if (!next) return movements;

@@ -1,5 +1,5 @@
-// The minute's run of the follower on every network (CHN-24): read to the head, and compare the next vaults with their lines. The trigger does it
-// where nothing has happened, else a message.
+// The minute's run of the follower on every network (CHN-24): reads to the head, and compares the next vaults with their lines. The trigger itself
+// does this if nothing has happened, otherwise a queue message does.
 import type { Deps } from "../context.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { checkNextVaults } from "./check.ts";
@@ -18,16 +18,16 @@ export const followChains: EachJob = {
       isQuiet = await followQuiet(deps, network);
       return !isQuiet;
     } finally {
-      // Also where the look has failed.
+      // A failed look needs the message too.
       if (!isQuiet) await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
     }
   },
 };
 
-/** A message begins no further step once it has sent so many statements, because one invocation runs several messages (JOB-12). */
+/** A message begins no further step once it has sent this many statements, because one invocation runs several messages (JOB-12). */
 const STATEMENTS = 150;
 
-/** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends the next message itself. */
+/** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends its next message itself. */
 export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
   const followed = await followNetwork(deps, network, until, { most: STATEMENTS });
   if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });

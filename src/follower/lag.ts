@@ -1,5 +1,5 @@
-// What a run of the follower leaves behind that did not come to a head of this minute: the network is closed to new intents after a while
-// (PAY-24), and an operator is told (JOB-9).
+// Records that a run of the follower did not reach a head of this minute. After a while the network takes no new intents (PAY-24), and an operator
+// gets an alert (JOB-9).
 import { closureOf, isLate, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
 import { findStandings, noteBehind } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";

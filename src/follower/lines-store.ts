@@ -1,4 +1,4 @@
-// Store of the lines of vaults, and of the escrows and markets that they are found by (MKT-23).
+// Store of the lines of vaults (MKT-23), and of what is found by a provider's hash: escrows, markets and wallets.
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortHash } from "../chain/hashes.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
@@ -15,11 +15,11 @@ import {
 import { emptyBehind } from "../escrow/ledger.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
-/** The providers with these hashes; a hash that is short may be another's too. */
+/** Joins the agents with these hashes. A short hash may match another agent too. */
 const named = (hashes: SQL): SQL =>
   sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
 
-/** The escrows of the providers with these hashes, in either environment. */
+/** In both environments. */
 export const findEscrowsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<EscrowRow[]> =>
   readAll(
     db
@@ -29,7 +29,7 @@ export const findEscrowsByHash = (db: Database, network: string, hashes: readonl
       .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
   );
 
-/** Their markets on a network, in either environment. */
+/** In both environments. */
 export const findMarketsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<MarketRow[]> =>
   readAll(
     db
@@ -39,7 +39,6 @@ export const findMarketsByHash = (db: Database, network: string, hashes: readonl
       .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
   );
 
-/** The providers with these hashes, and their wallets. */
 export const findProvidersByHash = (
   db: Database,
   hashes: readonly Hash[],
@@ -69,7 +68,7 @@ export const findNamedByHash = (
 const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>
   sql`${JSON.stringify(named.map(([hash, ...rest]) => [shortHash(hash), ...rest]))}`;
 
-/** The newest line of each vault; of providers, by their hashes, and editions. */
+/** A vault is named by its provider's hash and its edition. */
 export const findNewestLines = (
   db: Database,
   network: string,
@@ -84,10 +83,10 @@ export const findNewestLines = (
       .where(isNewestLine(sql`wanted.did`, network, sql`wanted.contract`)),
   );
 };
-/** Rows of one statement, by its text. */
+/** Rows of one statement; the length of its text bounds them. */
 const AT_ONCE = 200;
 
-/** Refused where one of them is booked already; one that a reorganisation took away is booked anew, with what it came to in its new block. */
+/** Aborts the batch if one of the lines is booked already. A line that a reorg removed is booked again, with its values in the new block. */
 export const insertLines = (db: Database, lines: readonly LedgerLine[]): Statement[] =>
   Array.from({ length: Math.ceil(lines.length / AT_ONCE) }, (_, n) =>
     lines.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
@@ -141,10 +140,10 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The lines of a vault that a reorganisation takes away. `amount`: of all but settlements. */
+/** The number of a vault's lines that a reorg removes. `amount`: the sum of all but settlements. */
 export type GoneOf = VaultRef & { readonly lines: number; readonly amount: number };
 
-/** Of each vault the numbers behind its newest line before a block, and those of the settlements behind it that put nothing into the vault. */
+/** Ranges of line numbers after a block, two for each vault: lines above its newest kept line, and settlements that put nothing into the vault. */
 const numbersBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
   const all = sql`from json_each(${JSON.stringify(vaults.map(({ did, contract }) => [did, contract]))})`;
   const kept = sql`select k.number from ledger_lines k where k.did = value ->> 0 and k.network = ${network}
@@ -177,12 +176,12 @@ export const findGone = (db: Database, network: string, vaults: readonly VaultRe
   );
 };
 
-/** The settlements that payouts among them were for, as rows of one column. */
+/** The settlements of the payouts among these lines, as rows of one column. */
 export const paidOutBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL =>
   sql`select l.settlement_key from ${numbersBehind(network, vaults, block)} cross join ledger_lines l
     where ${isBehind(network)} and l.kind = 'payout'`;
 
-/** All of them, however many there are. Refused where they are not as many as were found. */
+/** Reverses all of them, however many there are. Aborts the batch if there are not as many as were found. */
 export const reverseBehind = (db: Database, network: string, gone: readonly GoneOf[], block: number): Statement[] =>
   gone.length === 0
     ? []

@@ -1,6 +1,6 @@
-// Binds the payments that the follower sees, at the head of the chain, to the intents that they are for (PAY-21): such an intent is PAID, and its
-// hold has no end. A payment that a reorganisation took away gives the end back, so that another one in the same batch pays the intent; one in
-// another block stays bound.
+// Binds payments that the follower sees at the head of the chain to their intents (PAY-21): such an intent is PAID, and its hold no longer ends. If a
+// reorg removes the payment, the hold ends again, so that another payment in the same batch can pay the intent. A payment that has moved to another
+// block stays bound.
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -38,7 +38,7 @@ import type { BoundChange } from "./store.ts";
 
 export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
 
-/** Intents of its terms that are looked at for one payment. */
+/** Intents that are considered for one payment which names none. */
 const OF_TERMS = 20;
 
 export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
@@ -69,7 +69,7 @@ function unnamedOf(network: string, payments: readonly PaymentAt[], ahead: numbe
   return [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** `through`: the last block that was read. `after`: what is booked by the same batch. */
+/** `through`: the last block that was read. `after`: the follower as the same batch leaves it. */
 type Seen = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
@@ -80,7 +80,7 @@ type Seen = {
 /** Bounds the statements about intents in one batch (JOB-12). */
 const STATEMENTS = 150;
 
-/** Takes items while their statements fit into `room`, and always the first one. `rest`: whether it has left any. */
+/** Takes items while their statements fit into `room`, and always the first one. `rest`: whether some are left. */
 function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
   const [taken, statements]: [T[], Statement[]] = [[], []];
   for (const one of all) {
@@ -92,7 +92,9 @@ function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: 
   return { taken, statements, rest: taken.length < all.length };
 }
 
-/** `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment this reading lacks, or has with other parts. */
+/**
+ * `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment this reading lacks, or has with other terms.
+ */
 function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
@@ -108,13 +110,13 @@ function boundIn(network: Network, { before, payments, through }: Seen, found: F
   return { still, placed, bound, gone };
 }
 
-/** The intents whose payments are lost after this reading, as far as it is known who sent them. */
+/** Finds the intents whose payment is lost after this reading, if its sender is known. */
 export const lostIn = (network: Network, seen: Seen, found: Found): Timed<IntentRow>[] =>
   [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
 
 /**
- * `complete`: whether the batch binds all payments; if not, it books nothing, and the next step reads the same blocks. `change`: of the intents whose
- * payments stand after the booked block. `replacedBy`: the intents whose lost payments can never return, because another transaction has the nonce.
+ * `complete`: whether the batch binds all payments; if not, it books no block, and the next step reads the same blocks. `change`: which payments are
+ * now after the booked block. `replacedBy`: intents whose lost payments can never return, because another transaction has the nonce.
  */
 export function paymentStatements(
   deps: Deps,
@@ -137,7 +139,7 @@ export function paymentStatements(
   const room = STATEMENTS - moved.statements.length;
   const bind = takeFitting(paid, (one) => paidStatements(deps, one), room);
   const { taken } = bind;
-  // What one reading has found at the head alone may be a lie, and a reorganisation may take it away.
+  // Only booked blocks count: what one reading has found at the head may be a lie, and a reorg may remove it.
   const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
   const spoil = takeFitting(
     spoiltIntents(network, payments.filter(isBooked), found, paid),
@@ -168,20 +170,20 @@ export function paymentStatements(
   };
 }
 
-/** An intent as the loss of its payment leaves it. */
+/** Returns the intent without its payment. It waits for the lost payment until `lostUntil`, unless that can never return. */
 const leftBy = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
   unpaid(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
 
-/** Neither facilitated, nor counted as spent. */
+/** A bound intent is paid, but neither facilitated nor counted as spent. */
 const isBound = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
 
-/** Where its payment stands now. */
+/** The block of the intent's payment in this reading, or as it is stored. */
 const blockOf = ({ paymentTx, paymentLog, paymentBlock }: IntentRow, placed: ReadonlyMap<string, PaymentAt>): number =>
   placed.get(placeOf(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
 
 const placeOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
 
-/** On the intent's clock, by which blocks are shifted. */
+/** Converts the block's time to the intent's clock. */
 const paidAtOf = ({ clock }: Deps, intent: Timed<IntentRow>, { minedAt }: PaymentAt): number =>
   minedAt + intent.clockOffsetMs + aheadOf(clock);
 
@@ -195,8 +197,8 @@ const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Pa
 });
 
 /**
- * Intents that are bound to a payment behind what was read, and are named by another one of their terms: the contract takes one of them (CHN-2), so
- * the chain has become shorter.
+ * Finds intents that are bound to a payment after the blocks that were read, although another payment in these blocks names them. The contract takes
+ * only one of the two (CHN-2), so the chain has become shorter.
  */
 function replaced(
   { network }: Network,
@@ -213,7 +215,7 @@ function replaced(
     );
 }
 
-/** What was bound before: is it still there, and where? */
+/** Updates an intent that was bound before: its payment may be gone, or in another block. */
 function boundStatements(
   deps: Deps,
   intent: Timed<IntentRow>,
@@ -230,9 +232,9 @@ function boundStatements(
 type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
 /**
- * Each payment that nobody facilitated and that is bound to none, with its intent, in the order of the chain. One that a reorganisation took away
- * was in time once, and pays the same intent again. `left`: the intents that lose their payment in this batch, which are open to another one.
- * `more`: a payment has found as many intents as are looked at, and others of this batch have taken all of them.
+ * Matches each payment that is neither facilitated nor bound with its intent, in the order of the chain. A payment that a reorg removed was in time
+ * once, so it pays the same intent again. `left`: intents that lose their payment in this batch and take another one. `more`: a payment has found as
+ * many intents as are considered, and others of this batch have taken all of them.
  */
 function newlyPaid(
   deps: Deps,
@@ -275,10 +277,7 @@ function newlyPaid(
   return { paid, more };
 }
 
-/**
- * Whether a payment is of the terms of an intent that waits for one, or pays it again after a reorganisation took it away. `own`: a wallet of the
- * provider pays it.
- */
+/** Whether a payment has the terms of an intent that is not paid now. `own`: a wallet of the provider pays it. */
 export const isForIntent = (network: string, intent: IntentRow, payment: PaymentAt, own: boolean): boolean =>
   takes(intent, payment, own) && isOfTerms(network, intent, payment);
 
@@ -289,7 +288,7 @@ const takes = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =
 const isNamedBy = ({ intentHash }: IntentRow, payment: PaymentAt): boolean =>
   payment.intentHash === null || storedHash(payment.intentHash) === intentHash;
 
-/** Whether it uses up the key of an intent that it names. */
+/** Whether the payment is of the intent's terms. If it names the intent too, it uses up the intent's key in the contract (CHN-2). */
 function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
     intent.network === network &&
@@ -299,7 +298,7 @@ function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): bool
   );
 }
 
-/** Whether a payment that a reorganisation took away pays its intent again. */
+/** Returns the terms of a payment as intents store theirs. */
 const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   termsOf(network, providerDidHash, consumerDidHash, gross);
 
@@ -317,8 +316,8 @@ export function paidStatements(deps: Deps, { intent, payment: at }: Paid): State
 }
 
 /**
- * Open intents whose keys on the chain were used up by payments that settle nothing: of a wallet of the provider (FAC-22). A payment through an earlier
- * edition uses up no key of the present one.
+ * Finds open intents whose key in the contract was used up by a payment that settles nothing, because a wallet of the provider paid it (FAC-22). A
+ * payment through an earlier edition uses up no key of the present one.
  */
 function spoiltIntents(
   { network, settlement_contract }: Network,
@@ -342,7 +341,7 @@ function spoiltIntents(
 function spoiltStatements({ db, config, clock }: Deps, { clockOffsetMs, ...intent }: Timed<IntentRow>): Statement[] {
   const now = clock.now() + clockOffsetMs;
   const ended = { ...intent, status: "ABANDONED", expiresAt: Math.min(intent.expiresAt, now) } as const;
-  // A cancellation has told its end already.
+  // A cancelled intent's end already has its event.
   const told = intent.cancelledAt !== null;
   return [
     ...endSpoiltIntent(db, intent, ended),

@@ -1,5 +1,5 @@
-// Follows a network without new events in the minute's trigger itself (CHN-24): books the blocks and compares the next vaults, and writes one row. In
-// every other case it changes nothing, and the queue's message does the whole work.
+// Follows a network without new events in the minute's trigger itself (CHN-24): books the blocks, compares the next vaults, and writes one row. In
+// every other case it changes nothing, and the queue's message does all the work.
 import { networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";

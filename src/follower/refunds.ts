@@ -1,5 +1,5 @@
-// Books what providers gave back for a settlement (CHN-25), and ends what was awaited of it (CHN-27). No key of the service sends a refund: one
-// that is awaited is a chain operation of the settlement, done once the contract's events under its key come to the amount in time.
+// Books the refunds that providers paid for settlements (CHN-25), and completes awaited ones (CHN-27). No key of the service sends a refund: an
+// awaited one is a chain operation of the settlement, done once the contract's events under its key add up to the amount in time.
 import type { EventAt } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import {
@@ -22,7 +22,7 @@ import type { EachJob } from "../jobs/job.ts";
 type Refund = Extract<EventAt, { kind: "refund" }>;
 type RefundTo = Extract<EventAt, { kind: "refund_to" }>;
 
-/** Those of the network's token up to a block. */
+/** Picks the refunds in the network's token up to a block. */
 export const refundsIn = ({ network, token }: Network, events: readonly EventAt[], through: number): RefundRow[] =>
   events
     .filter((event): event is Refund => event.kind === "refund" && event.token === token.toLowerCase())
@@ -32,7 +32,7 @@ export const refundsIn = ({ network, token }: Network, events: readonly EventAt[
       ...{ payer: from, amount: countedUnits(amount), minedAt },
     }));
 
-/** Addresses that refunds were turned to up to a block: of each settlement the last one of each block, for the events are in the chain's order. */
+/** Picks the addresses that refunds were turned to. For each settlement the last one of each block counts; the events are in the chain's order. */
 export function refundAddressesIn(
   { network }: Network,
   events: readonly EventAt[],
@@ -48,12 +48,12 @@ export function refundAddressesIn(
 }
 
 /**
- * For the batch of who owes it: from now on the refund is awaited. Again for the same settlement, with another amount or instant, this one is. It is
- * done at once where so much is booked already.
+ * Belongs to the batch that records who owes the refund: it is awaited from now on. A second call for the settlement replaces amount and instant. If
+ * that much is booked already, the refund is done at once.
  */
 export const awaitRefund = (db: Database, refund: AwaitedRefund): Statement => putAwaitedRefund(db, refund, Date.now());
 
-/** Nothing is written beside the refunds where none of them was awaited. */
+/** Besides the refunds, this changes only operations that await them. */
 export function bookRefunds(
   db: Database,
   { network }: Pick<Network, "network">,
@@ -64,14 +64,14 @@ export function bookRefunds(
   return [
     ...insertRefunds(db, rows),
     endPaidRefunds(db, network, keysOf(rows), now),
-    // The dispute that it was awaited for is looked at again.
+    // Makes the dispute that awaits this refund due.
     touchRefunds(db, network, keysIn(keysOf(rows)), now),
   ];
 }
 
 const keysOf = (rows: readonly RefundRow[]): string[] => [...new Set(rows.map(({ settlementKey }) => settlementKey))];
 
-/** What was booked behind a block is not the chain's any more. */
+/** Undoes the refunds of blocks that are no longer on the chain. */
 export function takeRefundsBack(db: Database, { network }: Network, behind: number): Statement[] {
   const now = Date.now();
   return [
@@ -82,7 +82,9 @@ export function takeRefundsBack(db: Database, { network }: Network, behind: numb
   ];
 }
 
-/** A refund that did not come in time. Only the chain's own time counts: one that the follower has not read yet may have been paid. */
+/**
+ * Fails refunds that did not come in time. Only the chain's own time counts, because a block that the follower has not read yet may have the payment.
+ */
 export const failUnpaidRefunds: EachJob = {
   kind: "each",
   name: "fail_unpaid_refunds",

@@ -1,5 +1,5 @@
-// Reverses a facilitated settlement whose block is not the chain's any more (FAC-18): all that it did is given back, and its intent waits for the
-// payment again. Where that stands in another block the intent is PAID at once, and is facilitated anew.
+// Reverses a facilitated settlement whose block is no longer on the chain (FAC-18): undoes all of its effects, and its intent waits for the payment
+// again. If the payment is in another block, the intent is PAID at once, and is facilitated again.
 import { recordEscrowChange } from "../agents/rate.ts";
 import { touchDocument } from "../agents/store.ts";
 import type { SettlementReading } from "../chain/gateway.ts";
@@ -30,7 +30,7 @@ import { ratedIn, reverseTask } from "../tasks/reverse.ts";
 import { isForIntent, type PaymentAt, paidStatements } from "./payments.ts";
 import { noteBound, whileAt } from "./store.ts";
 
-/** `reading`: where its transaction stands now. Throws Conflict when another run has moved on. */
+/** `reading`: where the transaction is on the chain now. Throws Conflict if another run has moved on. */
 export async function reverseSettlement(
   deps: Deps,
   network: Network,
@@ -50,7 +50,7 @@ export async function reverseSettlement(
   });
 }
 
-/** The same payment in another block, with the network's confirmations. */
+/** Returns the same payment in another block, if it has the network's confirmations. */
 function paymentIn(reading: SettlementReading, { txHash, logIndex }: TransactionRow): PaymentAt | null {
   if (reading.state !== "mined") return null;
   const { blockNumber, blockHash, minedAt, settlements } = reading;
@@ -96,7 +96,7 @@ function reversal(
   ];
 }
 
-/** What it was spent for is held again, and where the payment is in another block without an end. */
+/** Holds the intent's amount again. If the payment is in another block, the intent is PAID at once, and its hold has no end. */
 function intentStatements(
   deps: Deps,
   { network }: Network,
@@ -118,7 +118,7 @@ function intentStatements(
   ];
 }
 
-/** The escrow that the settlement was credited to: one that has gone to another edition's vault holds nothing of it. */
+/** Finds the escrow that the settlement was credited to. An escrow that has moved to another edition's vault holds nothing of it. */
 function escrowChange(
   network: Network,
   escrows: readonly EscrowRow[],
@@ -132,7 +132,7 @@ function escrowChange(
     : null;
 }
 
-/** The state may fall back with what counts; of an agent that has left the environment that is told to nobody. `now`: on its platform's clock. */
+/** The state may change with the balance. An agent that has left the environment gets no event about it. `now`: on its platform's clock. */
 function escrowStatements(
   deps: Deps,
   { agent, ...source }: Seller,

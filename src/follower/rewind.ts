@@ -1,5 +1,5 @@
-// A block that was booked is not the chain's any more (CHN-24): what was booked behind the newest noted block that still is, is taken back. The
-// next step books what came back in other blocks, and compares the settlements that were facilitated (settlements.ts).
+// Rewinds the follower when a booked block is no longer on the chain (CHN-24): undoes all that was booked after the newest noted block that still is.
+// The next step books what came back in other blocks, and compares the facilitated settlements (settlements.ts).
 import type { BlockRef } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { doubtPayouts } from "../chain/store.ts";
@@ -15,7 +15,7 @@ import { takeRefundsBack } from "./refunds.ts";
 import { findEscrowsOfAll, findNotes, forgetBehind, recheckBehind, rewindFollower } from "./store.ts";
 import { takeWalletsBack } from "./wallets.ts";
 
-/** False where no node can be believed. */
+/** Returns false if no node can be believed. */
 export async function rewind(deps: Deps, network: Network, known: FollowerRow): Promise<boolean> {
   const { db } = deps;
   const name = network.network;
@@ -33,11 +33,11 @@ export async function rewind(deps: Deps, network: Network, known: FollowerRow): 
 type Reread = {
   /** The last block that stays as it is. */
   readonly number: number;
-  /** The transaction, or the vault with its newest line, for which the blocks behind it are read anew. */
+  /** The transaction, or the vault with its newest line, for which the blocks after it are read again. */
   readonly rereadFor: string;
 };
 
-/** The same for blocks that the chain has, because one of their events was not read. `beyond`: none before them is noted any more. */
+/** Rewinds over blocks that are still on the chain, because one of their events was not read. `beyond`: no block before them is noted any longer. */
 export async function rewindBehind(
   deps: Deps,
   network: Network,
@@ -92,13 +92,13 @@ async function takeBack(
   ]);
 }
 
-/** What was read behind the kept block was of another chain: nothing counts as seen later than it. */
+/** Nothing after the kept block counts as read. */
 const readTo = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
   ...{ bookedBlock: number, bookedHash: hash, bookedAt: time },
   ...{ headBlock: number, readThrough: Math.min(readThrough, time) },
 });
 
-/** The newest note whose block the chain still has. A reorganisation takes away all behind one block, so halving finds it. */
+/** Finds the newest noted block that the chain still has. A reorg removes all blocks after one, so a binary search finds it. */
 async function newestKept(
   deps: Deps,
   network: string,

@@ -1,6 +1,6 @@
-// Compares each facilitated settlement with its line, once the follower has booked its block (FAC-18): in the order in which they were recorded, so
-// that one that was judged before a reorganisation and recorded after it is found too. After a rewind those of the blocks behind it are
-// compared again. A node that was believed at the facilitation may have told anything: what stands in the ledger was read twice.
+// Compares each facilitated settlement with its ledger line once the follower has booked its block (FAC-18). The order is that of the records, so
+// that a settlement that was judged before a reorg and recorded after it is found too; a rewind repeats the comparison. Facilitation believes one
+// node, whereas two readings have found each line.
 import { digestOfSettlement } from "../chain/digests.ts";
 import type { SettlementReading } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
@@ -20,18 +20,18 @@ import { rewindBehind } from "./rewind.ts";
 import { type Compared, findCompared, findEscrowsOfAll, moveChecked, type Recorded, whileAt } from "./store.ts";
 import { turnedStatements } from "./turn.ts";
 
-/** Settlements that are looked at at once. */
+/** Settlements of one comparison. */
 export const CHECKED_AT_ONCE = 200;
 
-/** The block that a fresh reading calls the newest; null where it is not read so far. */
+/** The newest block by a fresh reading; null if the follower has not read to it. */
 type Head = number | null;
 
 /** Nodes may be some blocks apart. */
 const BLOCKS_APART = 30;
-/** Whether no chain has so many blocks: a node that is believed at the facilitation may say any number. */
+/** Whether a block is further ahead than nodes can be apart: a node that was believed at the facilitation may have named any number. */
 const isBeyond = (head: Head, blockNumber: number): boolean => head !== null && blockNumber > head + BLOCKS_APART;
 
-/** Up to the first one of the network whose block is still to be booked. `unchecked`: as they were recorded before the reading. */
+/** Returns the settlements before the first one of this network whose block is not booked yet. `unchecked`: as recorded before the reading. */
 export function checkable(
   { network }: Network,
   { booked, head }: { readonly booked: number; readonly head: Head },
@@ -42,16 +42,16 @@ export function checkable(
   return first < 0 ? [...unchecked] : unchecked.slice(0, first);
 }
 
-/** At most so many settlements of a step are reversed or counted in full: each takes batches of its own, up to 60 statements (JOB-12). */
+/** At most this many settlements of a step are reversed or counted in full, because each takes batches of its own, up to 60 statements (JOB-12). */
 const CORRECTED_AT_ONCE = 4;
 
 /**
- * `more`: the next step compares further settlements, or binds the intents of reversed ones. `rewound`: the follower reads blocks again, because a node
- * has a settlement that the ledger lacks. `stuck`: no node can be believed.
+ * `more`: the next step compares further settlements, or binds the intents of reversed ones. `rewound`: the follower reads blocks again, because a
+ * node has a settlement that the ledger lacks. `stuck`: no node can be believed.
  */
 type Checked = "checked" | "more" | "rewound" | "stuck";
 
-/** Throws Conflict when another run has moved on. */
+/** Throws Conflict if another run has moved on. */
 export async function checkSettlements(
   deps: Deps,
   network: Network,
@@ -83,7 +83,7 @@ export async function checkSettlements(
   return part.length < recorded.length || unequal.length > 0 ? "more" : "checked";
 }
 
-/** A provider without a vault here has no lines. Lines of earlier versions say no more than the part of the escrow. */
+/** A provider without a vault here has no lines. Lines of earlier versions state only the part that went into escrow. */
 function hasLine(network: Network, { transaction, line, hasVault }: Compared): boolean {
   if (!hasVault) return true;
   if (line === null || line.blockHash !== transaction.blockHash) return false;
@@ -101,8 +101,8 @@ const partsOf = ({ token }: Network, row: TransactionRow): string =>
   });
 
 /**
- * The ledger says otherwise, so the chain is asked once more. What it does not have as it was facilitated is reversed; where it has it, the blocks are
- * read anew, once for each settlement.
+ * Asks the chain again, because the ledger disagrees. If the chain lacks the settlement as it was facilitated, reverses it; otherwise reads its
+ * blocks again, once for each settlement.
  */
 async function settleUnequal(
   deps: Deps,
@@ -116,7 +116,7 @@ async function settleUnequal(
   if (!first.ok) return "stuck";
   const second = await chain.readSettlementAgain(network.network, transaction.txHash);
   const stands = isAsRecorded(network, transaction, first.value, head);
-  // Nothing is reversed on the word of one node, where there are two (CHN-30).
+  // Where there are two nodes, both have to agree before anything is reversed (CHN-30).
   if (second !== null && !(second.ok && isAsRecorded(network, transaction, second.value, head) === stands)) {
     await commit(db, [raiseAlert(db, disagreeing(transaction))]);
     return "stuck";
@@ -125,7 +125,7 @@ async function settleUnequal(
     const { transactionId: rereadFor, blockNumber } = transaction;
     const rewound = await rewindBehind(deps, network, known, { number: blockNumber - 1, rereadFor });
     if (rewound !== "beyond") return rewound === "rewound" ? "rewound" : "stuck";
-    // A block that an earlier version booked has no line of a settlement that put nothing into the vault: what the chain says counts.
+    // Earlier versions booked no line for a settlement that put nothing into the vault, so the chain's answer counts.
     await commit(db, [raiseAlert(db, unlined(transaction))]);
     return "checked";
   }
@@ -156,7 +156,7 @@ const unlined = ({ transactionId, network, blockNumber }: TransactionRow) => ({
   message: `The chain has the settlement in block ${blockNumber}, and the ledger, which has gone on too far, has no line of it.`,
 });
 
-/** What a vault did not hold when its settlement was facilitated counts from now on: its line says that it was put there. */
+/** Counts what a vault lacked when its settlement was facilitated, now that its line says that the vault got it. */
 async function countRests(
   deps: Deps,
   network: Network,

@@ -1,4 +1,4 @@
-// Store of the follower: how far each network is read, the lines of its vaults, and the escrows that they move (CHN-24, MKT-23).
+// Store of the follower's progress on each network, its noted blocks, and the settlements and escrows that it compares (CHN-24, MKT-23).
 import { and, asc, desc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import {
   columnsOf,
@@ -35,11 +35,11 @@ import {
 export const findFollower = (db: Database, network: string): Read<FollowerRow | null> =>
   readOne(db.select().from(followers).where(eq(followers.network, network)));
 
-/** Intents whose bound payments came to stand behind the booked block, and those of which that is so no more. */
+/** `added`: intents whose payment is now in a block after the booked one. `ended`: intents of which this is no longer true. */
 export type BoundChange = { readonly added: readonly string[]; readonly ended: readonly string[] };
 const AS_BEFORE: BoundChange = { added: [], ended: [] };
 
-/** Begins or moves on; refused when another run has moved on meanwhile. */
+/** Inserts or advances the follower. Aborts the batch if another run has advanced it meanwhile. */
 export const moveFollower = (
   db: Database,
   before: FollowerRow | null,
@@ -56,26 +56,26 @@ export const moveFollower = (
           .where(isAt(before)),
       );
 
-/** As another run may have left it meanwhile, and with this change. */
+/** Applies a change to the stored list, because another run may have changed the list meanwhile. */
 const afterChange = ({ added, ended }: BoundChange): SQL<string> =>
   sql`(select json_group_array(value) from (
     select value from json_each(followers.bound) where value not in (select value from json_each(${JSON.stringify(ended)}))
     union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.bound))))`;
 
-/** A payment that was bound behind a network's booked block. */
+/** Records an intent that was bound to a payment after the network's booked block. */
 export const noteBound = (db: Database, network: string, intentId: string): Statement =>
   db
     .update(followers)
     .set({ bound: afterChange({ added: [intentId], ended: [] }) })
     .where(eq(followers.network, network));
 
-/** Where the comparison of a network's settlements begins. */
+/** The receipt after which the comparison of a network's settlements begins. */
 const beforeFirstOf = (network: string): SQL<number> =>
   sql`coalesce((select min(r.rowid) - 1 from receipts r where r.network = ${network}), (select max(r.rowid) from receipts r), 0)`;
 
 /**
- * A run that began before another one and ends behind it brings nothing back that the other one has read. How far settlements were compared, and
- * what is bound, are moved by themselves.
+ * A run that began before another one and ends after it must not undo what the other one has read. Other statements move `checkedReceipt`, `bound`
+ * and `turned`.
  */
 const sinceThen = ({ readThrough, readAt, paused, ...others }: FollowerRow) => {
   const { checkedReceipt: _compared, bound: _bound, turned: _turned, ...after } = others;
@@ -87,7 +87,7 @@ const latest = ({ readThrough, readAt, paused }: Pick<FollowerRow, "readThrough"
   paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
 });
 
-/** Adds providers to the list of those whose changed escrow has no event yet, or removes recorded ones. */
+/** Adds providers whose changed escrow has no event yet to the list, or removes providers whose event was recorded. */
 export const noteTurned = (db: Database, network: string, { added = [], recorded = [] }: TurnedChange): Statement[] =>
   added.length + recorded.length === 0
     ? []
@@ -103,7 +103,7 @@ export const noteTurned = (db: Database, network: string, { added = [], recorded
       ];
 type TurnedChange = { readonly added?: readonly string[]; readonly recorded?: readonly string[] };
 
-/** Back to a block that the chain has kept: nothing counts as read behind it. Refused as the other is. */
+/** Rewinds to a block that is still on the chain, so nothing after it counts as read. Aborts the batch like `moveFollower`. */
 export const rewindFollower = (db: Database, before: FollowerRow, after: FollowerRow): Statement[] =>
   mustChange(
     db,
@@ -113,24 +113,24 @@ export const rewindFollower = (db: Database, before: FollowerRow, after: Followe
       .where(isAt(before)),
   );
 
-/** By the instants of their payments, which stand on clocks that may be ahead of the chain's. Literal text, so that SQLite uses the partial index. */
+/** `paid_at` is never behind the chain's clock but may be ahead of it, so it only preselects. Literal text, so that SQLite uses the partial index. */
 const boundBehind = ({ network, bookedBlock, bookedAt }: FollowerRow): SQL<string> =>
   sql`(select json_group_array(i.intent_id) from payment_intents i where i.status = 'PAID' and i.spent_at is null
     and i.network = ${network} and i.paid_at >= ${bookedAt} and i.payment_block > ${bookedBlock})`;
 
-/** Refuses the batch when another run has moved on meanwhile. */
+/** Aborts the batch if another run has moved the follower meanwhile. */
 export const whileAt = (db: Database, before: FollowerRow): Statement =>
   guard(db, sql`exists (select 1 from followers where ${isAt(before)})`);
 
 const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
 
-/** So many notes back a reorganisation is found. */
+/** A reorg is found if it goes back at most this many notes. */
 const NOTED = 200;
-/** Notes are kept for so many blocks: by their numbers, so that no run counts them. At most 2,000 blocks lie between two. */
+/** Notes are kept for this many blocks. The limit is a block number, so that no run counts notes; at most 2,000 blocks lie between two. */
 const KEPT_BLOCKS = 10_000;
 
-/** Notes a booked block, and forgets the oldest ones. */
+/** Also deletes the notes that are too old. */
 export const noteBlock = (db: Database, note: BookedBlock): Statement[] => [
   db
     .insert(bookedBlocks)
@@ -144,7 +144,7 @@ export const noteBlock = (db: Database, note: BookedBlock): Statement[] => [
     .where(and(eq(bookedBlocks.network, note.network), lte(bookedBlocks.number, note.number - KEPT_BLOCKS))),
 ];
 
-/** Vaults that got lines at the last booked block. */
+/** Notes the vaults that got lines at the last booked block. */
 export const noteVaults = (
   db: Database,
   { network, bookedBlock, bookedHash }: FollowerRow,
@@ -162,7 +162,7 @@ export const noteVaults = (
     }),
 ];
 
-/** The blocks that were noted, the newest first. */
+/** Newest first. */
 export const findNotes = (db: Database, network: string): Read<BookedBlock[]> =>
   readAll(
     db
@@ -182,10 +182,10 @@ export type Recorded = Pick<typeof receipts.$inferSelect, "network" | "blockNumb
   readonly number: number;
 };
 
-/** The place of a receipt among all. */
+/** Numbers the receipts of all networks in the order of their insertion. */
 const NUMBER = sql<number>`receipts.rowid`;
 
-/** The settlements that were recorded and not yet compared with their blocks, in the order of their records; of all networks. */
+/** Finds settlements that were not compared with their blocks yet, oldest record first. They are of all networks. */
 export const findUnchecked = (db: Database, network: string, limit: number): Read<Recorded[]> =>
   readAll(
     db
@@ -201,7 +201,7 @@ export const findUnchecked = (db: Database, network: string, limit: number): Rea
       .limit(limit),
   );
 
-/** A facilitated settlement that stands, and the line at its place. `hasVault`: its provider has one on the network. */
+/** A facilitated settlement that was not reversed, and the line at its place. `hasVault`: its provider has a vault on the network. */
 export type Compared = {
   readonly transaction: TransactionRow;
   readonly line: Pick<LedgerLine, "parts" | "amount" | "blockHash"> | null;
@@ -239,7 +239,7 @@ export const findCompared = (db: Database, transactionIds: readonly string[]): R
     (rows) => rows.map((row) => ({ ...row, line: row.line?.txHash ? row.line : null, hasVault: row.hasVault === 1 })),
   );
 
-/** All up to a receipt were compared, on the chain that the follower has read. */
+/** Records that all settlements up to a receipt were compared. Aborts the batch if the follower or the comparison has moved meanwhile. */
 export const moveChecked = (db: Database, before: FollowerRow, checkedReceipt: number): Statement[] =>
   mustChange(
     db,
@@ -249,7 +249,7 @@ export const moveChecked = (db: Database, before: FollowerRow, checkedReceipt: n
       .where(and(isAt(before), eq(followers.checkedReceipt, before.checkedReceipt))),
   );
 
-/** What was recorded of blocks that are gone is compared again. */
+/** Moves the comparison back to before the settlements of the blocks that are gone. */
 export const recheckBehind = (db: Database, network: string, number: number): Statement =>
   db
     .update(followers)
@@ -261,11 +261,10 @@ export const recheckBehind = (db: Database, network: string, number: number): St
 
 // ---- Differences -----------------------------------------------------------------------------------------------------------
 
-/** The same two numbers are found once. */
+/** Does nothing if the same two numbers were noted before. */
 export const noteDifferences = (db: Database, differences: readonly LedgerDifference[]): Statement[] =>
   differences.map((difference) => db.insert(ledgerDifferences).values(difference).onConflictDoNothing());
 
-/** The differences of the vaults of providers on a network, as they were noted. */
 export const findDifferencesOf = (db: Database, network: string, dids: readonly string[]): Read<LedgerDifference[]> =>
   readAll(
     db
@@ -281,7 +280,7 @@ export const findDifferencesOf = (db: Database, network: string, dids: readonly 
 
 // ---- Vaults ----------------------------------------------------------------------------------------------------------------
 
-/** The next escrows behind the provider whose vault a network's follower has compared last, of all networks, in the order of their primary key. */
+/** Finds the escrows after the provider that this network's follower has compared last, in primary key order. They are of all networks. */
 export const findNextEscrows = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db
@@ -292,10 +291,10 @@ export const findNextEscrows = (db: Database, network: string, limit: number): R
       .limit(limit),
   );
 
-/** The notes of booked blocks that count as the last ones. */
+/** This many of the newest notes count as the last ones. */
 const NOTES_BACK = 4;
 
-/** Escrows of a network whose vaults got lines at the blocks that were noted last. */
+/** Finds a network's escrows whose vaults got lines at the blocks that were noted last. */
 export const findEscrowsBookedLast = (db: Database, network: string, limit: number): Read<EscrowRow[]> =>
   readAll(
     db
@@ -313,7 +312,7 @@ export const findEscrowsBookedLast = (db: Database, network: string, limit: numb
       .limit(limit),
   );
 
-/** The escrows of providers on a network, in either environment. */
+/** In both environments. */
 export const findEscrowsOfAll = (db: Database, network: string, dids: readonly string[]): Read<EscrowRow[]> =>
   readAll(
     db

@@ -1,5 +1,5 @@
-// The consequences of an escrow that the follower has brought to another state: on the agent's row and document, as an event and in the
-// directory (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE by it (AGT-34).
+// Records the consequences of an escrow's new state that the follower has booked: on the agent's row and document, as an event and in the directory
+// (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE (AGT-34).
 import { recordEscrowChange } from "../agents/rate.ts";
 import { reviseAgent } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
@@ -30,7 +30,7 @@ export async function turnedStatements(deps: Deps, changes: readonly EscrowChang
   return statements;
 }
 
-/** Records them for escrows that an earlier batch changed: the agent's row still shows the earlier state. */
+/** Records the consequences for escrows that an earlier batch changed: the agent's row still shows the earlier state. */
 export async function turnedBefore(deps: Deps, network: string, dids: readonly string[]): Promise<Statement[]> {
   const statements: Statement[] = [];
   for (const did of dids) {
@@ -60,7 +60,7 @@ async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<State
   if (!timed) return [];
   const { clockOffsetMs, ...found } = timed;
   const escrows = found.agent.environment === "sandbox" ? sandbox : production;
-  // What stands in the environment that the agent has left, or has not come to, is told to nobody.
+  // An escrow in an environment that the agent has left, or has not come to, has no consequences.
   const own = changes(found, escrows).filter(({ before }) => before.environment === found.agent.environment);
   if (own.length === 0) return [];
   const now = deps.clock.now() + clockOffsetMs;
@@ -83,10 +83,10 @@ async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<State
   ];
 }
 
-/** The directory has certified agents alone. */
+/** The directory lists only certified agents. */
 const isListed = ({ certificate }: AidSource): boolean => certificate !== null;
 
-/** The escrows of the networks on which the agent has a market. */
+/** The escrows of the networks on which the agent has an ACTIVE market. */
 export const escrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>
   escrows.filter(({ network }) => markets.some((market) => market.network === network && market.status === "ACTIVE"));
 
@@ -98,7 +98,7 @@ export function isFunded(escrows: readonly EscrowRow[], markets: readonly Market
 const canFund = ({ agent, principal, markets }: AidSource, escrows: readonly EscrowRow[], now: number): boolean =>
   agent.status === "FUNDING" && effectivePrincipalStatus(principal, now) === "ACTIVE" && isFunded(escrows, markets);
 
-/** Takes an agent out of FUNDING. `escrows`: as they are then. */
+/** Takes an agent out of FUNDING. `escrows`: as they are afterwards. */
 export function fundAgent(
   deps: Deps,
   before: AidSource,

@@ -1,6 +1,6 @@
-// Follows the operational wallets that the contract got (CHN-29): the chain itself is looked at for each provider whose wallet the service does not
-// have, by the operation of its split. A wallet that neither the service had set nor a market asks for is told to an operator. One that a wallet
-// of the provider has itself named is the provider's, and what is paid to it counts (FAC-17).
+// Follows the operational wallets that the contract got (CHN-29): for each provider whose wallet the service does not have, the operation of its
+// split reads the chain itself. A wallet that neither the service set nor a market asks for raises an alert. A wallet that the provider's own wallet
+// has named is the provider's, and payments to it count (FAC-17).
 import { noteWallets } from "../agents/store.ts";
 import type { EventAt } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
@@ -20,7 +20,7 @@ import { findEscrowsByHash, findMarketsByHash, findNamedByHash, findProvidersByH
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 
-/** Those of the network's token up to a block. */
+/** Picks the wallet changes in the network's token up to a block. */
 export const walletsIn = ({ token }: Network, events: readonly EventAt[], through: number): WalletSet[] =>
   events.filter(
     (event): event is WalletSet =>
@@ -30,7 +30,7 @@ export const walletsIn = ({ token }: Network, events: readonly EventAt[], throug
 type Followed = { readonly vaults: readonly VaultRef[]; readonly statements: readonly Statement[] };
 const NONE: Followed = { vaults: [], statements: [] };
 
-/** One further trip, where the contract got a wallet. `vaults`: those of the providers that are looked at. */
+/** Takes one more trip if the contract got a wallet. `vaults`: those of the providers whose split is read again. */
 export async function followWallets(deps: Deps, network: Network, events: readonly WalletSet[]): Promise<Followed> {
   if (events.length === 0) return NONE;
   const { db } = deps;
@@ -102,15 +102,14 @@ const asksFor = ({ operationalWallet, pendingWallet }: MarketRow, wallet: string
 
 const refOf = ({ did }: EscrowRow, { contract }: WalletSet): VaultRef => ({ did, contract, wallet: true });
 
-/** Nothing is taken from the log: the next minute reads what the contract has. */
+/** Takes nothing from the log: the next minute reads what the contract has. */
 const lookAgain = (db: Database, { network }: Pick<Network, "network">, dids: readonly string[]): Statement[] =>
   doubtOperations(db, splitKey(network, ""), dids, Date.now());
 
-/** A reorganisation took the blocks away in which these got a wallet. */
+/** Reads the splits again whose wallets were set in blocks that a reorg removed. */
 export const takeWalletsBack = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
   lookAgain(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
 
-/** What happened: which wallet the contract has now, which one the service has, in which block, and who confirmed it. */
 const otherWallet = (
   { did, network, operationalWallet: registered }: EscrowRow,
   { operationalWallet, confirmedBy, blockNumber, txHash }: WalletSet,
