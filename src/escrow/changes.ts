@@ -1,5 +1,5 @@
-// Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19); the store writes it. The contract's threshold
-// follows through the queue.
+// Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19), which the store writes. The contract's threshold follows
+// through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
 import { escrowStateAt } from "./states.ts";
 import { escrowThreshold } from "./threshold.ts";
@@ -14,17 +14,17 @@ export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   return { ...escrow, threshold, state: escrowStateAt({ ...escrow, threshold }) };
 }
 
-/** What a balance gains or loses: by a facilitated settlement, or by what the follower has booked of the vault. Base units. */
+/** A change of a balance, in base units: by a facilitated settlement, or by what the follower has booked of the vault. */
 export type Gain = {
   readonly amount: number;
   readonly settled: boolean;
   /** When the dispute window of the settlement closes, on the service's own clock. */
   readonly windowClosesAt?: number;
-  /** What the vault itself holds: no more counts. */
+  /** The most that the balance may be, because the vault itself holds no more than this. */
   readonly atMost?: number | undefined;
 };
 
-/** Relative, so that what is recorded in another order comes to the same (MKT-19). */
+/** Relative to the balance, so that records in another order come to the same (MKT-19). */
 export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow {
   const balance = escrow.balance + amount;
   return {
@@ -35,7 +35,7 @@ export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow 
   };
 }
 
-/** What disputes add to an escrow, or take off it: base units. */
+/** A change of the amounts that disputes claim from an escrow, in base units. */
 export type Claim = { readonly disputed: number; readonly owed: number };
 
 export function claimed(escrow: EscrowRow, claim: Claim): EscrowRow {
@@ -46,6 +46,5 @@ export function claimed(escrow: EscrowRow, claim: Claim): EscrowRow {
 export const thresholdMoved = ({ before, after }: EscrowChange): boolean =>
   before.threshold !== after.threshold || before.state !== after.state;
 
-/** The one that an agent has on a network. */
 export const escrowOn = (escrows: readonly EscrowRow[], { network }: { readonly network: string }): EscrowRow | null =>
   escrows.find((row) => row.network === network) ?? null;

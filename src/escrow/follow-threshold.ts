@@ -1,5 +1,5 @@
-// Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron passes escrows that are behind to the
-// queue, so a rating that moves ten times in a minute costs one transaction.
+// Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron queues the escrows whose contract has not followed, so
+// a rating that moves ten times in a minute costs one transaction.
 import { firstCheck } from "../chain/operations.ts";
 import { driveSplit, splitKey } from "../chain/split.ts";
 import { changeWanted } from "../chain/store.ts";
@@ -36,7 +36,7 @@ export const followThresholds: EachJob = {
   },
 };
 
-/** Safe to run twice: nothing is sent when the contract is near enough. Returns false when the chain has not answered yet. */
+/** Safe to run twice: nothing is sent if the contract is near enough. Returns false if the chain has not answered yet. */
 export async function followThreshold(deps: Deps, key: Escrowed, until: number): Promise<boolean> {
   const { db } = deps;
   const [escrow] = (await readBatch(db, { escrow: findEscrow(db, key) })).escrow;
@@ -44,7 +44,7 @@ export async function followThreshold(deps: Deps, key: Escrowed, until: number):
   return !isBehind(escrow) || writeThreshold(deps, escrow, until);
 }
 
-/** Brings the contract to the escrow's threshold to the last base unit. */
+/** Writes the escrow's threshold to the contract, exact to the base unit. */
 export async function writeThreshold(deps: Deps, escrow: EscrowRow, until: number): Promise<boolean> {
   const { db, chain, env } = deps;
   const { did, network } = escrow;
@@ -53,13 +53,13 @@ export async function writeThreshold(deps: Deps, escrow: EscrowRow, until: numbe
   const split = { wallet: null, threshold };
   const tools = { chain, signer: signerOn(env, "registrar", network) };
   const driven = await driveSplit(tools, network, did, split, until);
-  // Nothing is recorded of one that is under way: the operation's row still says what the contract has, and is watched.
+  // Nothing is recorded while the transaction waits: the operation's row still states what the contract has, and is watched.
   if (driven.state === "waiting") return false;
   if (driven.state === "failed") throw new Error(`the threshold was refused: ${driven.reason}`);
   const now = Date.now();
-  // The wallet that the markets name, not the contract's: one that nobody wants any more must not pass for wanted.
+  // The wallet that the markets name, not the contract's: a wallet that is no longer wanted must not count as wanted.
   const wanted = { wallet: escrow.operationalWallet, threshold: String(threshold) };
-  // Records the threshold that was sent: a rating may have moved it since, and then the vault is behind again.
+  // Records the threshold that was sent. If a rating has moved it since, the contract has to follow again.
   await commit(db, [
     changeWanted(db, splitKey(network, did), { wanted, txHash: driven.txHash, nextCheckAt: firstCheck(now) }, now),
     setChainThreshold(db, escrow, threshold),

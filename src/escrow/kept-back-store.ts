@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 
-/** Whether a vault of an agent keeps something back for disputes, by the expression that names the agent. `further`: which of its vaults. */
+/** Whether a vault of an agent keeps something back for disputes. `did`: an expression that names the agent. `further`: limits the vaults. */
 export const keepsBack = (did: SQL, further: SQL = sql``): SQL =>
   sql`exists (select 1 from escrows k where k.did = ${did} ${further} and (k.disputed > 0 or k.owed > 0))`;
 export const findKeptBack = (db: Database, did: string, environment: Environment): Read<boolean> =>

@@ -1,5 +1,5 @@
-// The ledger of a vault: lines out of the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came to
-// it without an event, and is a deposit too.
+// The ledger of a vault: makes lines from the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came
+// without an event, and is a deposit too.
 
 import { digestOfSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
@@ -13,10 +13,9 @@ export type Movement = Extract<EventAt, { kind: "settled" | "deposit" | "release
 export const isMovement = (event: EventAt): event is Movement =>
   event.kind === "deposit" || event.kind === "release" || event.kind === "payout" || event.kind === "settled";
 
-/** The vault that lines are of, and what its newest line says. */
+/** A vault as its newest line leaves it. */
 export type Vault = Pick<LedgerLine, "did" | "network" | "contract" | "held" | "deposited" | "number">;
 
-/** A vault without lines. */
 export const emptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">): Vault => ({
   ...of,
   held: 0,
@@ -24,10 +23,10 @@ export const emptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">)
   number: 0,
 });
 
-/** `expected`: what a vault should have held at a place by its lines, where it held less. */
+/** A vault that held less than its lines say. `expected`: what it should have held. */
 export type Difference = Omit<LedgerDifference, "foundAt">;
 
-/** `vault`: as the newest of the lines leaves it. */
+/** `vault`: as the last of the lines leaves it. */
 export type Booked = {
   readonly vault: Vault;
   readonly lines: readonly LedgerLine[];
@@ -35,8 +34,8 @@ export type Booked = {
 };
 
 /**
- * The lines of a vault's movements, in the order of the chain. All movements of a block are given at once: they number the settlements among them
- * that put nothing into the vault, and stand beside its lines.
+ * Makes the lines of a vault's movements, which are in the order of the chain. One call has all movements of a block, because settlements that put
+ * nothing into the vault are numbered by their place among them, apart from the other lines.
  */
 export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
   movements.reduce<Booked>(lineOf, { vault, lines: [], differences: [] });
@@ -45,7 +44,7 @@ function lineOf(booked: Booked, movement: Movement, at: number): Booked {
   const { logIndex, vaultBalance } = movement;
   const moved = movedBy(movement);
   const [before, after] = [countedUnits(vaultBalance - moved), countedUnits(vaultBalance)];
-  // What left a vault has its whole amount, also where the vault held more than is counted: the uncounted rest comes in behind it.
+  // A movement out of the vault has its whole amount, even if the vault held more than is counted: the uncounted rest then comes in after it.
   const isFuller = moved < 0n && after - before !== Number(moved);
   const amount = moved < 0n ? Number(moved) : after - before;
   const unseen = { logIndex: beforeEvent(logIndex), amount };
@@ -58,7 +57,7 @@ function lineOf(booked: Booked, movement: Movement, at: number): Booked {
 }
 
 const LINES_OF_BLOCK = 1_000_000;
-/** Lines that put nothing into a vault are numbered down to this behind a block. */
+/** The highest number that a line which puts nothing into a vault can have after this block. */
 export const emptyBehind = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
 
 function withEmpty(booked: Booked, place: Place, line: NewLine, at: number): Booked {
@@ -67,7 +66,7 @@ function withEmpty(booked: Booked, place: Place, line: NewLine, at: number): Boo
   return { ...booked, lines: [...booked.lines, ...own] };
 }
 
-/** What a vault held at the end of a block, seen without an event. */
+/** What a vault held at the end of a block, read without an event. */
 export type Sight = {
   readonly held: number;
   readonly blockNumber: number;
@@ -75,7 +74,7 @@ export type Sight = {
   readonly minedAt: number;
 };
 
-/** The same where nothing but the vault's balance was read. `vaultAddress`: several vaults may be seen at one block. */
+/** Makes the line for a balance that was read alone. `vaultAddress` tells apart vaults that were read at one block. */
 export function lineOfSight(vault: Vault, { held, ...block }: Sight, vaultAddress: string): Booked {
   const place = { ...block, txHash: `${block.blockHash}:${vaultAddress}` };
   return levelled({ vault, lines: [], differences: [] }, place, held, { logIndex: -1, amount: 0 });
@@ -85,7 +84,7 @@ type NewLine = Pick<LedgerLine, "logIndex" | "kind" | "amount"> & Partial<Names>
 type Names = Pick<LedgerLine, "settlementKey" | "parts">;
 type Place = Pick<LedgerLine, "txHash" | "blockNumber" | "blockHash" | "minedAt">;
 
-/** Levels the lines with what the vault held just before a movement of `amount`: more is a deposit, less a difference. */
+/** Compares the lines with what the vault held just before a movement of `amount`: more is a deposit, less a difference. */
 function levelled(
   { vault, lines, differences }: Booked,
   place: Place,
@@ -128,10 +127,10 @@ function withLine(
   return { vault: after, lines: [...lines, line], differences };
 }
 
-/** What came without an event has a place of its own, just before the event that shows it. */
+/** A line without an event has a place of its own, just before the event that shows it. */
 const beforeEvent = (logIndex: number): number => -1 - logIndex;
 
-/** Base units; less than zero where they left the vault. */
+/** Base units; negative if they left the vault. */
 function movedBy(movement: Movement): bigint {
   if (movement.kind === "settled") return movement.escrow;
   return movement.kind === "deposit" ? movement.amount : -movement.amount;

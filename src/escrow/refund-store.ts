@@ -1,11 +1,11 @@
-// Store of refunds: what was given back for settlements, and where to, as the contract's events tell (CHN-25).
+// Store of refunds: what was refunded for settlements, and the addresses that refunds go to, from the contract's events (CHN-25).
 import { and, desc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { type RefundAddressRow, type RefundRow, refundAddresses, refunds } from "../db/tables/disputes.ts";
 import { transactions } from "../db/tables/money.ts";
 
-/** Rows of one statement, by its text. */
+/** Rows of one statement; the length of its text bounds them. */
 const AT_ONCE = 200;
 
 export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Statement[] =>
@@ -32,15 +32,15 @@ export const insertRefundAddresses = (db: Database, rows: readonly RefundAddress
     return db.insert(refundAddresses).select(sql`select ${columns} from json_each(${values})`);
   });
 
-/** A reorganisation took them away, or books them anew. */
+/** Deletes refunds that a reorg removed. The follower books them again if they come back. */
 export const forgetRefunds = (db: Database, network: string, behind: number): Statement[] => [
   db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind))),
   db.delete(refundAddresses).where(and(eq(refundAddresses.network, network), gt(refundAddresses.blockNumber, behind))),
 ];
 
-/** So many addresses are tried: the newest counts, unless a reorganisation that is not read yet took it away. */
+/** This many addresses are tried: the newest counts, unless a reorg that was not read yet has removed it. */
 const ADDRESSES = 10;
-/** The addresses that refunds of a transaction's settlement were turned to, the newest first. Which of them counts, the contract tells. */
+/** The addresses that refunds of a transaction's settlement were turned to, newest first. The contract decides which one counts. */
 export const findRefundAddresses = (db: Database, transactionId: SQL<string>): Read<string[]> =>
   read(
     db
@@ -60,12 +60,12 @@ export const findRefundAddresses = (db: Database, transactionId: SQL<string>): R
     (found) => found.map(({ refundTo }) => refundTo),
   );
 
-/** The settlements of refunds, as rows of one column. */
+/** Settlement keys, as rows of one column. */
 export const keysIn = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
 export const refundedBehind = (network: string, behind: number): SQL =>
   sql`select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind}`;
 
-/** What was given back for a settlement: base units. */
+/** Sums up the refunds of a settlement, in base units. */
 export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
   read(
     db

@@ -11,13 +11,13 @@ type Held = {
   readonly disputed: number;
 };
 
-/** Both limits in hundredths. A row holds the second in base units of its token, so their ratio gives the first in base units too. */
+/** Both limits are in hundredths. A row has the second in base units of its token, so their ratio gives the first in base units too. */
 export const CONSTRAINING_HUNDREDTHS = floorAmount(CONSTRAINING_DISPUTES, 2);
 export const BASE_HUNDREDTHS = floorAmount(ESCROW_BASE_THRESHOLD, 2);
 
 /**
- * CONSTRAINED while at least 5.00 is disputed and more than counts in the vault, else FUNDING or ACTIVE by the balance (MKT-17). A
- * provider that has left has no threshold, and funds nothing.
+ * CONSTRAINED if the disputed amount is at least 5.00 and exceeds the balance, otherwise FUNDING or ACTIVE by the balance (MKT-17). A provider that
+ * has left has no threshold, and is never ACTIVE.
  */
 export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: Held): EscrowState {
   const constraining = (baseThreshold * CONSTRAINING_HUNDREDTHS) / BASE_HUNDREDTHS;
@@ -25,10 +25,10 @@ export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: H
   return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 
-/** What an escrow shows: more may have been taken out of the vault than counts here. */
+/** Never negative, although more may have been taken out of the vault than counts here. */
 export const shownBalance = ({ balance }: { readonly balance: number }): number => Math.max(0, balance);
 
-/** The edition of the contract whose vault an escrow is: an early row did not note it. */
+/** The edition of the contract that the escrow's vault belongs to. An early row has none, and means the present one. */
 export const editionOf = (
   { contract }: { readonly contract: string },
   { settlement_contract }: { readonly settlement_contract: string },
@@ -36,7 +36,7 @@ export const editionOf = (
 
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 
-/** The worst state of all networks of an agent that sells (MKT-18). Others have none. */
+/** The worst state over all networks of an agent that sells (MKT-18). Other agents have none. */
 export function worstEscrowState(role: EconomicRole, escrows: readonly { state: EscrowState }[]): EscrowState | null {
   if (!sells(role)) return null;
   return WORST_FIRST.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";

@@ -18,15 +18,15 @@ type Vault = Pick<EscrowKey, "did" | "network">;
 /** The escrows of a provider's vault on a network: one for each environment. */
 const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
 
-/** Escrows whose threshold the contract has to follow (MKT-20, `isBehind`). Literal text, so that SQLite uses the partial index. */
+/** Escrows whose threshold the contract has yet to follow (MKT-20, `isBehind`). Literal text, so that SQLite uses the partial index. */
 const behind = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
 
-/** The contract is behind since now, unless it was behind before. On the database's clock: a moved test clock does not move the chain. */
+/** The contract lags since now, unless it lagged before. By the database's clock, because a moved test clock does not move the chain. */
 const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
 
 /**
- * Writes a new threshold, which the other environment on the vault learns, and the state that follows. Refused when another state or
- * threshold was written meanwhile.
+ * Writes a new threshold, also for the other environment on the vault, and the state that follows. Aborts the batch if another state or threshold was
+ * written meanwhile.
  */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] => [
   ...mustChange(
@@ -39,7 +39,7 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
           keyed(before),
           eq(escrows.threshold, before.threshold),
           eq(escrows.state, before.state),
-          // The balance may have changed since the state was judged, if it still gives the same state.
+          // The balance may have changed since the state was judged, as long as it still gives the same state.
           stateIs(after.state, { threshold: sql`${after.threshold}` }),
         ),
       ),
@@ -51,8 +51,8 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
 ];
 
 /**
- * Written relative to the row: settlements and movements that are recorded together, or in another order, come to the same balance (MKT-19).
- * Refused when the row would get another state than was foreseen.
+ * Relative to the row, so that settlements and movements in any order come to the same balance (MKT-19). Aborts the batch if the row would get
+ * another state than was foreseen.
  */
 export const moveBalance = (
   db: Database,
@@ -111,7 +111,7 @@ export const moveBalances = (
   ];
 };
 
-/** Relative, as `moveBalance`: disputes of one vault are filed and ended beside each other. */
+/** Relative like `moveBalance`, because disputes of one vault are filed and ended concurrently. */
 export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, claim: Claim): Statement[] =>
   mustChange(
     db,
@@ -133,7 +133,7 @@ export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, cla
 
 type Held = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
 
-/** Whether the row gets the state that was foreseen, as `escrowStateAt` says it. */
+/** Whether the row gets the foreseen state, by the rule of `escrowStateAt`. */
 const stateIs = (state: EscrowRow["state"] | SQL, after: Held): SQL => {
   const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
   const constraining = sql`${after.base ?? escrows.baseThreshold} * ${CONSTRAINING_HUNDREDTHS} / ${BASE_HUNDREDTHS}`;
@@ -141,13 +141,13 @@ const stateIs = (state: EscrowRow["state"] | SQL, after: Held): SQL => {
     when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
 };
 
-/** Refuses the batch unless the escrows are in the states that were judged. */
+/** Aborts the batch unless the escrows are in the states that were judged. */
 export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
   judged.map((row) =>
     guard(db, sql`exists (select 1 from escrows where ${and(keyed(row), eq(escrows.state, row.state))})`),
   );
 
-/** Ends the sandbox's part in vaults that production goes on using. */
+/** Deletes the sandbox escrows of vaults that production goes on using. */
 export const dropSandboxEscrows = (db: Database, dids: readonly string[]): Statement[] => [
   db
     .delete(escrows)
@@ -160,7 +160,10 @@ export const dropSandboxEscrows = (db: Database, dids: readonly string[]): State
     ),
 ];
 
-/** The wallets before a new one, on the database's clock: the chain's blocks are not dated by a moved test clock. */
+/**
+ * Appends the present wallet to the former ones if the new one differs. By the database's clock, because a moved test clock does not date the chain's
+ * blocks.
+ */
 const formerBefore = (wallet: string): SQL<string> => {
   const now = sql`cast(unixepoch('subsec') * 1000 as integer)`;
   return sql`case when ${escrows.operationalWallet} = ${wallet} then ${escrows.formerWallets} else
@@ -169,7 +172,7 @@ const formerBefore = (wallet: string): SQL<string> => {
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
-/** An escrow whose vault is the one of another edition. Refused where it has moved on meanwhile. */
+/** Moves an escrow to the vault of another edition. Aborts the batch if the escrow has changed meanwhile. */
 export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
     db,
@@ -187,7 +190,7 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
       ),
   );
 
-/** Its provider leaves: from now on the vault has no threshold. */
+/** Removes the threshold of a vault whose provider leaves. */
 export const dropThreshold = (db: Database, before: EscrowRow): Statement[] =>
   mustChange(
     db,
@@ -202,7 +205,7 @@ export const dropThreshold = (db: Database, before: EscrowRow): Statement[] =>
       .where(and(keyed(before), eq(escrows.state, before.state))),
   );
 
-/** A provider that had left sells again: its threshold is back. Refused where the state would be another one. */
+/** Restores the threshold of a provider that had left and sells again. Aborts the batch if the state would be another one. */
 export const restoreThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] =>
   mustChange(
     db,
@@ -241,18 +244,18 @@ const linked = {
   behindSince: stillOrNow,
 };
 
-/** After an environment has opened its escrow: both know the threshold of the other. */
+/** Writes each environment's threshold to the other one's escrow, after one of them was opened. */
 export const linkThresholds = (db: Database, { did, network }: Vault): Statement =>
   db.update(escrows).set(linked).where(onVault({ did, network }));
 
-/** The same after one has ended, on all networks of agents. */
+/** Does this on all networks of agents, after an escrow was deleted. */
 export const linkThresholdsOf = (db: Database, dids: readonly string[]): Statement =>
   db
     .update(escrows)
     .set(linked)
     .where(sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`);
 
-/** Longest behind first. */
+/** The longest lag first. */
 export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, network, behindSince } = escrows;
   const [afterDid = "", afterEnvironment = "", afterNetwork = ""] = after.id.split(" ");
@@ -278,11 +281,11 @@ export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
 export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(onVault(vault)));
 
-/** The contract has one threshold for a vault, in whichever environments it is used. */
+/** The contract has one threshold for a vault, whichever environments use it. */
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
   db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
 
-/** A threshold in base units that the contract got by a call which the service did not send; `present`: in the present edition. */
+/** A threshold in base units that the contract got by a call that the service did not send. `present`: in the present edition. */
 export type UnrequestedThreshold = {
   readonly network: string;
   readonly providerDidHash: Hash;
@@ -292,8 +295,8 @@ export type UnrequestedThreshold = {
 };
 
 /**
- * The contract has another threshold than is wanted, so that the job that follows thresholds writes it back. One that is too near for the job counts as
- * unknown.
+ * Records the contract's threshold, so that the job that follows thresholds writes the wanted one back. A threshold that is too near for the job to
+ * act is recorded as unknown.
  */
 export const noteUnrequestedThreshold = (
   db: Database,
@@ -316,19 +319,19 @@ export const noteUnrequestedThreshold = (
 export type MovedStates = { readonly escrowStates?: SQL };
 
 /**
- * For the row of an agent, in the batch that opens or moves escrows of its environment. Relative to the row: batches that move those of
- * different networks do not know of each other.
+ * Columns of an agent's row, for the batch that opens or moves escrows of its environment. Relative to the row, because batches about different
+ * networks do not know of each other.
  */
 export const movedStates = (moved: Parameters<typeof statesOf>[0]): MovedStates =>
   moved.length === 0
     ? {}
     : { escrowStates: sql`json_patch(${agents.escrowStates}, ${JSON.stringify(statesOf(moved))})` };
 
-/** What an account's agents hold in production (ACC-27). Literal text, so that SQLite uses the partial index. */
+/** The production escrows with funds of an account's agents (ACC-27). Literal text, so that SQLite uses the partial index. */
 const heldBy = (platformId: string | SQL<string>) =>
   and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
 
-/** Refuses an account whose production escrows hold funds. */
+/** Aborts the batch if production escrows of the account hold funds. */
 export const refuseHolding = (db: Database, platformId: string): Statement =>
   guard(db, sql`not exists (select 1 from escrows where ${heldBy(platformId)})`);
 
@@ -336,7 +339,7 @@ export const refuseHolding = (db: Database, platformId: string): Statement =>
 
 type LedgerOf = Pick<LedgerLine, "did" | "network" | "contract">;
 
-/** The newest line of a vault, by the expressions that name it. Literal text, so that SQLite uses the partial index. */
+/** The newest line of a vault that these expressions name. Literal text, so that SQLite uses the partial index. */
 export const isNewestLine = (did: SQL, network: string, contract: SQL): SQL =>
   sql`${ledgerLines.did} = ${did} and ${ledgerLines.network} = ${network} and ${ledgerLines.contract} = ${contract} and reversed = 0
     and ${ledgerLines.number} = (select max(m.number) from ledger_lines m where m.did = ${did} and m.network = ${network}
@@ -350,7 +353,7 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
       .where(isNewestLine(sql`${did}`, network, sql`${contract}`)),
   );
 
-/** Refuses the batch where the vault has another newest line. */
+/** Aborts the batch if the vault has another newest line. */
 export const whileNewest = (
   db: Database,
   { did, network, contract }: LedgerOf,

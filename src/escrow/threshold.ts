@@ -4,7 +4,7 @@ import { parseAmount } from "../core/money.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
-/** The threshold of an unrated provider, in base units of the network's token; the usual one where the network names none. */
+/** The threshold of an unrated provider, in base units of the network's token. A network that names none has the usual one. */
 export function baseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }: Based): number {
   const parsed = parseAmount(escrow_base, decimals);
   if (!parsed.ok) throw new Error("unreachable: a configured base can be counted");
@@ -13,28 +13,28 @@ export function baseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }:
 type Based = { readonly decimals: number; readonly escrow_base?: string | undefined };
 
 /**
- * base × (1 − 0.5·max(0, rating − 0.5)/0.5), base units: the best rating halves it. Ratings have two decimals, so this is exact in
- * hundredths; a fraction of a base unit is rounded up, in favour of buyers.
+ * base × (1 − 0.5·max(0, rating − 0.5)/0.5) in base units: the best rating halves it. Ratings have two decimals, so hundredths are exact; a fraction
+ * of a base unit is rounded up, in favour of buyers.
  */
 export function escrowThreshold(baseUnits: number, rating: number | null): number {
   const hundredths = rating === null ? 0 : Math.max(0, Math.round(rating * 100) - 50);
   return Number((BigInt(baseUnits) * BigInt(100 - hundredths) + 99n) / 100n);
 }
 
-/** The threshold with which an environment opens its escrow. An agent is rated in its own environment alone. */
+/** The threshold with which an environment opens its escrow. An agent is rated in its own environment only. */
 export const firstThreshold = (
   baseUnits: number,
   environment: AgentRow["environment"],
   agent: Pick<AgentRow, "environment" | "agentRating">,
 ): number => escrowThreshold(baseUnits, agent.environment === environment ? agent.agentRating : null);
 
-/** The threshold of a vault: of the two environments that use it, the higher one (MKT-20). */
+/** The higher threshold of the two environments that use the vault (MKT-20). */
 export const vaultThreshold = ({
   threshold,
   otherThreshold,
 }: Pick<EscrowRow, "threshold" | "otherThreshold">): number => Math.max(threshold, otherThreshold);
 
-/** The contract's threshold follows where it is off by a twentieth of the base or more: a transaction for each cent would cost more than it helps. */
+/** Whether the contract's threshold is off by a twentieth of the base or more: a transaction for each cent would cost more than it helps. */
 export const isBehind = (
   escrow: Pick<EscrowRow, "threshold" | "otherThreshold" | "chainThreshold" | "baseThreshold">,
 ): boolean =>

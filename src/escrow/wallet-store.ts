@@ -24,7 +24,7 @@ export const isNamed = (db: Database, { did, network, wallet }: Omit<NamedWallet
 
 type PaidBy = { readonly providerDidHash: Hash; readonly payer: string; readonly minedAt: number };
 
-/** Those of the payments whose payer was a wallet of the provider that is paid. */
+/** Finds the payments that a wallet of the paid provider has made. */
 export const findOwnPayments = <P extends PaidBy>(
   db: Database,
   network: string,
@@ -34,7 +34,7 @@ export const findOwnPayments = <P extends PaidBy>(
     payments.map(({ providerDidHash, payer, minedAt }) => [shortHash(providerDidHash), payer, minedAt]),
   );
   const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
-  // The agent's row is complete unless it is full.
+  // The agent's row has all of its wallets unless it is full.
   const named = sql`json_array_length(${agents.wallets}) >= ${WALLETS_KEPT} and exists (select 1 from named_wallets n
     where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1 and n.since < k.value ->> 2)`;
   return read(

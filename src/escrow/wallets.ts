@@ -1,4 +1,4 @@
-// The operational wallets of a provider over time (FAC-17): the present one, and those before it as long as a payment to them may still be
+// The operational wallets of a provider over time (FAC-17): the present one, and earlier ones for as long as a payment to them may still be
 // facilitated.
 import * as z from "zod";
 import { DAY_MS } from "../core/limits.ts";
@@ -12,7 +12,7 @@ const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() })
 
 type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
 
-/** The wallets before the present one, in lower case. */
+/** Wallets before the present one, in lower case. */
 const formerOf = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
   formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet, until }) => ({ wallet: wallet.toLowerCase(), until }));
 
@@ -23,7 +23,7 @@ const isPresent = ({ operationalWallet }: Wallets, wallet: string): boolean =>
 export const wasRegistered = (row: Wallets, wallet: string, minedAt: number): boolean =>
   isPresent(row, wallet) || formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until);
 
-/** Whether the registrar ever set it for this vault, as far as the former wallets are kept. */
+/** Whether the registrar ever set this wallet for the vault, as far as former wallets are kept. */
 export const wasEver = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
 
 /** Whether a wallet (lower case) was one of a provider's at the instant of a block, in epoch milliseconds (FAC-22). */
