@@ -1,4 +1,4 @@
-// Store of the blocks up to which the vaults of a provider are booked.
+// Store of the blocks up to which a provider's vaults are booked.
 import { and, eq } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";

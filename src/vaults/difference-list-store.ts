@@ -1,14 +1,14 @@
-// Lists what vaults held less than their lines say, newest first. The follower writes it.
+// Lists vaults that held less than their lines say, newest first. The follower writes these differences.
 import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { type LedgerDifference, ledgerDifferences } from "../db/tables/chain.ts";
 import { alerts } from "../db/tables/journal.ts";
 
-/** With the open alert about its vault. */
+/** `alertId`: the open alert about the vault. */
 export type ListedDifference = LedgerDifference & { readonly alertId: string | null };
 
-/** The place of a difference behind its instant: the columns of its key, none of which has a space in it. */
+/** The place of a difference among those of its instant: the columns of its key, none of which contains a space. */
 export const placeOf = ({ network, did, contract, held, expected }: LedgerDifference): string =>
   [network, did, contract, held, expected].join(" ");
 
@@ -35,7 +35,7 @@ export const listDifferences = (
       )
       .where(
         and(
-          // The sign keeps SQLite from the index of the key, which has another order.
+          // The sign keeps SQLite from using the index of the key, which has another order.
           filter.network === undefined ? undefined : sql`+${network} = ${filter.network}`,
           filter.did === undefined ? undefined : eq(did, filter.did),
           after === null
@@ -44,7 +44,7 @@ export const listDifferences = (
               (${after.at}, ${afterNetwork}, ${afterDid}, ${afterContract}, ${Number(afterHeld)}, ${Number(afterExpected)})`,
         ),
       )
-      // Of one provider the index has no place for it between the others.
+      // A filter by provider leaves `did` out, because its index does not have the column between the others.
       .orderBy(
         ...[foundAt, network, ...(filter.did === undefined ? [did] : []), contract, held, expected].map((one) =>
           desc(one),

@@ -1,4 +1,4 @@
-// The reconciliation's differences, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
+// Lists the differences that the reconciliation found, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
 import { askedPage, type OperatorCall } from "../call.ts";
 import { amountOn, caip2Of, findNetwork, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";

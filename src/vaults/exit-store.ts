@@ -1,4 +1,4 @@
-// Store of what a provider still needs its vault on a network for (MKT-30).
+// Reads for what a provider still needs its vault on a network (MKT-30).
 import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
@@ -8,18 +8,18 @@ import { keepsBack } from "../escrow/kept-back-store.ts";
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
 /**
- * `sells`: it has not ended, and has a market, in either environment, where it is paid or will be. `open`: an intent, a task, a dispute, or what one
- * has left to be paid. `closesAt`: the end of the last dispute window.
+ * `sells`: the provider has not ended, and has a market in either environment where it is or will be paid. `open`: it has an open intent, task or
+ * dispute, or an ended dispute that is not paid yet. `closesAt`: the end of the last dispute window.
  */
 export type Standing = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 
-/** By the expressions that name the vault. A market that failed sells nothing, and neither does one of the sandbox whose agent was promoted. */
+/** The expressions name the vault. A market that failed does not count, nor a sandbox market of an agent that was promoted. */
 const sellsOn = (did: SQL, network: SQL): SQL =>
   sql`exists (select 1 from agent_markets m join agents a on a.did = m.did
     where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED' and a.status not in ('REVOKED', 'TERMINATED')
       and (m.environment = 'production' or a.environment = 'sandbox'))`;
 
-/** A dispute counts whatever network it is on, by what its vault keeps back: while it is open, and until what it came to is paid. */
+/** A dispute on any network counts, by what its vault keeps back: while it is open, and until its outcome is paid. */
 const openOn = (did: SQL, network: SQL, now: number): SQL =>
   sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
       and status in ('OPEN', 'PAID') and spent_at is null)
@@ -44,14 +44,14 @@ export const findStanding = (db: Database, vault: VaultKey, now: number): Read<S
   );
 };
 
-/** Refuses the batch where it sells again, or has something open. */
+/** Aborts the batch if the provider sells again, has something open, or has a dispute window that is still open. */
 export const whileLeaving = (db: Database, vault: VaultKey, now: number): Statement => {
   const [did, network] = [sql`${vault.did}`, sql`${vault.network}`];
   const closed = sql`${windowsOf(did, network)} <= ${now}`;
   return guard(db, sql`not ${sellsOn(did, network)} and not ${openOn(did, network, now)} and ${closed}`);
 };
 
-/** Of the next escrows behind a DID those of providers that sell nothing there any more; in the order of their primary key. */
+/** Looks at the next escrows from a DID on, in primary key order, and finds those whose provider no longer sells there. */
 export const findUnsold = (db: Database, from: string, limit: number): Read<Due[]> =>
   readAll(
     db

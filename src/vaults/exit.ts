@@ -1,6 +1,6 @@
-// A vault's surplus, and all of it of a provider that leaves, goes to the provider's wallet (MKT-29, MKT-30). The wish is a stored operation;
-// this drives it: the contract's threshold first, then the release. A crash between any two steps is taken up again by a job, and doing it
-// twice changes nothing.
+// Sends a vault's surplus to the provider's wallet, and everything once the provider leaves (MKT-29, MKT-30). The request is a stored operation,
+// which this drives: first the contract's threshold, then the release. A job resumes it after a crash between any two steps, and repeating a step
+// changes nothing.
 import { didHash } from "../chain/hashes.ts";
 import { type Network, networkNamed, onEdition } from "../chain/networks.ts";
 import { type ChainTools, type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
@@ -44,22 +44,22 @@ export const exitReads = ({ db, clock }: Deps, vault: VaultKey) => ({
 });
 export type ExitFacts = ReadResults<ReturnType<typeof exitReads>>;
 
-/** It sells nothing there any more, nothing is open, and every dispute window has closed. */
+/** The provider no longer sells there, nothing is open, and every dispute window has closed. */
 export const leaves = ({ standing }: Pick<ExitFacts, "standing">, now: number): boolean =>
   !standing.sells && !standing.open && standing.closesAt <= now;
 
-/** The network with the edition whose vault an escrow is; null: that is not configured any more. */
+/** The network with the edition that the escrow's vault belongs to; null if that edition is no longer configured. */
 export const editionAt = (deps: Deps, escrow: EscrowRow): Network | null => {
   const network = networkNamed(deps.config.networks, escrow.network);
   return onEdition(network, editionOf(escrow, network));
 };
 
-/** False where the chain has not answered in time: a later run continues. */
+/** Returns false if the chain has not answered in time: a later run continues. */
 export async function driveVault(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
   try {
     return await drive(deps, vault, until);
   } catch (thrown) {
-    // Something was asked for, or has moved, meanwhile: the operation is still due.
+    // Something was requested or has moved meanwhile: the operation is still due.
     if (thrown instanceof Conflict) return false;
     throw thrown;
   }
@@ -85,7 +85,7 @@ type At = { readonly escrow: EscrowRow; readonly on: Network; readonly until: nu
 
 const isAsked = ({ wanted }: OperationRow): boolean => wanted["asked"] === "yes";
 
-/** Once the last window has closed, and at least once a day. */
+/** Once the last window has closed, but in ten minutes at the earliest and a day at the latest. */
 const laterAt = ({ standing }: ExitFacts, now: number): number =>
   Date.now() + Math.min(Math.max(standing.closesAt - now, 10 * MINUTE_MS), DAY_MS);
 
@@ -96,18 +96,18 @@ const toolsOn = ({ chain, env }: Deps, { network }: Network): ChainTools => ({
 
 // ---- A provider that sells -------------------------------------------------------------------------------------------------
 
-/** What stands above the threshold. The contract gets that to the last base unit first, so that no more goes out. */
+/** Releases the surplus. The contract gets the exact threshold first, so that the release takes only what is above it. */
 async function release(deps: Deps, facts: ExitFacts, operation: OperationRow, at: At): Promise<boolean> {
   const { escrow, on, until } = at;
   const present = networkNamed(deps.config.networks, escrow.network);
-  // One that opens its market again has its threshold back with the contract's answer.
+  // A provider that opens its market again gets its threshold back with the contract's answer.
   if (escrow.baseThreshold === 0) return false;
   const own = on.settlement_contract === present.settlement_contract;
   if (own && vaultThreshold(escrow) !== escrow.chainThreshold && !(await writeThreshold(deps, escrow, until)))
     return false;
   const least = own ? BigInt(vaultThreshold(escrow)) : 0n;
   const driven = await driveRelease(toolsOn(deps, on), on, escrow.did, least, until);
-  // The row says more than the contract has, as of a provider that came back while its low threshold was on its way.
+  // The contract has less than the row says, for example after a provider came back while its low threshold was on its way.
   if (driven.state === "failed" && driven.reason === LOW_THRESHOLD) {
     await writeThreshold(deps, escrow, until);
     return false;
@@ -116,7 +116,7 @@ async function release(deps: Deps, facts: ExitFacts, operation: OperationRow, at
   return note(deps, operation, driven, { statements: [], more, scheduled: null });
 }
 
-/** It sells again: what was on its way is taken back, and the contract's threshold is stored as it is. */
+/** Withdraws a low threshold that is on its way, because the provider sells again, and stores the contract's threshold as it is. */
 async function stay(deps: Deps, operation: OperationRow, { escrow, on, until }: At): Promise<boolean> {
   const { db } = deps;
   const { signer } = toolsOn(deps, on);
@@ -150,14 +150,14 @@ async function leave(deps: Deps, facts: ExitFacts, at: At): Promise<boolean> {
   if (low.state !== "done") return note(deps, operation, low, { statements: [], more: null, scheduled: null });
   const { scheduled } = low.onChain;
   const lowered = scheduled === null && escrow.chainThreshold !== 0 ? [setChainThreshold(db, escrow, 0)] : [];
-  // The chain took its time: one that has opened a market meanwhile keeps its vault.
+  // The chain took its time: a provider that has opened a market meanwhile keeps its vault.
   if (!leaves(await readBatch(db, exitReads(deps, escrow)), deps.clock.now())) return false;
   const driven = await driveRelease(tools, on, escrow.did, 0n, until);
   const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
   return note(deps, operation, driven, { statements: lowered, more, scheduled });
 }
 
-/** From here the vault has no threshold; the operation is what a crash leaves. */
+/** Removes the vault's threshold and stores the operation, from which a job resumes after a crash. */
 async function begin(deps: Deps, { operation, escrows }: ExitFacts): Promise<OperationRow> {
   const { db, clock } = deps;
   const [first] = escrows;
@@ -192,7 +192,7 @@ const lowThreshold = ({ did }: EscrowRow): VaultAct => ({
   threshold: 0n,
 });
 
-/** The schedule of the low threshold that was seen. */
+/** The schedule of the low threshold as it was last seen. */
 function knownOf({ wanted }: OperationRow) {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
@@ -202,7 +202,7 @@ function knownOf({ wanted }: OperationRow) {
 
 type Noted = {
   readonly statements: readonly Statement[];
-  /** When there is more to do after a step that is done. */
+  /** When to continue, if a step that is done leaves more to do. */
   readonly more: number | null;
   readonly scheduled: ReturnType<typeof knownOf>;
 };
@@ -233,13 +233,13 @@ async function note(
   return driven.state !== "waiting";
 }
 
-/** What was cancelled on-chain is given up; another refusal may end, as that of a wallet which the token refuses. */
+/** A cancellation on-chain is final. Another refusal may end, such as that of a wallet which the token refuses, so it is tried again. */
 function nextAt(driven: DrivenTo<unknown>, more: number | null, now: number): number | null {
   if (driven.state === "failed") return driven.reason === "cancelled" ? null : now + HOUR_MS;
   return driven.state === "done" && more !== null ? more : firstCheck(now);
 }
 
-/** A release is seen again by its transaction: what came to the vault since is no part of it. */
+/** Checks a release by its transaction, because what came to the vault since is no part of it. */
 async function watch(deps: Deps, operation: OperationRow): Promise<boolean> {
   const { db, chain } = deps;
   const { network, txHash } = operation;
@@ -256,7 +256,7 @@ async function watch(deps: Deps, operation: OperationRow): Promise<boolean> {
   return checked(deps, operation);
 }
 
-/** A vault that was left holds nothing, whatever came of a transaction. */
+/** Checks a vault that was left by its balance, whatever became of a transaction. */
 async function watchLeft(deps: Deps, operation: OperationRow, { escrow, on }: At): Promise<boolean> {
   const { db } = deps;
   const read = await readVault(on, escrow.did);
@@ -297,7 +297,7 @@ const handOn: EachJob["record"] = async ({ env }, id) => {
   return true;
 };
 
-/** Releases that wait, or are looked at again. */
+/** Drives releases that wait, and those that have to be checked again. */
 export const releaseEscrows: EachJob = {
   kind: "each",
   name: "release_escrows",
@@ -308,14 +308,14 @@ export const releaseEscrows: EachJob = {
   record: (deps, id) => handOn(deps, id.split(" ").reverse().join(" ")),
 };
 
-/** Escrows of one walk. */
+/** Escrows of one slice. */
 const WALKED = 40;
-/** The golden section of 2^32: the walks of successive minutes begin far from each other, and reach every part soon. */
+/** The golden section of 2^32: successive minutes begin far from each other, and soon reach every part. */
 const STRIDE = 2_654_435_769;
 
 /**
- * Providers that have left: nothing is written when the last market goes, so they are walked by, forty escrows a minute from another place
- * each time, and from the first one after the last.
+ * Finds providers that have left. Nothing is written when the last market goes, so this walks the escrows: forty a minute from a changing place, and
+ * the first forty, so that the walk goes on after the last escrow.
  */
 export const findLeaving: EachJob = {
   kind: "each",

@@ -3,12 +3,12 @@ import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
 
-/** A line, with the transaction of this environment that its settlement was facilitated as. */
+/** `transactionId`: the transaction of this environment as which the line's settlement was facilitated. */
 export type VaultLine = LedgerLine & { readonly transactionId: string | null };
 
 /**
- * The newest lines of the vault of each escrow of a provider in an environment, in no order. `editions`: the present one of each network, which an
- * early row did not note.
+ * Finds the newest lines of the vault of each of a provider's escrows, unordered. `editions`: the present edition of each network, because an early
+ * row has none.
  */
 export const findVaultLines = (
   db: Database,

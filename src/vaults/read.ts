@@ -1,4 +1,4 @@
-// A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). One trip whose
+// A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). It takes one trip, whose
 // rows do not grow with the history.
 import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
@@ -39,7 +39,7 @@ export async function getEscrow(call: ManagementCall, did: string): Promise<Escr
   return toReport(deps.config, found, vaults);
 }
 
-/** A consumer has no escrow: its state is null. */
+/** A consumer has no escrow, so its state is null. */
 export const toReport = (
   config: Config,
   { agent }: AgentWithPrincipal,
@@ -74,7 +74,7 @@ function toVaultView(
       amount: shown(Math.abs(line.amount)),
       held: shown(line.held),
       transaction_id: line.transactionId,
-      // What came without an event has no transaction of its own.
+      // A movement without an event has no transaction of its own.
       tx_hash: line.logIndex < 0 ? null : line.txHash,
       block_number: line.blockNumber,
       mined_at: toIso(line.minedAt),

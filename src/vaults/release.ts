@@ -1,5 +1,5 @@
-// Releases what a provider's vault holds above threshold and reserve, for its platform (MKT-29). The contract releases all of it or nothing, so
-// an amount says what the caller expects, and another one is refused.
+// Releases what a provider's vault holds above threshold and reserve, for its platform (MKT-29). The contract releases all of it or nothing, so the
+// amount only says what the caller expects, and another amount is refused.
 import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { amountOn, caip2Of, findNetwork, type Network } from "../chain/networks.ts";
@@ -20,7 +20,7 @@ import type { ReleaseView } from "./responses.ts";
 import type { ReleaseInput } from "./schema.ts";
 
 const RETRY_SECONDS = 2;
-/** Each costs gas. */
+/** Each release costs gas. */
 const BOUND = {
   most: RELEASES_A_DAY,
   message: `A vault is released ${RELEASES_A_DAY} times in 24 hours.`,
@@ -58,7 +58,7 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   // The chain may be slow: a suspension of the agent must not wait for it.
   call.unlock();
   const driven = await driveVault(deps, vault, systemClock.now() + MARKET_PROVISION_WAIT_MS).catch(() => false);
-  // What a crash leaves, the minute's job finds.
+  // If a crash leaves the operation, the minute's job finds it.
   if (!driven) await deps.env.CHAIN_QUEUE.send({ kind: "release_escrow", ...vault });
   const { operation } = await readBatch(db, { operation: findOperation(db, key) });
   return { ...view, ...progressOf(operation) };
@@ -117,7 +117,7 @@ function lastOf(operation: OperationRow) {
   return { status, tx_hash };
 }
 
-/** How far the operation is. `scheduled`: the threshold of a provider that leaves waits for the contract's delay. */
+/** `scheduled`: the threshold of a leaving provider waits for the contract's delay. */
 function progressOf(
   operation: OperationRow | null,
 ): Pick<ReleaseView, "status" | "tx_hash" | "reason" | "effective_at"> {

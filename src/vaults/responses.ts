@@ -1,4 +1,4 @@
-// Responses about vaults: what a platform sees of an escrow (MKT-26) and of its release (MKT-29), and an operator of differences (MKT-28).
+// Responses about vaults: an escrow (MKT-26) and its release (MKT-29) for a platform, and differences for an operator (MKT-28).
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { LEDGER_KINDS } from "../core/vocabulary.ts";

@@ -1,4 +1,4 @@
-// What a platform sees of a provider's escrow (MKT-26), and of a release of it (MKT-29).
+// Requests about a provider's escrow (MKT-26): its release (MKT-29).
 import * as z from "zod";
 
 import { amountInput, networkInput } from "../http/schemas.ts";

@@ -1,4 +1,4 @@
-// Reads the chain again for one provider at once (MKT-27): the follower books what its networks tell, and its vaults are compared with their
+// Reads the chain for one provider at once (MKT-27): the follower books what the provider's networks have, and its vaults are compared with their
 // lines.
 import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
