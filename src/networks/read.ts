@@ -1,4 +1,4 @@
-// Lists the networks for operators (CHN-32): one trip, one more where calls wait, and then one request to each node, all at once.
+// Lists the networks for operators (CHN-32): one trip, another one if calls wait, and then one request to each node, all at once.
 import { askedPage, type OperatorCall } from "../call.ts";
 import { cancellationOf, expiryOf, isGuardians, type NameProvider, readySinceAt, wordsOfCall } from "../chain/acts.ts";
 import type { Hash } from "../chain/hashes.ts";
@@ -41,7 +41,7 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
     (one) => one,
   );
   const names = networks.map(({ network }) => network);
-  // The caller is known before a node is asked.
+  // This read also authenticates the caller, before a node is asked.
   const now = Date.now();
   const { followed, ...waiting } = await read({
     followed: findFollowed(db, names),
@@ -70,7 +70,7 @@ async function addressesOf(
   return { registrar: registrar ?? null, arbiter: arbiter ?? null };
 }
 
-/** Null: the secret is no key. */
+/** Null if the secret is not a valid key. */
 async function addressOn(
   env: OperatorCall["deps"]["env"],
   signer: SignerName,
@@ -148,7 +148,7 @@ const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["e
   grant_delay_seconds: grantDelay,
 });
 
-/** By the network's name, a list and its count. */
+/** A list and a count for each network, by its name. */
 type Waiting = { readonly [read: string]: unknown };
 const [LISTED, COUNTED] = ["calls on ", "count on "];
 
@@ -162,7 +162,7 @@ const scheduledReads = (db: Database, names: readonly string[], readySince: numb
 
 const callsOn = ({ network }: Network, waiting: Waiting) => waiting[LISTED + network] as readonly KeyActRow[];
 
-/** The providers that waiting calls name. */
+/** Looks up the providers that waiting calls name. */
 async function namesIn(db: Database, networks: readonly Network[], waiting: Waiting): Promise<NameProvider> {
   const hashes = new Set<Hash>();
   const note: NameProvider = (hash) => {
@@ -174,7 +174,7 @@ async function namesIn(db: Database, networks: readonly Network[], waiting: Wait
   return nameBy((await readBatch(db, { providers: findProvidersByHash(db, [...hashes]) })).providers);
 }
 
-/** What waits in the authorities, as the follower has read it. */
+/** The calls that wait in the authorities, as the follower has read them. */
 function scheduledView(network: Network, waiting: Waiting, nameOf: NameProvider): NetworkState["scheduled"] {
   const calls = callsOn(network, waiting).map((call) => callView(network, call, nameOf));
   return { count: waiting[COUNTED + network.network] as number, calls };

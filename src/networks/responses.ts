@@ -1,5 +1,5 @@
-// Networks as operators see them (CHN-32): as configured, as their chains have them, and how far they are read. What is read of a chain
-// is null where its node does not say it.
+// Networks as operators see them (CHN-32): as configured, as their chains have them, and how far they are read. A value of a chain is null if its
+// node does not state it.
 import * as z from "zod";
 import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/roles.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
@@ -14,7 +14,7 @@ const editionConfigured = z
   .object({ settlement_contract: z.string(), authority: z.string() })
   .register(z.globalRegistry, { id: "ConfiguredEdition" });
 
-/** Without the addresses of nodes, which may carry a key (CHN-12). */
+/** Leaves out the addresses of nodes, which may carry a key (CHN-12). */
 const configured = z
   .object({
     chain_id: count,
@@ -80,7 +80,7 @@ const signer = z
   })
   .register(z.globalRegistry, { id: "SignerAccount" });
 
-/** A call at the authority: its address, and the encoded call. */
+/** A call to the authority: its address, and the encoded call. */
 const authorityCall = z
   .object({ to: z.string(), data: z.string() })
   .register(z.globalRegistry, { id: "AuthorityCall" });
@@ -103,7 +103,7 @@ const scheduledCall = z
   })
   .register(z.globalRegistry, { id: "ScheduledCall" });
 
-/** A short list with a bound. `count`: all. */
+/** A short list with a bound. `count`: the number of all calls. */
 const scheduled = z
   .object({ count, calls: z.array(scheduledCall).max(SCHEDULED_SHOWN_MAX) })
   .register(z.globalRegistry, { id: "ScheduledCalls" });

@@ -3,7 +3,7 @@ import { route } from "../http/route.ts";
 import { getNetworks } from "./read.ts";
 import { networkQuery } from "./schema.ts";
 
-/** The one path that is answered while NETWORKS is refused. */
+/** The only path that is answered while NETWORKS is refused. */
 export const NETWORKS_PATH = "/v1/operator/networks";
 
 export const networkRoutes = [

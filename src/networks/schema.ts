@@ -1,5 +1,4 @@
-// Networks as operators see them (CHN-32): as configured, as their chains have them, and how far they are read. What is read of a chain is null
-// where its node does not say it.
+// Query of the operators' view of the networks (CHN-32).
 import * as z from "zod";
 
 import { pageQuery } from "../http/schemas.ts";
