@@ -1,5 +1,5 @@
-// When decay alone moves a rating (TSK-23). Pure. Between two signals a rating goes towards the prior, without turning back, so the instant at which
-// it is rounded to another number follows in closed form.
+// Computes when decay alone moves a rating (TSK-23). Pure. Between two signals a rating only moves towards the prior, so the instant at which it
+// rounds to another number follows in closed form.
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { RatingMethod } from "./method.ts";
 import { type AgentSums, clipHeaviest, forwardScale, liveRating, type Sums } from "./rating.ts";
@@ -7,8 +7,8 @@ import { type AgentSums, clipHeaviest, forwardScale, liveRating, type Sums } fro
 const HALF_STEP = 0.005;
 
 /**
- * The earliest instant after `now`, epoch milliseconds, at which the rating is another one than at `now`, two decimals; null where it never will
- * be, and for an agent that is unrated. At most a second late.
+ * Returns the earliest instant after `now` (epoch milliseconds, at most a second late) at which the rating, with two decimals, differs from the one
+ * at `now`. Null if it never will, and for an unrated agent.
  */
 export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
   const rating = liveRating(sums, heaviest, by, now);
@@ -20,7 +20,7 @@ export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   const weighted = Math.min(weight, Math.max(0, clipped.weighted / scale));
   const apart = weighted - mu * weight;
   if (apart === 0) return null;
-  // The middle between this number and the next one towards the prior: (weighted * s + kappa * mu) / (weight * s + kappa) is there at some decay s.
+  // The middle between this number and the next one towards the prior: (weighted * s + kappa * mu) / (weight * s + kappa) equals it at some decay s.
   const middle = rating - Math.sign(apart) * HALF_STEP;
   const decay = (kappa * (middle - mu)) / (weighted - middle * weight);
   if (!(decay > 0 && Number.isFinite(decay))) return null;
@@ -28,7 +28,7 @@ export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   return settled(sums, heaviest, by, rating, Math.max(at, now + 1));
 }
 
-/** Errors of floats aside, the number is another one within a second of the instant. */
+/** Errors of floats may delay the change, but by less than a second. */
 function settled(
   sums: AgentSums,
   heaviest: readonly Sums[],

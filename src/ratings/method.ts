@@ -1,5 +1,4 @@
-// The parameters of the rating, published at GET /v1/rating-method (TSK-7 to TSK-16). RATING_PARAMETERS overrides the defaults that
-// stand here.
+// The parameters of the rating, published at GET /v1/rating-method (TSK-7 to TSK-16). RATING_PARAMETERS overrides the defaults of this file.
 import * as z from "zod";
 import type { Env } from "../context.ts";
 import { memoizeBy } from "../core/memo.ts";
@@ -13,10 +12,10 @@ export type RatingParameters = {
   readonly mu: number;
   /** Weight of a signal: clamp(log10(1 + amount), min, max), amount in whole units. */
   readonly weight: { readonly min: number; readonly max: number };
-  /** One counterparty principal holds at most max(clip, 1/n) of the unclipped weight, n being their number. */
+  /** One counterparty principal holds at most max(clip, 1/n) of the unclipped weight, n being the number of principals. */
   readonly clip: number;
   readonly promptHours: number;
-  /** r and the factor on the weight; a null r is the task's score. */
+  /** `r`, and the factor of the weight. A null `r` is the task's score. */
   readonly provider: Cases<ProviderCase>;
   readonly consumer: Cases<ConsumerCase>;
 };
@@ -36,13 +35,13 @@ export type ConsumerCase =
   | "dispute_rejected";
 type Cases<C extends string> = { readonly [name in C]: Case };
 
-/** Below this an agent is unrated (TSK-13). */
+/** An agent below this is unrated (TSK-13). */
 export type RatingMinimum = { readonly interactions: number; readonly counterparties: number };
 
 /** The method of one environment. */
 export type RatingMethod = RatingParameters & { readonly minimum: RatingMinimum };
 
-/** The instant at which the forward scale is 1. It is no configuration, because every stored sum is scaled from it. */
+/** The instant at which the forward scale is 1. It cannot be configured, because every stored sum is scaled from it. */
 export const RATING_ORIGIN = Date.UTC(2026, 0, 1);
 
 /** At most three counterparties can exceed this share, and a fourth can equal it, so four are read. */
@@ -78,9 +77,9 @@ const factor = z.number().positive().max(100);
 const caseSchema = z.strictObject({ r: share.optional(), weight_factor: factor.optional() });
 const scored = z.strictObject({ weight_factor: factor.optional() });
 
-/** RATING_PARAMETERS: the names of GET /v1/rating-method, each optional. */
+/** RATING_PARAMETERS has the names of GET /v1/rating-method, each optional. */
 const schema = z.strictObject({
-  // With much less the forward scale would exceed the range of floats within years.
+  // With a much shorter half-life, the forward scale would exceed the range of floats within years.
   half_life_days: z.number().min(30).max(36_500).optional(),
   kappa: z.number().positive().max(1_000).optional(),
   mu: share.optional(),
@@ -112,7 +111,7 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Throws an error that names the faulty parameter, so that the service does not start with another method than was meant. */
+/** Throws an error that names the faulty parameter, so that the service does not start with an unintended method. */
 export function parseRatingParameters(text: string): RatingParameters {
   const given = schema.safeParse(text.trim() === "" ? {} : JSON.parse(text));
   if (!given.success) {
@@ -162,7 +161,7 @@ export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environ
 
 export const ratingMethod = (env: RatingEnv, environment: Environment): RatingMethod => ratingMethods(env)[environment];
 
-/** `sandbox=1,production=10` */
+/** Reads a list such as `sandbox=1,production=10`. */
 function countOf(text: string, environment: Environment): number {
   const counts = new Map(splitList(text).map((entry) => entry.split("=") as [string, string]));
   const count = Number(counts.get(environment));

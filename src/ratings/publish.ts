@@ -1,4 +1,4 @@
-// Describes the rating method for GET /v1/rating-method (TSK-16), and what of it a rating follows from (TSK-17). It reads no database.
+// Describes the rating method for GET /v1/rating-method (TSK-16), and the part of it from which a rating follows (TSK-17). It reads no database.
 import { toIso } from "../core/clock.ts";
 import { shortHash } from "../core/short-hash.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -33,13 +33,13 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
   };
 }
 
-/** Another one for each set of parameters, and the same on every machine. */
+/** Differs for each set of parameters, and is the same on every machine. */
 const versionOf = (method: RatingMethod): string =>
   shortHash(JSON.stringify([RATING_ORIGIN, method]))
     .toString(36)
     .padStart(11, "0");
 
-/** The part of a method by which a rating follows from its sums. */
+/** The part of a method from which a rating follows, given its sums. */
 export const methodUsed = (method: RatingMethod): RatingView["method"] => ({
   version: versionOf(method),
   origin: toIso(RATING_ORIGIN),

@@ -23,7 +23,7 @@ export type AgentSums = Sums & {
 
 /** One side's signal of one interaction: `r` in 0..1, `weight` before any decay. */
 export type Signal = { readonly r: number; readonly weight: number };
-/** The end of a task, as it is rated. */
+/** How a task ended, for its rating. */
 export type RatedOutcome = TaskOutcome | "auto_confirmed";
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
@@ -55,9 +55,9 @@ export type ClosedTask = {
   readonly outcome: RatedOutcome;
   readonly score: number | null;
   readonly amountWholeUnits: number;
-  /** From its opening to its end, without what disputes have held it for. */
+  /** From its opening to its end, without the time that disputes have held it. */
   readonly tookMs: number;
-  /** How a dispute about it has ended, where that rates (DSP-14). */
+  /** How a dispute about the task ended, if that changes its rating (DSP-14). */
   readonly verdict?: Verdict | null;
   readonly verdictScore?: number | null;
 };
@@ -81,7 +81,7 @@ export function contributionOf(by: RatingParameters, signal: Signal, at: number)
   return { weight, weighted: weight * signal.r };
 }
 
-/** The rating at `now`, two decimals; null before the minimum. */
+/** The rating at `now` with two decimals; null below the minimum. */
 export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
   const rating = unroundedRating(sums, heaviest, by, now);
   return rating === null ? null : roundHalfEven2(rating);
@@ -98,7 +98,7 @@ export function unroundedRating(
   const clipped = clipHeaviest(by, sums, heaviest);
   const scale = forwardScale(by, now);
   const weight = Math.max(0, clipped.weight) / scale;
-  // Rounding errors of floats aside, a weighted sum lies between zero and its weight.
+  // Apart from rounding errors of floats, a weighted sum lies between zero and its weight.
   const weighted = clamp(clipped.weighted / scale, 0, weight);
   return (weighted + kappa * mu) / (weight + kappa);
 }
@@ -106,11 +106,11 @@ export function unroundedRating(
 /** From this number of counterparties on, more of them do not lower the share that one may hold. */
 export const FIXED_SHARE_FROM = 1 / CLIP_MIN;
 
-/** The weight that one counterparty holds at most. */
+/** The highest weight that one counterparty may hold. */
 const mostOf = (clip: number, { weight, counterparties }: AgentSums): number =>
   Math.max(clip, 1 / Math.max(1, counterparties)) * weight;
 
-/** Those of the heaviest that a method may clip, whatever share it grants: the others change no rating. */
+/** The counterparties that a method may clip, whatever share it grants. The others change no rating. */
 export const clippable = (sums: AgentSums, heaviest: readonly Sums[]): Sums[] =>
   heaviest
     .slice(0, HEAVIEST_LOOKED_AT)

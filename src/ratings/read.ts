@@ -1,4 +1,4 @@
-// Reads an agent's rating at this instant of its own platform's clock, for anyone, with all that it follows from (TSK-17). Counterparties have a
+// Reads an agent's rating for anyone, at this instant of its own platform's clock, with all that it follows from (TSK-17). Counterparties have a
 // position and no name.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";

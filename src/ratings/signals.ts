@@ -1,4 +1,4 @@
-// Adds a signal to an agent's sums and to those of its counterparty, or takes it back: four numbers and one row, whatever the history (TSK-15).
+// Adds a signal to an agent's sums and to those of its counterparty, or removes it: four numbers and one row, however long the history (TSK-15).
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
@@ -22,19 +22,19 @@ export type SignalChange = {
   /** The new signal, and the instant from which it is decayed. */
   readonly add: Signal;
   readonly at: number;
-  /** The signal that it replaces (a verdict replaces the task's), which adds no interaction. */
+  /** The signal that this one replaces, which adds no interaction. A verdict replaces the task's signal. */
   readonly replaces?: { readonly signal: Signal; readonly at: number };
-  /** False for a signal without a closed task: it has weight and is not counted. */
+  /** False for a signal without a closed task: its weight counts, but not as an interaction. */
   readonly interaction?: false;
-  /** True for one that was given before and is taken back, with its weight and its interaction (FAC-18). */
+  /** True if the signal was given before and is removed now, with its weight and its interaction (FAC-18). */
   readonly takenBack?: true;
   readonly now: number;
 };
 
 /**
- * Returns the columns of the agent's row after the signal, and the statement for its counterparty's sums. A signal that is taken back leaves both
- * as they were before it. `added`: the signal as a difference, for an update that other calls may overtake; null if the update is valid only for
- * the row that was read.
+ * Returns the columns of the agent's row after the signal, and the statement for its counterparty's sums. Removing a signal leaves both as they
+ * were before it. `added`: the signal as a difference, for an
+ * update that other calls may overtake; null if the update is valid only for the row that was read.
  */
 export function addSignal(
   db: Database,
@@ -53,7 +53,7 @@ export function addSignal(
   const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? NOTHING) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
   const interactions = replaces || change.interaction === false ? 0 : sign;
-  // One whose only signal was taken back is no counterparty any more.
+  // A counterparty whose only signal was removed no longer counts.
   const left = change.takenBack === true && row.weight <= added.weight * ROUNDING;
   const newcomers = left ? -1 : counterparty ? 0 : 1;
   const counterparties = agent.ratingCounterparties + newcomers;
@@ -85,7 +85,7 @@ export function addSignal(
   };
 }
 
-/** What is left of a weight that was taken back whole: errors of floats, in parts of it. A signal that is 40 half-lives older goes with it. */
+/** A remainder up to this fraction of a removed weight is an error of floats. A signal that is 40 half-lives older is dropped with it. */
 const ROUNDING = 1e-12;
 const NOTHING: Sums = { weight: 0, weighted: 0 };
 

@@ -1,4 +1,4 @@
-// Store of the two sums of each counterparty principal; an agent's own sums are columns of its row.
+// Store of the two sums of each counterparty principal. An agent's own sums are columns of its row.
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -47,7 +47,7 @@ export const findRatedAgent = (
 const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId: ratedBy } = ratingCounterparties;
 
 /**
- * The four heaviest counterparties of an agent, which a new signal needs beside the agent's row. `rated`: a DID and the environment that it
+ * The four heaviest counterparties of an agent, which a new signal needs in addition to the agent's row. `rated`: a DID and the environment that it
  * is rated in, as one expression.
  */
 export const findHeaviestOf = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
@@ -106,7 +106,7 @@ export const findCounterpartiesIn = (db: Database, rated: SQL): Read<Counterpart
 const keyed = (row: CounterpartyRow) =>
   and(eq(ratedDid, row.did), eq(ratedIn, row.environment), eq(ratedBy, row.counterpartyPrincipalId));
 
-/** As `putCounterparty`. */
+/** The guarded update of the agent's row has to be in the same batch, as for `putCounterparty`. */
 export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement =>
   db.delete(ratingCounterparties).where(keyed(row));
 
@@ -124,8 +124,8 @@ export type Added = Sums & {
 const insertCounterparty = compileInsert((db) => db.insert(ratingCounterparties));
 
 /**
- * Writes the sums of a counterparty that was read as `before`. If `isGuarded`, only if its weight is still the same. Otherwise the guarded update of the
- * agent's row has to be in the same batch.
+ * Writes the sums of a counterparty that was read as `before`. If `isGuarded`, aborts the batch unless the weight is still the same; otherwise the
+ * guarded update of the agent's row has to be in the same batch.
  */
 export function putCounterparty(
   db: Database,
