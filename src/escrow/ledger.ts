@@ -66,7 +66,7 @@ function withEmpty(booked: Booked, place: Place, line: NewLine, at: number): Boo
   return { ...booked, lines: [...booked.lines, ...own] };
 }
 
-/** What a vault held at the end of a block, read without an event. */
+/** The balance of a vault at the end of a block, read without an event. */
 export type Sight = {
   readonly held: number;
   readonly blockNumber: number;

@@ -32,9 +32,9 @@ export type SignalChange = {
 };
 
 /**
- * Returns the columns of the agent's row after the signal, and the statement for its counterparty's sums. Removing a signal leaves both as they
- * were before it. `added`: the signal as a difference, for an
- * update that other calls may overtake; null if the update is valid only for the row that was read.
+ * Returns the columns of the agent's row after the signal, and the statement for its counterparty's sums. Removing a signal leaves both as they were
+ * before it. `added`: the signal as a difference, for an update that other calls may overtake; null if the update is valid only for the row that was
+ * read.
  */
 export function addSignal(
   db: Database,
