@@ -1,5 +1,5 @@
-// The acts of keys that nobody asked for (CHN-33): told at the head, once, with what cancels them, and listed while they wait. The network `lab-keys`,
-// whose roles have the delays of production, belongs to this file and scheduled-acts.test.ts; what it books has three confirmations.
+// Acts of keys that were not requested (CHN-33): each raises one alert at the head, with what cancels it, and calls are listed while they wait. Only
+// this file and scheduled-acts.test.ts use the network `lab-keys`, whose roles have the delays of production; it books with three confirmations.
 import { describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -28,7 +28,7 @@ useKeys((opened) => {
 
 describe("a call that a stolen key schedules", () => {
   it.each(CALLS)(
-    "%s is told and listed at the head, once, and the guardian ends it with what is ready",
+    "raises one alert at the head, is listed, and ends with the calldata that the alert gives: %s",
     async (_, by, call, delay, effect, guardians) => {
       const [target, data] = call();
       const tx = await schedule(by, target, data);
@@ -64,7 +64,7 @@ describe("a call that a stolen key schedules", () => {
       expect(await isWaiting(id)).toBe(!guardians);
       if (!guardians) await send(LAB, by, cancellation.to, cancellation.data);
       expect(await isWaiting(id)).toBe(false);
-      // It is told of no more, and is listed until its end is booked.
+      // It raises no further alert, and is listed until its end is booked.
       await booked();
       await booked();
       expect((await told()).map(({ seen }) => seen)).toEqual([1]);
@@ -85,7 +85,7 @@ describe("a call that a stolen key schedules", () => {
     await booked();
   });
 
-  it("is told with what was done when it was executed", async () => {
+  it("raises another alert with its effect when it is executed", async () => {
     const data = own("setFeeBps", [7n]);
     await schedule(ADMIN, contract(), data);
     await pass(DELAYS.admin + 60);
@@ -98,7 +98,7 @@ describe("a call that a stolen key schedules", () => {
     expect([(await told()).length, await scheduled()]).toEqual([2, { count: 0, calls: [] }]);
   });
 
-  it("that is too long to be shown is told with where its data stands", async () => {
+  it("raises an alert that says where its data is if it is too long to be shown", async () => {
     const data = `${own("setFeeBps", [9n])}${"00".repeat(4_096)}` as Hex;
     const tx = await send(LAB, ADMIN, authority(), managers("schedule", [contract(), data, 0]), "0x1c9c380");
     await followed();
@@ -112,7 +112,7 @@ describe("a call that a stolen key schedules", () => {
     expect(await scheduled()).toEqual({ count: 0, calls: [] });
   });
 
-  it("that a reorganisation takes away is listed no more, and told again in another transaction", async () => {
+  it("is no longer listed after a reorg removes it, and raises another alert in another transaction", async () => {
     const data = own("setFeeBps", [11n]);
     await schedule(ADMIN, contract(), data);
     await followed();
@@ -128,7 +128,7 @@ describe("a call that a stolen key schedules", () => {
     await booked();
   });
 
-  it("is listed again where a reorganisation takes its booked end away, and no more where it takes the call away", async () => {
+  it("is listed again after a reorg removes its booked end, and is no longer listed after a reorg removes the call", async () => {
     const data = own("setFeeBps", [14n]);
     await schedule(ADMIN, contract(), data);
     await booked();
@@ -149,8 +149,8 @@ describe("a call that a stolen key schedules", () => {
   });
 });
 
-describe("an act that a stolen key does at once", () => {
-  it("is told at the head, once: a registration, a threshold and a reserve", async () => {
+describe("an act that a stolen key does without a delay", () => {
+  it("raises one alert at the head: a registration, a threshold and a reserve", async () => {
     await atOnce(REGISTRAR, own("registerProvider", [UNKNOWN, token(), THIEF, 15_000_000n]));
     await atOnce(REGISTRAR, own("setThreshold", [UNKNOWN, token(), 7_500_000n]));
     await atOnce(ARBITER, own("setReserve", [UNKNOWN, token(), 0n]));
@@ -171,7 +171,7 @@ describe("an act that a stolen key does at once", () => {
     expect(await rows("select * from key_acts where network = ? and operation_id is null", LAB)).toEqual([]);
   });
 
-  it("is told of the guardian: a pause, and the end of what the service has scheduled", async () => {
+  it("raises an alert for the guardian: a pause, and the cancellation of a call that the service has scheduled", async () => {
     await atOnce(GUARDIAN, own("pause"));
     await followed();
     expect((await told())[0].message).toContain("payments and deposits are stopped");
@@ -202,7 +202,7 @@ describe("an act that a stolen key does at once", () => {
     expect(alert.message).toMatch(/has cancelled the call of 0x\w{40}, which sends the income of/);
   });
 
-  it("is told of a wallet that a role without a delay sets", async () => {
+  it("raises an alert for a wallet that a role without a delay sets", async () => {
     const { did } = await provider();
     const grant = managers("grantRole", [3n, THIEF, 0]);
     await schedule(OWNER, authority(), grant);
@@ -218,14 +218,14 @@ describe("an act that a stolen key does at once", () => {
     ]);
   });
 
-  it("is no provider's own change of its wallet", async () => {
+  it("raises no alert for a provider's own change of its wallet", async () => {
     const { did } = await provider();
     await moveWallet(did, WALLET, account(7), LAB);
     await booked();
     expect(await told()).toEqual([]);
   });
 
-  it("is told where the service's own transaction stands beside it", async () => {
+  it("raises an alert although the same reading has a transaction of the service", async () => {
     const { did } = await provider();
     await atOnce(ARBITER, own("setReserve", [didHash(did), token(), 1_000_000n]));
     await followed();
@@ -235,14 +235,14 @@ describe("an act that a stolen key does at once", () => {
   });
 });
 
-describe("a threshold that somebody else set", () => {
+describe("a threshold that the service did not set", () => {
   const onChain = async (did: string): Promise<number> => {
     const read = await world.deps.chain.readProvider(LAB, didHash(did));
     return read.ok ? Number(read.value.threshold) : -1;
   };
 
   it.each([7_500_000, 14_900_000])(
-    "at %i is told, and set back by the job that follows thresholds",
+    "raises an alert, and the job that follows thresholds sets it back: %i base units",
     async (threshold) => {
       const { did } = await provider();
       await atOnce(REGISTRAR, own("setThreshold", [didHash(did), token(), BigInt(threshold)]));
@@ -255,15 +255,15 @@ describe("a threshold that somebody else set", () => {
       expect(sent).toContainEqual({ kind: "follow_threshold", ...key });
       expect(await followThreshold(world.deps, key, later())).toBe(true);
       expect([await onChain(did), (await escrowOf(did)).chain_threshold]).toEqual([15_000_000, 15_000_000]);
-      // Reading the same act again brings nothing back.
+      // Reading the same act again does not undo this.
       await booked();
       expect([(await escrowOf(did)).chain_threshold, (await told()).length]).toEqual([15_000_000, 1]);
     },
   );
 });
 
-describe("the list of what waits", () => {
-  it("shows so many, those that nobody asked for first, and counts all that can still be executed", async () => {
+describe("the list of waiting calls", () => {
+  it("is bounded, shows unrequested calls first, and counts all calls that can still be executed", async () => {
     const now = Date.now();
     const values = Array.from({ length: SCHEDULED_SHOWN_MAX + 5 }, (_, n) => {
       const [readyAt, asked] = [now + n, n < 10 ? 1 : 0];

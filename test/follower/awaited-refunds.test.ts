@@ -1,4 +1,4 @@
-// A refund that is awaited is a chain operation of its settlement (CHN-27). What a reorganisation does to it is in reorganised.test.ts.
+// An awaited refund is a chain operation of its settlement (CHN-27). The effects of reorgs on it are in reorganised.test.ts.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
@@ -36,8 +36,8 @@ const fail = () => world.run(failUnpaidRefunds);
 const DONE = { status: "done", reason: null, next_check_at: null };
 const FAILED = { status: "failed", reason: "unpaid", next_check_at: null, tx_hash: null };
 
-describe("a refund that is awaited", () => {
-  it("is done when the provider pays it in one, out of its own wallet", async () => {
+describe("an awaited refund", () => {
+  it("is done when the provider pays it in one payment from its own wallet", async () => {
     const until = Date.now() + HOUR;
     await expectRefund(world, settlement, CONCEDED, until);
     await follow(world);
@@ -48,7 +48,7 @@ describe("a refund that is awaited", () => {
     expect(await awaited()).toEqual({ ...DONE, tx_hash: tx });
   });
 
-  it("is done when the parts that the provider and a stranger pay come to the amount", async () => {
+  it("is done when the parts that the provider and a stranger pay add up to the amount", async () => {
     await expectRefund(world, settlement, CONCEDED);
     await refundOf(id, CONCEDED - 1, NETWORK, WALLET);
     await follow(world);
@@ -58,7 +58,7 @@ describe("a refund that is awaited", () => {
     expect(await awaited()).toEqual({ ...DONE, tx_hash: tx });
   });
 
-  it("is done at once where it was paid before", async () => {
+  it("is done at once if it was paid before", async () => {
     const tx = await refundOf(id, CONCEDED);
     await follow(world);
     await expectRefund(world, settlement, CONCEDED);
@@ -78,7 +78,7 @@ describe("a refund that is awaited", () => {
     expect((await awaited()).status).toBe("done");
   });
 
-  it("is another one where another amount is awaited", async () => {
+  it("waits again if another amount is awaited", async () => {
     await refundOf(id, CONCEDED);
     await follow(world);
     await expectRefund(world, settlement, CONCEDED);
@@ -88,14 +88,14 @@ describe("a refund that is awaited", () => {
     expect((await awaited()).status).toBe("done");
   });
 
-  it("is not paid by what was given back for the same key in another edition of the contract", async () => {
+  it("is not paid by refunds for the same key in another edition of the contract", async () => {
     await expectRefund(world, { ...settlement, contract: account(7).toLowerCase() }, CONCEDED);
     await refundOf(id, CONCEDED);
     await follow(world);
     expect((await awaited()).status).toBe("waiting");
   });
 
-  it("is left alone by the job that looks after registrations", async () => {
+  it("is left alone by the job that watches registrations", async () => {
     await expectRefund(world, settlement, CONCEDED, Date.now() - HOUR);
     const before = await rows("select * from chain_operations where kind = 'refund'");
     await world.run(watchRegistrations);
@@ -103,8 +103,8 @@ describe("a refund that is awaited", () => {
   });
 });
 
-describe("the end of its time", () => {
-  it("fails one of which too little was paid, and what comes later changes nothing", async () => {
+describe("the deadline of an awaited refund", () => {
+  it("fails a refund of which too little was paid, and later payments change nothing", async () => {
     await refundOf(id, CONCEDED - 1);
     const until = await headTime();
     await expectRefund(world, settlement, CONCEDED, until);
@@ -117,7 +117,7 @@ describe("the end of its time", () => {
     expect(await fail()).toBe(0);
     await follow(world);
     expect(await awaited()).toEqual(FAILED);
-    // Unless more time is given.
+    // A later deadline changes this.
     await expectRefund(world, settlement, CONCEDED, Date.now() + HOUR);
     expect((await awaited()).status).toBe("done");
   });
@@ -136,7 +136,7 @@ describe("the end of its time", () => {
     expect(await awaited()).toEqual(FAILED);
   });
 
-  it("fails nothing that a late follower has not read: a paid one is done then", async () => {
+  it("fails nothing that a lagging follower has not read yet, so a refund that was paid is done", async () => {
     await refundOf(id, CONCEDED);
     const until = await headTime();
     await expectRefund(world, settlement, CONCEDED, until);
@@ -149,7 +149,7 @@ describe("the end of its time", () => {
     expect(await fail()).toBe(0);
   });
 
-  it("is over when the last booked block is later, and on a chain that stands still when it was read half a minute later", async () => {
+  it("is over when the last booked block is later, or when a stalled chain was read to its head half a minute later", async () => {
     const until = Date.now() - HOUR;
     await expectRefund(world, settlement, CONCEDED, until);
     const place = (bookedAt: number, readThrough: number, behind = 0) =>
@@ -161,7 +161,7 @@ describe("the end of its time", () => {
     expect(before[0].booked_block).toBe(before[0].head_block);
     for (const [bookedAt, readThrough, behind] of [
       [until, until + 30_000, 0],
-      // What was read lacks confirmations.
+      // The newest block that was read lacks confirmations.
       [until, until + HOUR, 1],
     ] as const) {
       await place(bookedAt, readThrough, behind);
@@ -176,7 +176,7 @@ describe("the end of its time", () => {
     await place(Date.now() - HOUR, 0);
   });
 
-  it("waits where the network was never read", async () => {
+  it("is not over on a network that was never read", async () => {
     const unread = { ...settlement, network: "base" };
     await expectRefund(world, unread, CONCEDED, Date.now() - HOUR);
     expect(await rows("select * from followers where network = 'base'")).toEqual([]);
@@ -185,8 +185,8 @@ describe("the end of its time", () => {
   });
 });
 
-describe("at once", () => {
-  it("two callers, two runs of the follower and two of the job each leave one outcome", async () => {
+describe("concurrent runs", () => {
+  it("leave one outcome each: two callers, two runs of the follower and two of the job", async () => {
     const [paid, unpaid] = [settlement, await settlementOf((await facilitated(world)).fac.transaction_id)];
     const until = await headTime();
     await Promise.all([1, 2].map(() => expectRefund(world, paid, CONCEDED)));
@@ -205,7 +205,7 @@ describe("at once", () => {
   });
 });
 
-describe("what refunds cost", () => {
+describe("the cost of booking refunds", () => {
   const rowsOf = (count: number, settlementKey: (at: number) => string, contract = "0x02") =>
     Array.from({ length: count }, (_, logIndex) => ({
       ...{ network: NETWORK, blockNumber: 1, txHash: "0x01", logIndex, contract },
@@ -221,7 +221,7 @@ describe("what refunds cost", () => {
   const bookedCost = (refunds: ReturnType<typeof rowsOf>) =>
     costOf(() => commit(world.deps.db, bookRefunds(world.deps.db, { network: NETWORK }, refunds)));
 
-  it("is an index lookup beside their own rows where nobody awaits them", async () => {
+  it("is an index lookup in addition to their own rows if none is awaited", async () => {
     const ten = rowsOf(10, (at) => `0xa${at}`);
     const alone = await costOf(() => commit(world.deps.db, insertRefunds(world.deps.db, ten)));
     await forget();
@@ -229,7 +229,7 @@ describe("what refunds cost", () => {
       await expectRefund(world, { ...settlement, settlementKey: `0xd${other}` }, 1);
     const booked = await bookedCost(ten);
     expect(booked.rowsWritten).toBe(alone.rowsWritten);
-    // The key out of the list, and where it would stand: among what is awaited, and among the disputes.
+    // For each key: its place in the list, and a lookup, both among the awaited refunds and among the disputes.
     expect(booked.rowsRead - alone.rowsRead).toBeLessThanOrEqual(2 * 2 * 10 + 2);
     expect(await rows("select * from chain_operations where subject >= '0xa' and subject < '0xb'")).toEqual([]);
     expect(await bookedCost([])).toEqual({ rowsRead: 0, rowsWritten: 0 });

@@ -1,4 +1,4 @@
-// The follower books every movement of a vault once, and what counts of it follows: state, event, directory and document (CHN-24, MKT-23).
+// The follower books every movement of a vault once, and the escrow's state, event, directory record and document follow (CHN-24, MKT-23).
 import { beforeAll, describe, expect, it } from "vitest";
 import { asProvider, facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { deposit, openLive, promoted, rows } from "../promotion/support.ts";
@@ -9,7 +9,7 @@ import { bookedOf, escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo
 const NETWORK = "base-sepolia";
 const UNIT = 1_000_000;
 const THRESHOLD = 15 * UNIT;
-/** 10 % of what is left of 100 after the fee. */
+/** 10 % of 100 net of the fee. */
 const PART = 9_995_000;
 
 let world: World;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 describe("a noted block", () => {
-  it("is forgotten 10,000 blocks later, in the batch that notes another one, and not before", async () => {
+  it("is deleted 10,000 blocks later, in the batch that notes another block, and not before", async () => {
     const { did } = await world.provider();
     await follow(world);
     const place = async () => (await rows("select booked_block as at from followers where network = ?", NETWORK))[0].at;
@@ -38,7 +38,7 @@ describe("a noted block", () => {
 });
 
 describe("a deposit", () => {
-  it("is a line and counts, and the escrow that it funds is ACTIVE: event, directory and document say so", async () => {
+  it("becomes a line and counts, and the escrow that it funds is ACTIVE in event, directory and document", async () => {
     const { did } = await world.provider();
     await deposit(did, THRESHOLD - 1);
     await follow(world);
@@ -81,7 +81,7 @@ describe("a deposit", () => {
     expect([(await escrowOf(did)).balance, (await escrowOf(did, "production")).balance]).toEqual([4 * UNIT, 4 * UNIT]);
   });
 
-  it("that was booked before an environment had its escrow counts there from the start", async () => {
+  it("counts from the start in an environment whose escrow opens after it was booked", async () => {
     const { did } = await world.provider();
     await deposit(did, 4 * UNIT);
     await follow(world);
@@ -93,7 +93,7 @@ describe("a deposit", () => {
 });
 
 describe("a settlement", () => {
-  it("is a line at once, and counts once it is facilitated, whichever comes first", async () => {
+  it("becomes a line at once, and counts once it is facilitated, in either order", async () => {
     const pair = await pairOf(world);
     const { did } = pair.provider;
     const purchase = await paid(world, pair, "100.00");
@@ -110,8 +110,8 @@ describe("a settlement", () => {
   });
 });
 
-describe("what came to a vault without an event", () => {
-  it("is a deposit when the next event shows it", async () => {
+describe("an amount that came to a vault without an event", () => {
+  it("becomes a deposit when the next event shows it", async () => {
     const { did } = await world.provider();
     await transferTo((await escrowOf(did)).vault, 3 * UNIT);
     await deposit(did, 2 * UNIT);
@@ -127,7 +127,7 @@ describe("what came to a vault without an event", () => {
     ]);
   });
 
-  it("is found without one, when the vault's turn comes", async () => {
+  it("is found without a further event when it is the vault's turn", async () => {
     const { did } = await world.provider();
     await transferTo((await escrowOf(did)).vault, THRESHOLD);
     await follow(world);
@@ -138,22 +138,22 @@ describe("what came to a vault without an event", () => {
     expect(await told(did)).toEqual(["agent.escrow_state_changed"]);
   });
 
-  it("is found beside a vault of an edition that is not configured any more", async () => {
+  it("is found although the page has a vault of an edition that is no longer configured", async () => {
     const dids = [(await world.provider()).did, (await world.provider()).did];
     const [one = "", other = ""] = dids.sort();
     await follow(world);
     await rows("update escrows set contract = ? where did = ?", `0x${"ed".repeat(20)}`, one);
     const { vault } = await escrowOf(other);
     await transferTo(vault, 3 * UNIT);
-    // Both are of the next page.
+    // Both vaults are on the next page.
     await rows("update followers set checked_did = ? where network = 'base-sepolia'", one.slice(0, -1));
     await follow(world);
     expect(await bookedOf(other)).toEqual([["deposit", 3 * UNIT, 3 * UNIT]]);
   });
 });
 
-describe("what leaves a vault", () => {
-  it("is a line below zero: what counts falls, and the state with it", async () => {
+describe("an amount that leaves a vault", () => {
+  it("becomes a negative line and lowers the balance, and the state follows", async () => {
     const { did } = await world.provider();
     await deposit(did, THRESHOLD + UNIT);
     await follow(world);
@@ -164,7 +164,7 @@ describe("what leaves a vault", () => {
       ["release", -UNIT, THRESHOLD],
     ]);
     expect(await escrowOf(did)).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
-    // More may be released than counts: a settlement that nobody facilitated stands in the vault too.
+    // More may be released than counts, because the vault also holds settlements that were not facilitated.
     await rows("update escrows set balance = ? where did = ?", THRESHOLD - 2, did);
     await deposit(did, 1);
     await follow(world);
@@ -173,7 +173,7 @@ describe("what leaves a vault", () => {
 });
 
 describe("a follower that runs twice", () => {
-  it("at the same moment books once", async () => {
+  it("books once if its runs are concurrent", async () => {
     const dids = await Promise.all(Array.from({ length: 3 }, async () => (await world.provider()).did));
     for (const did of dids) await deposit(did, THRESHOLD);
     const runs = Array.from({ length: scaled(100) }, () => follow(world));
@@ -185,7 +185,7 @@ describe("a follower that runs twice", () => {
     }
   });
 
-  it("after a batch that failed goes on where it was", async () => {
+  it("resumes where it was after a batch that failed", async () => {
     const { did } = await world.provider();
     await follow(world);
     await deposit(did, UNIT);
@@ -203,6 +203,6 @@ const told = async (did: string): Promise<string[]> => {
     "select type from events where agent_did = ? and type in ('agent.escrow_state_changed', 'agent.status_changed') order by rowid",
     did,
   );
-  // Those of its activation come before.
+  // Leaves out the event of the activation, which comes first.
   return found.map(({ type }) => type).filter((type, at) => !(type === "agent.status_changed" && at === 0));
 };

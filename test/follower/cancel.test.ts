@@ -1,5 +1,5 @@
-// Either party cancels an intent that nobody has paid: the chain is looked at first, what was on its way counts, and the hold stands until a later
-// chain was read (PAY-11, PAY-14, PAY-23).
+// Either party cancels an unpaid intent: the chain is read first, a payment that was sent before counts, and the hold stands until a later chain was
+// read (PAY-11, PAY-14, PAY-23).
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
@@ -37,7 +37,7 @@ const unratedOf = async (intent: Json): Promise<boolean> => {
   return row.abandon_rated === 0;
 };
 
-/** The clock stands where the hold of an intent that was cancelled ends, as far as its network was read; `by` milliseconds later. */
+/** Moves the clock to `by` milliseconds after the end of a cancelled intent's hold, as far as its network was read. */
 async function endHold(intent: Json, by = 0): Promise<void> {
   const [row] = await rows(
     `select i.expires_at + 30000 - f.read_through as wait from payment_intents i
@@ -46,7 +46,7 @@ async function endHold(intent: Json, by = 0): Promise<void> {
   );
   world.offset = row.wait + by;
 }
-/** As if it had been cancelled so many milliseconds earlier. */
+/** Moves the cancellation this many milliseconds back. */
 const backdate = (intent: Json, ms: number): Promise<Json[]> =>
   rows(
     "update payment_intents set expires_at = expires_at - ?, cancelled_at = cancelled_at - ? where intent_id = ?",
@@ -85,7 +85,7 @@ describe("an open intent", () => {
     },
   );
 
-  it("gives every window of its chain back what it held, by the job", async () => {
+  it("is released by the job from every window of its delegation chain", async () => {
     const delegator = await buyer(world, dailyLimit("10.00"));
     const delegate = await delegateOf(world, delegator, dailyLimit("10.00"));
     const provider = await world.provider();
@@ -101,7 +101,7 @@ describe("an open intent", () => {
     expect(await toldOf(intent)).toHaveLength(1);
   });
 
-  it("of a provider's own counts as one of its three until 30 seconds after it was cancelled", async () => {
+  it("counts as one of the three that its provider may open until 30 seconds after its cancellation", async () => {
     const { consumer, provider } = await pairOf(world);
     const offer = () => world.as(provider, "POST", "/v1/payment-intents", orderOf(consumer, provider));
     const [first] = [
@@ -116,7 +116,7 @@ describe("an open intent", () => {
     expect(outcome(await offer())).toEqual([409, "invalid_status"]);
   });
 
-  it("is rated where its own consumer gave it up, and not where the provider did", async () => {
+  it("is rated if the consumer that opened it cancels it, and not if the provider does", async () => {
     const { consumer, provider } = await pairOf(world);
     const [own, taken, offered] = [
       await world.intent(consumer, provider, "1.00"),
@@ -142,14 +142,14 @@ describe("an open intent", () => {
     } finally {
       world.offset = 0;
     }
-    // The one that the provider opened rates nobody: it was never the consumer's will.
+    // An intent that the provider opened rates no consumer, because it was never the consumer's will.
     expect([await unratedOf(own), await unratedOf(offered)]).toEqual([false, true]);
     expect(await toldOf(own)).toHaveLength(1);
   });
 });
 
-describe("what was paid", () => {
-  it("is not cancelled, also where nobody has seen the payment yet: 409 with the transaction", async () => {
+describe("a payment of an intent", () => {
+  it("prevents the cancellation even if it was not seen yet: 409 with the transaction", async () => {
     const pair = await pairOf(world);
     const { intent, tx } = await paid(world, pair);
     expect((await shown(pair.consumer, intent)).status).toBe("OPEN");
@@ -165,10 +165,10 @@ describe("what was paid", () => {
 
   it.each([
     ["the follower has seen it", true, true],
-    ["nobody has seen it", false, true],
+    ["the follower has not seen it", false, true],
     ["the follower has seen it, and it names no intent", true, false],
-    ["nobody has seen it, and it names no intent", false, false],
-  ])("and is mined right after the cancellation counts, where %s", async (_, isSeen, named) => {
+    ["the follower has not seen it, and it names no intent", false, false],
+  ])("counts if it is mined right after the cancellation: %s", async (_, isSeen, named) => {
     const pair = await limitedPair();
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     expectStatus(await cancel(pair.provider, intent), 200);
@@ -189,7 +189,7 @@ describe("what was paid", () => {
     expect([state?.open, state?.holds, state?.settled]).toEqual([0, [], 10 * UNIT]);
   });
 
-  it("and is mined more than 30 seconds after the cancellation settles nothing, in either form", async () => {
+  it("settles nothing in either form if it is mined more than 30 seconds after the cancellation", async () => {
     const pair = await limitedPair();
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     expectStatus(await cancel(pair.consumer, intent), 200);
@@ -220,7 +220,7 @@ describe("what was paid", () => {
     ["its consumer is revoked", "consumer", "POST", "revoke", { reason: "gone" }],
     ["its consumer is suspended", "consumer", "PATCH", "status", { status: "SUSPENDED" }],
   ] as const)(
-    "and is mined right after %s counts, and is facilitated by the other side",
+    "counts if it is mined right after %s, and is facilitated by the other side",
     async (_, side, method, path, body) => {
       const pair = await limitedPair();
       const intent = await world.intent(pair.consumer, pair.provider, "10.00");
@@ -235,8 +235,8 @@ describe("what was paid", () => {
   );
 });
 
-describe("a cancellation that is refused", () => {
-  it("by anybody else is 403, of no intent 404, without a proof 401", async () => {
+describe("a refused cancellation", () => {
+  it("is 403 for any other agent, 404 without such an intent, and 401 without a proof", async () => {
     const pair = await pairOf(world);
     const intent = await world.intent(pair.consumer, pair.provider, "1.00");
     expect(outcome(await cancel(await world.consumer(), intent))).toEqual([403, "forbidden"]);
@@ -245,7 +245,7 @@ describe("a cancellation that is refused", () => {
     expect((await shown(pair.consumer, intent)).status).toBe("OPEN");
   });
 
-  it("of one that has ended is 409, whether or not that is recorded", async () => {
+  it("is 409 for an intent that has ended, whether or not its end is recorded", async () => {
     const { consumer, provider } = await pairOf(world);
     const intent = await world.intent(consumer, provider, "1.00");
     try {
@@ -260,7 +260,7 @@ describe("a cancellation that is refused", () => {
     expect(await toldOf(intent)).toHaveLength(1);
   });
 
-  it("while the chain can't be read is 503, and nothing is changed", async () => {
+  it("is 503 while the chain can't be read, and changes nothing", async () => {
     const { consumer, provider } = await pairOf(world);
     const intent = await world.intent(consumer, provider, "1.00");
     const answer = await cancel(consumer, intent, withSilentChain(world));
@@ -269,8 +269,8 @@ describe("a cancellation that is refused", () => {
   });
 });
 
-describe("a node that stands still", () => {
-  it("is no answer where blocks come by themselves: 503, and 200 once it goes on", async () => {
+describe("a stalled node", () => {
+  it("causes a 503 where blocks come by themselves, and a 200 follows once it goes on", async () => {
     const networks = (JSON.parse(env.NETWORKS) as Json[]).map((one) => ({ ...one, block_seconds: 2 }));
     const of = await createWorld({ NETWORKS: JSON.stringify(networks) });
     const { consumer, provider } = await pairOf(of);
@@ -288,8 +288,8 @@ describe("a node that stands still", () => {
   });
 });
 
-describe("at once", () => {
-  it(`of ${AT_ONCE} cancellations one counts`, async () => {
+describe("concurrent calls", () => {
+  it(`accept one of ${AT_ONCE} cancellations`, async () => {
     const { consumer, provider } = await pairOf(world);
     const intent = await world.intent(consumer, provider, "1.00");
     const answers = await Promise.all(
@@ -302,7 +302,7 @@ describe("at once", () => {
     expect(await toldOf(intent)).toHaveLength(1);
   });
 
-  it("a cancellation and a facilitation: the payment settles, always, whichever overtakes the other and where", async () => {
+  it("always settle the payment, whichever of cancellation and facilitation overtakes the other, and where", async () => {
     const provider = await world.provider();
     const purchase = async (): Promise<Paid> => paid(world, { consumer: await world.consumer(), provider }, "1.00");
     const acts = {
@@ -337,7 +337,7 @@ describe("at once", () => {
     }
   });
 
-  it("is replayed under its Idempotency-Key", async () => {
+  it("replay a cancellation under its Idempotency-Key", async () => {
     const { consumer, provider } = await pairOf(world);
     const intent = await world.intent(consumer, provider, "1.00");
     const key = { "Idempotency-Key": "cancel-once" };

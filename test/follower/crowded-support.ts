@@ -1,4 +1,4 @@
-// A contract that anybody may deploy: it makes one call many times in one transaction.
+// A contract that anyone may deploy: it makes one call many times in one transaction.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -13,7 +13,7 @@ const from = account(9);
 const byte = (value: number): string => value.toString(16).padStart(2, "0");
 const word = (value: bigint | string): string => BigInt(value).toString(16).padStart(64, "0");
 
-/** Takes [calls][target][call data]. */
+/** Its input is [calls][target][call data]. */
 function code(): Hex {
   const head = "604036038060405f375f35";
   const start = head.length / 2;
@@ -23,7 +23,7 @@ function code(): Hex {
   return `0x60${byte(runtime.length / 2)}8060095f395ff3${runtime}`;
 }
 
-/** One that has tokens which the settlement contract may take. */
+/** Deploys the contract, with tokens that the settlement contract may take. */
 export async function createCrowd(network: string) {
   const { lab } = labOf(network);
   const { token, settlement_contract: contract } = chainOf(network);

@@ -1,4 +1,4 @@
-// What anybody may write to the chain in great number or size stops no follower (CHN-24). The network `lab-crowded` belongs to this file alone.
+// Numerous or large entries that anyone may write to the chain never stop a follower (CHN-24). Only this file uses the network `lab-crowded`.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { deposit } from "../promotion/support.ts";
@@ -36,7 +36,7 @@ describe("520 lines of one vault", () => {
   it.each([
     ["and they come back in another block", true],
     ["and they do not come back", false],
-  ])("are all taken back by a reorganisation, %s", async (_, back) => {
+  ])("are all undone by a reorg, %s", async (_, back) => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
     await followed();
     const start = await head();
@@ -61,7 +61,7 @@ describe("520 lines of one vault", () => {
     );
   });
 
-  it("are read anew with the blocks of a settlement that was left out before them", async () => {
+  it("are read again with the blocks of an earlier settlement that was left out", async () => {
     const [consumer, provider] = [await world.consumer(), await world.provider({}, "GLOBAL-USDC", LAB)];
     const other = await world.provider({}, "GLOBAL-USDC", LAB);
     await followed();

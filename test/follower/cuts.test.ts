@@ -1,5 +1,5 @@
-// The isolate dies at each step of booking what a provider gives back itself (CHN-24, CHN-27, DSP-12): the next runs end it. The refund is booked
-// once, its dispute has it once, and the vault is not touched.
+// The isolate dies at each step of booking a provider's own refund (CHN-24, CHN-27, DSP-12), and the next runs finish it: the refund is booked once,
+// its dispute has it once, and the vault is not touched.
 import { beforeAll, expect, it } from "vitest";
 import { act, disputed, endDays, escrowOf, read, recordDays } from "../disputes/support.ts";
 import type { Pair } from "../facilitation/support.ts";
@@ -11,7 +11,7 @@ import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { awaitedOf, follow, heldBy, linesOf, refundOf, settlementOf } from "./support.ts";
 
 const DISPUTED = 10_000;
-/** Each step has a purchase of its own. */
+/** Each step has its own purchase. */
 
 let world: World;
 let pair: Pair;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 type Stage = { readonly world: World; readonly id: string; readonly transactionId: string; readonly tx: string };
 
-/** A dispute that the provider has conceded and paid out of its own wallet, in a block that nobody has read. */
+/** A dispute that the provider has conceded and paid from its own wallet, in a block that was not read yet. */
 async function paidBack(): Promise<Stage> {
   const one = await disputed(world, { pair, amount: "1.00", more: { disputed_amount: "0.01" } });
   expectStatus(await act(world, one.provider, one.id, "concede"), 200);
@@ -30,7 +30,7 @@ async function paidBack(): Promise<Stage> {
   return { world, id: one.id, transactionId: one.fac.transaction_id, tx };
 }
 
-/** The follower's run, and the job's for the dispute. */
+/** Runs the follower, and the job for the dispute. */
 async function book(by: World, { id }: Stage): Promise<void> {
   await follow(by);
   await recordDays(by, id);
@@ -53,7 +53,7 @@ async function left({ id, transactionId }: Stage) {
   };
 }
 
-it("a refund of the provider's own, whose isolate dies while it is booked, is booked once, wherever that was", async () => {
+it("books a provider's own refund once, at whichever step the isolate dies", async () => {
   const cuts = await killAtEveryStep(
     paidBack,
     book,
@@ -77,10 +77,10 @@ it("a refund of the provider's own, whose isolate dies while it is booked, is bo
   expect(namesOf(cuts)).toEqual(
     cutsOf(
       [
-        // The follower notes what it has read, books it when it has read it again, and compares the settlement with its line. Then it compares the vault
-        // with its lines, and writes nothing. The next minute finds nothing new.
+        // The follower notes what it has read, books it once it has read it again, and compares the settlement with its line. The comparison of the
+        // vault with its lines writes nothing, and the next minute finds nothing new.
         ...Array.from({ length: 16 }, () => "DB.batch"),
-        // The job pays the dispute, tells the queues of it, and finds nothing more.
+        // The job pays the dispute, sends to both queues, and finds nothing else.
         ...[...recorded, "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send", "DB.batch"],
       ],
       momentsOfMany(),

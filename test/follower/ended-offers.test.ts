@@ -1,7 +1,7 @@
-// A buyer's payment waits in the node's pool while somebody ends its offer, or a side of it: what is mined within 30 seconds of the offer's end counts,
-// is facilitated by the other side and opens a task; what is mined later does not; and the hold stands until a later chain was read (PAY-11, PAY-14,
-// AGT-31, ACC-27). Where an account or a principal is stopped or closed, an offer ends within its own five minutes. The network `lab-ended` belongs to
-// this file alone.
+// A buyer's payment waits in the node's pool while its offer, or a side of it, ends. A payment that is mined within 30 seconds of the offer's end
+// counts, is facilitated by the other side and opens a task; a later one does not, and the hold stands until a later chain was read (PAY-11, PAY-14,
+// AGT-31, ACC-27). If an account or a principal is suspended or closed, an offer ends within its own five minutes. Only this file uses the network
+// `lab-ended`.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { PATH, type Pair } from "../facilitation/support.ts";
@@ -15,15 +15,15 @@ import { follow } from "./support.ts";
 
 const LAB = "lab-ended";
 const UNIT = 1_000_000;
-/** Behind the five minutes of an intent, and the 30 seconds. */
+/** After the five minutes of an intent, and the 30 seconds. */
 const LATER_MS = 332_000;
-/** Behind the end of an offer, and within the 30 seconds. */
+/** After the end of an offer, and within the 30 seconds. */
 const SOON_MS = 3_000;
 const LIFE_MS = 300_000;
 const { lab, mine } = labOf(LAB);
 
 const NETWORKS = networksWith(LAB);
-/** Reads the chain; its agents are on the other side of those that end. */
+/** Reads the chain. Its agents are on the other side of those that end. */
 let world: World;
 beforeAll(async () => {
   world = await createWorld({ NETWORKS });
@@ -33,7 +33,7 @@ afterEach(async () => {
   await lab("evm_setAutomine", true);
 });
 
-/** The sides, whose are of an account each, and what ends one of them. */
+/** Two sides, each of its own account, and what ends one of them. */
 type Ending = { readonly pair: Pair; readonly other: "provider" | "consumer"; readonly end: () => Promise<Reply> };
 
 async function ofAccounts(
@@ -63,7 +63,7 @@ const principal =
   (own: World, { principalId }: Agent): Promise<Reply> =>
     own.call("POST", `/v1/principals/${principalId}/${verb}`, { body: { reason: "gone" } });
 
-/** A consumer that another agent has delegated to, which is revoked. */
+/** A consumer whose delegator is revoked. */
 async function ofDelegator(): Promise<Ending> {
   const own = await createWorld({ NETWORKS });
   const delegator = await buyer(own, dailyLimit("10.00"));
@@ -74,7 +74,7 @@ async function ofDelegator(): Promise<Ending> {
   return { pair, other: "provider", end: () => revoke(own, delegator) };
 }
 
-/** `life`: how long an offer goes on that somebody ends so. */
+/** `life`: how long an offer lasts after such an end. */
 const ENDINGS: readonly (readonly [name: string, life: number, set: () => Promise<Ending>])[] = [
   ["the provider's account closes", LIFE_MS, () => ofAccounts("provider", (own) => close(own))],
   ["the consumer's account closes", LIFE_MS, () => ofAccounts("consumer", (own) => close(own))],
@@ -89,7 +89,7 @@ const ENDINGS: readonly (readonly [name: string, life: number, set: () => Promis
   ["the consumer's delegator is revoked", LIFE_MS, ofDelegator],
 ];
 
-/** An intent whose payment waits in the node's pool, while a side of it ends. */
+/** Opens an intent whose payment waits in the node's pool while one of its sides ends. */
 async function endedWhilePending({ pair: { consumer, provider }, end }: Ending) {
   const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
   const stop = () => lab("evm_setAutomine", false);
@@ -102,7 +102,9 @@ async function endedWhilePending({ pair: { consumer, provider }, end }: Ending) 
 
 const stored = async ({ intent_id }: Json): Promise<Json> =>
   (await rows("select status, payment_tx as tx from payment_intents where intent_id = ?", intent_id))[0];
-/** What holds its window as the network is read, and what it has spent. What has ended without its intent is dropped with the next one. */
+/**
+ * The holds of its window as far as the network is read, and what it has spent. A hold that ended without its intent is dropped with the next one.
+ */
 const spentBy = async ({ did }: Agent) => {
   const held = await rows(
     `select amount from spend_holds where did = ?
@@ -116,7 +118,7 @@ const facilitate = ({ pair, other }: Ending, intent: Json, tx: string): Promise<
   world.as(pair[other], "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
 
 describe.each(ENDINGS)("a payment that waits while %s", (_name, life, set) => {
-  it("counts where it is mined soon after the offer's end: it is facilitated by the other side, and opens a task", async () => {
+  it("counts if it is mined soon after the offer's end: it is facilitated by the other side, and opens a task", async () => {
     const ending = await set();
     const { consumer } = ending.pair;
     const { intent, tx } = await endedWhilePending(ending);
@@ -130,12 +132,12 @@ describe.each(ENDINGS)("a payment that waits while %s", (_name, life, set) => {
     expect(await spentBy(consumer)).toEqual({ held: [], settled: 10 * UNIT });
   });
 
-  it("does not where it is mined later, and holds until a later chain was read", async () => {
+  it("does not count if it is mined later, and holds until a later chain was read", async () => {
     const ending = await set();
     const { consumer } = ending.pair;
     const { intent, tx } = await endedWhilePending(ending);
     world.offset = LATER_MS;
-    // What was read before it was broadcast, and since, is of the chain before.
+    // The follower has read only the chain from before the broadcast.
     await rows("update followers set read_through = read_through - 60000 where network = ?", LAB);
     await world.run(abandonIntents);
     expect(await spentBy(consumer)).toEqual({ held: [10 * UNIT], settled: 0 });

@@ -1,5 +1,5 @@
-// What comes back in another block after a reorganisation is facilitated anew, for the same intent; and what the follower's own blocks do not tell
-// of is found too (FAC-18). The network `lab-anew` belongs to this file alone.
+// A payment that comes back in another block after a reorg is facilitated again for the same intent. A reversal that the follower's own blocks do not
+// show is found too (FAC-18). Only this file uses its network.
 import { describe, expect, it } from "vitest";
 import { networkNamed } from "../../src/chain/networks.ts";
 import { Conflict } from "../../src/core/retry.ts";
@@ -36,8 +36,8 @@ useReversals(LAB, (opened) => {
   world = opened.world;
 });
 
-describe("a settlement that the follower's own blocks do not tell of", () => {
-  it("is found where its block went before the follower came to it", async () => {
+describe("a settlement that the follower's own blocks do not show", () => {
+  it("is reversed if its block was removed before the follower reached it", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     const [{ booked_block }] = (await rows("select booked_block from followers where network = ?", LAB)) as [Json];
     expect(booked_block).toBeLessThan((await transactionOf(purchase.id)).block_number);
@@ -46,7 +46,7 @@ describe("a settlement that the follower's own blocks do not tell of", () => {
     expect((await transactionOf(purchase.id)).reversed_at).toEqual(expect.any(Number));
   });
 
-  it("is found where it was judged before a reorganisation and recorded after the follower had passed it", async () => {
+  it("is reversed if it was judged before a reorg and recorded after the follower had passed it", async () => {
     const purchase = await chain.paid(await chain.pairOf());
     await mine(3);
     const receipt = await lab("eth_getTransactionReceipt", purchase.tx);
@@ -82,9 +82,9 @@ describe("a settlement that the follower's own blocks do not tell of", () => {
 
 describe("a payment that comes back in another block", () => {
   it.each([
-    ["that names its intent", true],
-    ["that names none", false],
-  ])("%s is facilitated anew for the same intent, also after its end, and once", async (_, named) => {
+    ["it names its intent", true],
+    ["it names no intent", false],
+  ])("is facilitated again for the same intent, once, even after the intent's end: %s", async (_, named) => {
     const purchase = await chain.facilitated(await chain.pairOf(), "10.00", named);
     await chain.followed();
     world.advance(6 * MINUTE);
@@ -109,7 +109,7 @@ describe("a payment that comes back in another block", () => {
     expect(await ratingOf(purchase.provider.did)).toMatchObject({ rating_interactions: 1 });
   });
 
-  it("is facilitated anew by the same proof, once the first one is reversed", async () => {
+  it("is facilitated again by the same proof once the first settlement is reversed", async () => {
     const purchase = await chain.paid(await chain.pairOf());
     await mine(3);
     const headers = await world.proveBound(purchase.consumer, purchase.provider.did);
@@ -126,7 +126,7 @@ describe("a payment that comes back in another block", () => {
     expect(await send()).toEqual(second);
   });
 
-  it("after it was gone, and after its intent had ended, pays the same intent again", async () => {
+  it("pays the same intent again after it was gone and the intent had ended", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     await chain.followed();
     await chain.takeAway(purchase);
@@ -157,7 +157,7 @@ describe("a payment that comes back in another block", () => {
     expect([again.intent_id, again.intent_id === newer.intent_id]).toEqual([purchase.intent.intent_id, false]);
   });
 
-  it("is taken away and brought back again and again, with one settlement at the end", async () => {
+  it("leaves one settlement after it was removed and brought back several times", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     for (let round = 0; round < 2; round++) {
       await chain.moveOn(purchase);

@@ -1,5 +1,5 @@
-// A payment that names no intent finds one that it can pay among any number of its terms that it can't (PAY-21): else that one would stay open, its
-// hold would end, and the payment would be facilitated all the same.
+// A payment that names no intent finds one that it can pay among any number of its terms that it can't (PAY-21). Otherwise that intent would stay
+// open and its hold would end, although the payment could still be facilitated.
 import { beforeAll, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf, spendState } from "../payments/support.ts";
@@ -65,7 +65,7 @@ describe("a payment that names no intent", () => {
   };
 
   it.each(Object.entries(HIDDEN_BY))(
-    "pays its intent behind twenty newer ones of its terms that %s",
+    "pays its intent although twenty newer intents of its terms %s",
     async (_, hide) => {
       const pair = await pairOf("24.00");
       const intent = await open(pair);
@@ -80,7 +80,7 @@ describe("a payment that names no intent", () => {
     },
   );
 
-  it("pays its intent that names its wallet, a provider's, behind twenty newer ones that name none", async () => {
+  it("pays its intent that names the payer, a wallet of the provider, although twenty newer ones name none", async () => {
     const pair = await pairOf("24.00");
     const payer = account(9);
     const intent = await open(pair, { payer });
@@ -96,8 +96,8 @@ describe("a payment that names no intent", () => {
   });
 });
 
-describe("more payments of equal terms than are compared with intents at once", () => {
-  it("are all bound by one run, and hold what they have paid", async () => {
+describe("more payments of equal terms than intents are considered for one payment", () => {
+  it("are all bound by one run, and their holds stay", async () => {
     const pair = await pairOf("22.00");
     const intents = [];
     for (let n = 0; n < HIDING + 2; n++) intents.push(await open(pair));

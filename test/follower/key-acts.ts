@@ -1,4 +1,4 @@
-// What keys do on `lab-keys` (acts.test.ts, scheduled-acts.test.ts): calls that are scheduled, and those of roles without a delay.
+// Acts of keys on `lab-keys` (acts.test.ts, scheduled-acts.test.ts): calls that are scheduled, and calls of roles without a delay.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -35,7 +35,7 @@ export const schedule = (by: string, target: Hex, data: Hex): Promise<string> =>
   send(LAB, by, authority(), managers("schedule", [target, data, 0]));
 export const execute = (by: string, target: Hex, data: Hex): Promise<string> =>
   send(LAB, by, authority(), managers("execute", [target, data]), "0x2dc6c0");
-/** A call of a role without a delay. */
+/** Sends a call of a role without a delay. */
 export async function atOnce(by: string, data: Hex): Promise<string> {
   const call = asRole(LAB, data);
   return send(LAB, by, call.to, call.data);
@@ -62,7 +62,7 @@ type Call = [
   effect: RegExp,
   guardianCancels: boolean,
 ];
-/** What each key can schedule. */
+/** The calls that each key can schedule. */
 export const CALLS: Call[] = [
   [
     "a role for the thief",
@@ -152,7 +152,7 @@ export const CALLS: Call[] = [
 
 let world: World;
 
-/** For the tests of a file: before each the follower has begun and booked all, and nothing is told. */
+/** Sets a file up: before each test the follower has booked everything, and there is no alert. */
 export function useKeys(set: (world: World) => void): void {
   beforeAll(async () => {
     world = await createWorld({ NETWORKS: networksWith(LAB) });
@@ -167,7 +167,7 @@ export function useKeys(set: (world: World) => void): void {
 }
 
 export const followed = () => follow(world, LAB);
-/** What was done has its confirmations. */
+/** Gives the latest acts their confirmations, and books them. */
 export async function booked(): Promise<void> {
   await mine(3);
   await followed();

@@ -1,7 +1,6 @@
-// Any one or two answers of a node altered, left out, doubled or late, with one node and with two (CHN-24, CHN-30, FAC-18, FAC-20): what counts is
-// never more than what the chain holds, no payment is refused for good, and a lie that had an effect is told within two minutes. A forged
-// receipt with a forged balance, below `ask_twice_from`, counts until the next reading. The network `lab-lied` belongs to
-// this file alone.
+// One or two answers of a node are altered, left out, doubled or late, with one node and with two (CHN-24, CHN-30, FAC-18, FAC-20). No more than the
+// chain holds ever counts, no payment is refused for good, and a lie with an effect is reported within two minutes. A forged receipt with a forged
+// balance, below `ask_twice_from`, counts until the next reading. Only this file uses the network `lab-lied`.
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
@@ -59,7 +58,7 @@ const LIES = [
 const MORE = ["balance more", "balance less", "other hash", "refused", "lost", "head lost", "balance lost"] as const;
 type Lie = (typeof LIES)[number] | (typeof MORE)[number];
 
-/** How the node answers instead, for so many of the next questions; `gross`: what a forged payment claims. */
+/** How the node answers the next `times` questions instead. `gross`: the amount that a forged payment claims. */
 async function spoilOf(lie: Lie, tx: string, times: number, gross: number): Promise<Spoil> {
   const answer = (method: string, result: unknown, first?: unknown): Spoil => ({
     ...{ method, times, how: "answer", result },
@@ -115,22 +114,22 @@ async function spoilOf(lie: Lie, tx: string, times: number, gross: number): Prom
   }
 }
 
-// ---- What it has done ----------------------------------------------------------------------------------------------------
+// ---- Effects of the lies -------------------------------------------------------------------------------------------------
 
 /**
- * What was answered, recorded or booked otherwise than the chain says, and the kinds of the alerts that tell of it. Of the lies:
- * - `gross`, `reverted`: a settlement that is none (`recorded`), or a refusal of one that is (`refused`);
- * - `no logs`, `forged logs`, `gross` beside it, `balance more`: lines of movements that never were, or that were others (`booked`);
+ * Answers, records and bookings that differ from the chain, and the alerts that report them. By lie:
+ * - `gross`, `reverted`: a settlement that does not exist (`recorded`), or a refusal of one that does (`refused`);
+ * - `no logs`, `forged logs`, `gross` with them, `balance more`: lines of movements that never were, or were different (`booked`);
  * - `balance less`: a part of an escrow that does not count yet (`uncovered`).
- * The others have no effect: `no receipt`, `refused`, `head behind` and what is lost ask to come again; `doubled logs` are read once, by their receipt, and what stands before them is left out; `head
- * ahead` takes a payment that is as it says, before it is deep, and what comes of that is a reorganisation's; `other hash` is believed by nobody where all
- * blocks differ, and takes back what is read anew (`booked`) where only some do.
+ * The others have no effect. After `no receipt`, `refused`, a head that is too low and lost answers the caller comes again. `doubled logs` are read
+ * once, by their receipt, and earlier logs are left out. `head ahead` takes a true payment before it is deep, which only a reorg can undo. `other
+ * hash` is not believed where all blocks differ; where only some do, blocks are undone and read again (`booked`).
  */
 const TOLD = {
   recorded: ["settlement_reversed"],
   uncovered: ["reconciliation"],
-  // The parties hear of a wrong refusal by `intent.paid`, as soon as the follower reads the payment. If a node hides the payment, the operator gets the
-  // alert about money in the vault without an event.
+  // The parties hear of a wrong refusal by `intent.paid`, as soon as the follower reads the payment. If a node hides the payment, the operator gets
+  // the alert about money in the vault without an event.
   refused: ["network", "intent.paid", "reconciliation"],
   booked: ["network", "chain_reorganised", "reconciliation"],
 } as const;
@@ -138,7 +137,7 @@ type Effect = keyof typeof TOLD;
 /** A minute has one run of the follower. */
 const MINUTES = 2;
 
-/** When each effect was there first, and when it was told of first: minutes of a play. */
+/** The minutes of a play in which each effect was first there, and first reported. */
 class Watch {
   minute = 0;
   /** The last minute in which the node lied. */
@@ -153,7 +152,7 @@ class Watch {
   told(what: string): void {
     if (!this.#told.has(what)) this.#told.set(what, this.minute);
   }
-  /** Each effect that nobody was told of within two minutes of it, and of the truth. */
+  /** The effects that were not reported within two minutes of them and of the truth. */
   silent(): Effect[] {
     const told = (what: string) => this.#told.get(what) ?? Number.POSITIVE_INFINITY;
     return [...this.#effects].flatMap(([effect, at]) =>
@@ -170,7 +169,7 @@ type Play = {
   /** When the node lies: at the facilitation, while its blocks are read, or at both. */
   readonly when: "facilitating" | "reading" | "both";
   readonly readFirst: boolean;
-  /** The payment is of less than its intent, and a forged one is of all of it. */
+  /** The payment is for less than its intent, and a forged one claims all of it. */
   readonly isLess: boolean;
 };
 const lie = fc.tuple(fc.constantFrom<Lie>(...LIES, ...MORE), fc.constantFrom(1, 2, 3, 99));
@@ -182,7 +181,7 @@ const play: fc.Arbitrary<Play> = fc.record({
   isLess: fc.boolean(),
 });
 
-/** No more counts than the vault holds, and every line is of something that is so. */
+/** Expects that the balance does not exceed what the vault holds. */
 async function expectCovered(did: string, where: string): Promise<void> {
   const escrow = await escrowOf(did);
   const held = await heldBy(did, LAB);
@@ -209,7 +208,7 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
   const escrowed = held - heldBefore - DEPOSITED;
 
   const watch = new Watch();
-  /** What is there by now, and what was told of it. */
+  /** Looks for effects, and for reports of them. */
   const look = async (): Promise<void> => {
     const lines = await rows("select * from ledger_lines where did = ? and block_number > ?", did, from);
     const isSo = ({ kind, amount, log_index, tx_hash, held: after }: Json): boolean =>
@@ -265,7 +264,7 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
     await mine(3);
     await minute();
   }
-  // It counts once, whatever was told, and the first answer stands where it was one.
+  // The payment counts once, whatever the lies, and a first answer that accepted it stands.
   const standing = await rows("select * from transactions where tx_hash = ? and reversed_at is null", tx);
   if (isLess) expect([last.status, last.body.code, standing]).toEqual([409, "amount_mismatch", []]);
   else {
@@ -273,7 +272,7 @@ async function run({ nodes, lies, when, readFirst, isLess }: Play): Promise<void
     expect(standing).toMatchObject([{ transaction_id: last.body.transaction_id, gross: really, uncounted: 0 }]);
   }
   const escrow = await escrowOf(did);
-  // What a node has left out twice is a deposit until it is facilitated, which is told.
+  // A settlement that a node has left out twice is a deposit, with an alert, until it is facilitated.
   const settled = DEPOSITED + escrowed;
   expect([isLess ? DEPOSITED : settled, ...(watch.has("booked") ? [settled] : [])]).toContain(
     escrow.balance - before.balance,
@@ -301,7 +300,7 @@ const FIRST: [Play][] = [
   ]),
 ];
 
-it("one or two lies at a time credit nothing without money, refuse nothing for good, and are told within two minutes", async () => {
+it("credits nothing without money, refuses nothing for good, and reports within two minutes, whichever one or two lies a node tells", async () => {
   const property = fc.asyncProperty(play, run);
   await fc.assert(property, { seed: 20_270_301, numRuns: scaled(2_000), endOnFailure: true, examples: FIRST });
 });

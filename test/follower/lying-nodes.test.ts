@@ -1,5 +1,5 @@
-// What one node says is believed until two readings agree (FAC-18, FAC-20, CHN-24): a forged receipt is reversed, an event that was left out once
-// is never a deposit, and no more counts than a vault holds. The network `lab-lies` belongs to this file alone.
+// One node is believed until two readings agree (FAC-18, FAC-20, CHN-24): a forged receipt is reversed, an event that was left out once is never a
+// deposit, and the balance never exceeds what a vault holds. Only this file uses the network `lab-lies`.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asClient, asConsumer, asProvider, type Pair } from "../facilitation/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -48,7 +48,7 @@ const pairOf = async (by = world): Promise<Pair> => ({
   provider: await by.provider({}, "GLOBAL-USDC", LAB),
 });
 
-/** An intent of some amount, and a payment of it on-chain of what is really paid. */
+/** Opens an intent of `amount`, and pays `really` for it on-chain. */
 async function paid(amount: string, really: number, by = world, pair?: Pair) {
   const { consumer, provider } = pair ?? (await pairOf(by));
   const intent = await by.intent(consumer, provider, amount, { network: LAB });
@@ -62,7 +62,7 @@ const forge = async (tx: string, claimed: Claimed): Promise<Json> => forgedRecei
 describe("a forged receipt", () => {
   const claimed = { gross: 900 * UNIT, escrow: 15 * UNIT, held: 15 * UNIT };
 
-  it("credits no more than the vault holds, and is reversed with all that it did once its block is booked", async () => {
+  it("credits no more than the vault holds, and is reversed with all of its effects once its block is booked", async () => {
     const purchase = await paid("900.00", 70_000);
     const { did } = purchase.provider;
     await lie({ method: RECEIPT, first: purchase.tx, result: await forge(purchase.tx, claimed) });
@@ -72,7 +72,7 @@ describe("a forged receipt", () => {
     expect(fac).toMatchObject({ gross_amt: "900.00", escrow_state: "FUNDING" });
     expect(await alertsOf()).toEqual(["reconciliation"]);
 
-    // While the lie goes on nothing is booked, and it is told: the receipt is not what stands in its block.
+    // While the lie goes on nothing is booked, and an alert reports that the receipt is not what its block has.
     await mine(3);
     expect(await followOnce(world, LAB)).toBe(false);
     expect([await bookedOf(did), await alertsOf()]).toEqual([[], ["network", "reconciliation"]]);
@@ -88,7 +88,7 @@ describe("a forged receipt", () => {
     expect(await alertsOf()).toEqual(["network", "reconciliation", "settlement_reversed"]);
   });
 
-  it("of a vault that is full is reversed too, though nothing of it went into the escrow", async () => {
+  it("is reversed too if the vault is full and nothing went into the escrow", async () => {
     const pair = await pairOf();
     await deposit(pair.provider.did, 15 * UNIT, LAB);
     await followed();
@@ -103,9 +103,9 @@ describe("a forged receipt", () => {
   });
 
   it.each([
-    ["as itself", asProvider],
+    ["in the intent form", asProvider],
     ["in the client form", (by: World, purchase: never) => asClient(by, purchase, { network: LAB })],
-  ] as const)("of 100.00 or more is refused where a second node says otherwise, %s", async (_form, facilitate) => {
+  ] as const)("is refused from 100.00 on if a second node disagrees, %s", async (_form, facilitate) => {
     const purchase = await paid("100.00", 70_000, doubled);
     const forged = await forge(purchase.tx, { gross: 100 * UNIT, escrow: 5 * UNIT, held: 5 * UNIT });
     await lie({ method: RECEIPT, first: purchase.tx, result: forged });
@@ -116,7 +116,7 @@ describe("a forged receipt", () => {
     expect([told.status, told.body.code]).toEqual([409, "amount_mismatch"]);
   });
 
-  it("is asked of both nodes where it is behind a small one of the same transaction, in the client form", async () => {
+  it("is asked of both nodes if it follows a small settlement of the same transaction, in the client form", async () => {
     const purchase = await paid("900.00", 70_000, doubled);
     const small = await lab(RECEIPT, purchase.tx);
     const large = await forge(purchase.tx, claimed);
@@ -130,7 +130,7 @@ describe("a forged receipt", () => {
     expect([refused.status, refused.body.code]).toEqual([503, "chain_unavailable"]);
   });
 
-  it("of a block that no chain has is reversed by the next reading, also while the lie goes on, and holds no other one up", async () => {
+  it("is reversed by the next reading if no chain has its block, even while the lie goes on, and delays no other settlement", async () => {
     const purchase = await paid("90.00", 70_000);
     const next = await paid("10.00", 10 * UNIT);
     await followed();
@@ -153,12 +153,12 @@ describe("a forged receipt", () => {
     expect(await transactionOf(late.transaction_id)).toMatchObject({ reversed_at: expect.any(Number) });
   });
 
-  it("of less than that is taken, and reversed by both nodes", async () => {
+  it("is accepted below 100.00, and reversed once both nodes agree", async () => {
     const purchase = await paid("99.99", 70_000, doubled);
     const forged = await forge(purchase.tx, { gross: 99_990_000, escrow: 5 * UNIT, held: 5 * UNIT });
     await lie({ method: RECEIPT, first: purchase.tx, result: forged });
     const fac = expectStatus(await asProvider(doubled, purchase), 200);
-    // The first node lies of the settlement alone, and the second one is honest.
+    // The first node lies only about the settlement, and the second one is honest.
     await followed(doubled);
     expect((await transactionOf(fac.transaction_id)).reversed_at).toBeNull();
     await spoil(LAB);
@@ -167,7 +167,7 @@ describe("a forged receipt", () => {
   });
 });
 
-it("a node that says only once who sent a payment contradicts nothing", async () => {
+it("books a payment without an alert although the node says only once who sent it", async () => {
   const purchase = await paid("10.00", 10 * UNIT);
   await lie({ method: "eth_getTransactionByHash", first: purchase.tx, times: 1, result: null });
   await follow(world, LAB);
@@ -175,7 +175,7 @@ it("a node that says only once who sent a payment contradicts nothing", async ()
 });
 
 describe("events that a node leaves out", () => {
-  it("once are booked by the next two readings, and never as a deposit", async () => {
+  it("are booked by the next two readings if left out once, and never as a deposit", async () => {
     const purchase = await paid("10.00", 10 * UNIT);
     const { did } = purchase.provider;
     await lie({ method: "eth_getLogs", times: 1, result: [] });
@@ -188,13 +188,13 @@ describe("events that a node leaves out", () => {
     expect([(await escrowOf(did)).balance, await heldBy(did, LAB)]).toEqual([999_500, 999_500]);
   });
 
-  it("twice are found when the payment is facilitated: its blocks are read anew, and it counts once", async () => {
+  it("are found at the facilitation if left out twice: their blocks are read again, and the payment counts once", async () => {
     const purchase = await paid("10.00", 10 * UNIT);
     const { did } = purchase.provider;
     await lie({ method: "eth_getLogs", result: [] });
     await followed();
     await followed();
-    // No event of the contract and none of the token explains what the vault has: nothing of it is booked, and an operator is told.
+    // No event of the contract or the token explains what the vault has: nothing of it is booked, and an operator gets an alert.
     expect([await bookedOf(did), await alertsOf()]).toEqual([[], ["network"]]);
     await spoil(LAB);
     const fac = expectStatus(await asProvider(world, purchase), 200);
@@ -206,10 +206,10 @@ describe("events that a node leaves out", () => {
     expect(await alertsOf()).toEqual(["network", "network"]);
   });
 
-  it("in blocks that are too far behind to be read anew stand as the chain has them, with an alert", async () => {
+  it("stand as the chain has them, with an alert, if their blocks are too old to be read again", async () => {
     const purchase = await paid("10.00", 10 * UNIT);
     await follow(world, LAB);
-    // As an earlier version has left it, which wrote no line of a settlement that put nothing into a full vault.
+    // An earlier version wrote no line for a settlement that put nothing into a full vault.
     await rows("delete from ledger_lines where did = ?", purchase.provider.did);
     await rows("delete from booked_blocks where network = ?", LAB);
     const fac = expectStatus(await asProvider(world, purchase), 200);
@@ -218,7 +218,7 @@ describe("events that a node leaves out", () => {
     expect(await alertsOf()).toEqual(["network", "reconciliation"]);
   });
 
-  it("by the first of two nodes are booked where both agree, and a contradiction is told", async () => {
+  it("are booked once both nodes agree if the first one left them out, and the contradiction raises an alert", async () => {
     const { did } = await doubled.provider({}, "GLOBAL-USDC", LAB);
     await deposit(did, UNIT, LAB);
     await mine(3);
@@ -226,19 +226,19 @@ describe("events that a node leaves out", () => {
     expect(await followOnce(doubled, LAB)).toBe(false);
     expect([await bookedOf(did), await alertsOf()]).toEqual([[], ["network"]]);
     await spoil(LAB);
-    // Both say the same, so it is booked at once.
+    // Both nodes agree, so it is booked at once.
     expect(await followOnce(doubled, LAB)).toBe(true);
     expect(await bookedOf(did)).toEqual([["deposit", UNIT, UNIT]]);
   });
 });
 
-describe("a settlement whose escrow its vault does not hold any more", () => {
-  it("counts as far as the vault covers it, and wholly once its line is booked", async () => {
+describe("a settlement whose part of the escrow its vault no longer holds", () => {
+  it("counts as far as the vault covers it, and in full once its line is booked", async () => {
     const pair = await pairOf();
     const { did } = pair.provider;
     await deposit(did, 10 * UNIT, LAB);
     await followed();
-    // The follower does not know of it yet.
+    // The follower does not know of this yet.
     await robVault((await escrowOf(did)).vault, 4 * UNIT, LAB);
     const purchase = await paid("10.00", 10 * UNIT, world, pair);
     const fac = expectStatus(await asProvider(world, purchase), 200);
@@ -250,7 +250,7 @@ describe("a settlement whose escrow its vault does not hold any more", () => {
     expect(await alertsOf()).toEqual(["reconciliation"]);
   });
 
-  it("counts as far as both nodes say that it holds, where both are asked", async () => {
+  it("counts as far as both nodes say that the vault covers it, if both are asked", async () => {
     const pair = await pairOf(doubled);
     const { did } = pair.provider;
     await deposit(did, 10 * UNIT, LAB);
@@ -262,7 +262,7 @@ describe("a settlement whose escrow its vault does not hold any more", () => {
     expect(await transactionOf(fac.transaction_id)).toMatchObject({ escrow: 9 * UNIT, uncounted: 4 * UNIT });
   });
 
-  it("becomes ACTIVE with the rest, and tells it", async () => {
+  it("turns its escrow ACTIVE once the rest counts", async () => {
     const pair = await pairOf();
     const { did } = pair.provider;
     await deposit(did, 14_500_000, LAB);
@@ -274,7 +274,7 @@ describe("a settlement whose escrow its vault does not hold any more", () => {
     expect(await escrowOf(did)).toMatchObject({ state: "ACTIVE" });
   });
 
-  it("is taken back by as much as counted, where a reorganisation takes it away before", async () => {
+  it("is reversed by no more than counted if a reorg removes it before", async () => {
     const pair = await pairOf();
     const { did } = pair.provider;
     await deposit(did, 10 * UNIT, LAB);
@@ -287,14 +287,14 @@ describe("a settlement whose escrow its vault does not hold any more", () => {
     await lab("anvil_rollback", behind + 1);
     await mine(behind + 3);
     await followed();
-    // The vault holds less than its lines say, so the blocks of these were read anew.
+    // The vault holds less than its lines say, so their blocks were read again.
     await followed();
     expect((await transactionOf(fac.transaction_id)).reversed_at).toEqual(expect.any(Number));
     expect(await escrowOf(did)).toMatchObject({ balance: 10 * UNIT, contributed: 0 });
   });
 });
 
-it("a chain that moves with every reading is read twice up to where it was, and no further in one run", async () => {
+it("reads a chain that moves with every reading twice up to where it was, and no further in one run", async () => {
   const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
   await deposit(did, UNIT, LAB);
   await mine(3);
@@ -309,14 +309,14 @@ it("a chain that moves with every reading is read twice up to where it was, and 
   const moving = withDeps(world, { ...world.deps, chain: { ...chain, readEvents } });
   expect([await followOnce(moving, LAB), readings]).toEqual([true, 2]);
   expect((await bookedOf(did))[0]).toEqual(["deposit", UNIT, UNIT]);
-  // Whoever asks for it at once gets what was there when it asked.
+  // A sync returns what was there when it was called.
   await mine(3);
   const path = `/v1/agents/${encodeURIComponent(did)}/escrow/sync`;
   const { escrow } = expectStatus(await moving.call("POST", path), 200);
   expect(Number(escrow[0].held)).toBeGreaterThanOrEqual(1.000002);
 });
 
-it("a balance that one node tells too high again and again is no deposit, and is told", async () => {
+it("books no deposit for a balance that one node repeatedly reports too high, and raises an alert", async () => {
   const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
   await deposit(did, UNIT, LAB);
   await followed();
@@ -330,7 +330,7 @@ it("a balance that one node tells too high again and again is no deposit, and is
   expect(await rows("select kind from alerts where subject = ?", subject)).toEqual([{ kind: "network" }]);
 });
 
-it("a balance that one node tells too high once is no deposit", async () => {
+it("books no deposit for a balance that one node once reports too high", async () => {
   const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
   await deposit(did, UNIT, LAB);
   await followed();

@@ -10,14 +10,14 @@ import { LAB } from "./money-chain.ts";
 import type { Answer, Intent, Payment } from "./money-model.ts";
 import { type MoneyPlay, money, pick, UNIT } from "./money-play.ts";
 
-/** One step: what is done, and numbers that choose with what. */
+/** One step: an act, and numbers that choose its objects. */
 export type Step = { readonly act: Act; readonly a: number; readonly b: number };
 type Answers = { readonly answered: unknown; readonly expected: unknown; readonly met: string };
 
 const BASE = 15 * UNIT;
 const UNITS = [1, 2_500_000, 5 * UNIT, 5 * UNIT, 10 * UNIT, 20 * UNIT];
 const WAITS = [1, 20, 29, 30, 60, 240, 299, 300, 331, 3_600, 86_399, 86_400, 7 * 86_400];
-/** Of reorganisations. What has two confirmations is facilitated, and booked. */
+/** Depths of reorgs. A payment with two confirmations is facilitated and booked. */
 const DEPTHS = [1, 2, 3, 4, 2, 8, 1];
 const MONTH = 30 * 86_400;
 
@@ -25,7 +25,7 @@ const codeOf = ({ status, body }: Reply): Answer => (status < 300 ? "ok" : body.
 
 type Play = (play: MoneyPlay, step: Step) => Promise<Answers | null>;
 
-/** The newest ones often. */
+/** Often one of the newest. */
 const intentOf = ({ model }: MoneyPlay, n: number): Intent | undefined =>
   pick(n % 3 === 0 ? model.intents : model.intents.slice(-4), n);
 const paymentOf = ({ model }: MoneyPlay, n: number): Payment | undefined =>
@@ -47,11 +47,11 @@ const ACTS = {
     const { model, world } = play;
     const [buyer, seller] = [pick(model.buyers, a), pick(play.sellers, b)];
     if (!buyer || !seller) return null;
-    // Of two that are opened at one instant neither is the newer one.
+    // Neither of two intents that are opened at one instant would be the newer one.
     atOwnInstant(play);
     const by = a % 5 === 0 ? "seller" : "buyer";
     const left = model.remaining(buyer);
-    // All that is left to the last unit, or one more, now and then.
+    // Sometimes asks for all that is left, or for one unit more.
     const units = b % 6 === 0 ? Math.max(1, left + (b % 12 === 0 ? 1 : 0)) : (pick(UNITS, b) ?? 1);
     const caller = play.agentOf(by === "buyer" ? buyer.did : seller.did);
     const body = orderOf(buyer, seller, { amount: money(units), network: LAB });
@@ -129,14 +129,14 @@ const ACTS = {
     if (!intent) return null;
     const by = play.agentOf(b % 2 === 0 ? intent.buyer.did : intent.seller.did);
     const wasOpen = model.shown(intent) === "OPEN";
-    // The history's instant rules where the service judges whether the node stands still: behind the caller's proof, which is of real time.
+    // The service judges by the history's instant whether the node has stalled, but only after the caller's proof, which is of real time.
     const real = Date.now;
     world.meter.reset();
     world.meter.beforeBatch(1, async () => void vi.spyOn(Date, "now").mockReturnValue(play.chain.now));
     const reply = await world.as(by, "POST", `/v1/payment-intents/${intent.id}/cancel`);
     if (Date.now !== real) vi.mocked(Date.now).mockRestore();
     world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
-    // It looks at the chain first, and only where the intent is open.
+    // The call reads the chain first, but only if the intent is open.
     if (wasOpen) await play.followed();
     const expected = model.cancel(intent, wasOpen);
     return { answered: codeOf(reply), expected, met: `cancel ${expected}` };

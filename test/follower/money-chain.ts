@@ -1,5 +1,5 @@
-// The chain of the random histories of money: each act is a block of its own, dated by the history's clock, and blocks are rolled back. The network
-// `lab-money` belongs to money-histories.test.ts alone.
+// The chain of the random histories of money: each act is a block of its own, dated by the history's clock, and blocks are rolled back. Only
+// money-histories.test.ts uses the network `lab-money`.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -18,7 +18,7 @@ const hex = (text: string): Hex => text as Hex;
 const call = encodeFunctionData;
 const { settlement_contract: contract, token } = chainOf(LAB);
 
-/** The lab as the service configures it: its blocks come by themselves, so what it has read it tells by their times. */
+/** The lab as the service configures it: its blocks come by themselves, so their times say up to when it was read. */
 export const networkOf = (firstBlock: number, confirmations: number): string =>
   JSON.stringify(
     (JSON.parse(env.NETWORKS) as Json[])
@@ -37,12 +37,12 @@ type Again = { readonly hash: string; readonly block: Block; readonly ok: boolea
 type Signed = { readonly hash: string; readonly raw: string; readonly from: string; readonly nonce: number };
 
 export class MoneyChain {
-  /** The history's instant. Whole seconds, in epoch milliseconds. */
+  /** The history's instant: whole seconds, in epoch milliseconds. */
   #now: number;
   readonly blocks: Block[] = [];
-  /** Transactions of each block, as they were signed. */
+  /** The signed transaction of each block. */
   readonly #signed = new Map<number, Signed>();
-  /** Those whose blocks are gone. */
+  /** Transactions whose blocks are gone. */
   #gone: Signed[] = [];
   readonly onTime: (now: number) => void;
 
@@ -52,7 +52,7 @@ export class MoneyChain {
     this.onTime = onTime;
   }
 
-  /** From the newest block on. */
+  /** Begins at the newest block. */
   static async begin(onTime: (now: number) => void): Promise<MoneyChain> {
     const head = await headOf();
     return new MoneyChain(head.at, head, onTime);
@@ -70,7 +70,7 @@ export class MoneyChain {
     this.onTime(this.#now);
   }
 
-  /** An empty block, a second later. */
+  /** Mines an empty block, a second later. */
   async mine(): Promise<void> {
     await this.#next();
     await lab("anvil_mine", "0x1");
@@ -87,10 +87,10 @@ export class MoneyChain {
     this.blocks.push(head);
   }
 
-  /** A transaction in a block of its own, a second later. */
+  /** Sends a transaction in a block of its own, a second later. */
   async send(from: string, to: string, data: string): Promise<Sent> {
     await this.#next();
-    // Is answered once the block is there.
+    // The node answers once the block is mined.
     const { transactionHash: hash, status } = await lab("eth_sendTransactionSync", { from, to, data, gas: "0x2dc6c0" });
     await this.#noted();
     const [raw, { nonce }] = [await lab("debug_getRawTransaction", hash), await lab("eth_getTransactionByHash", hash)];
@@ -98,7 +98,7 @@ export class MoneyChain {
     return { hash, nonce: Number(nonce), ok: status === "0x1" };
   }
 
-  /** A transaction that was gone is mined again, where its nonce is free. Null where no such one can be. */
+  /** Mines a transaction again whose block is gone, if its nonce is free. Returns null if there is none. */
   async resend(): Promise<Again | null> {
     const free = await Promise.all(this.#gone.map(async ({ from, nonce }) => (await nonceOf(from)) === nonce));
     const one = this.#gone.find((_, n) => free[n]);
@@ -118,8 +118,8 @@ export class MoneyChain {
   nonce = (): Promise<number> => nonceOf(PAYER);
 
   /**
-   * The newest blocks are gone. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the
-   * chain is longer than it was. Returns each that came back.
+   * Removes the newest blocks. The first `back` of their transactions come back, in blocks of their own, and empty blocks follow until the chain is
+   * longer than it was. Returns each transaction that came back.
    */
   async reorganise(depth: number, back: number): Promise<{ kept: Block; returned: Again[] }> {
     const gone = this.blocks.slice(-depth);
@@ -137,7 +137,7 @@ export class MoneyChain {
 
   // ---- The contract's calls ------------------------------------------------------------------------------------------------
 
-  /** Enough for every payment of a run. */
+  /** Gives the payer enough for every payment of a run. */
   async fund(): Promise<void> {
     await this.send(PAYER, token, call({ abi: mintAbi, functionName: "mint", args: [hex(PAYER), 10n ** 15n] }));
     const args = [hex(contract), 2n ** 256n - 1n] as const;
@@ -177,7 +177,7 @@ export class MoneyChain {
     return this.send(REGISTRAR, role.to, role.data);
   }
 
-  /** `row`: of a transaction that was facilitated. */
+  /** `row`: a facilitated transaction. */
   payOut(row: Json, settledAt: number, paidOut: number, units: number): Promise<Sent> {
     const settlement = {
       key: row.settlement_key,

@@ -1,6 +1,6 @@
-// Random histories of money, on a chain of their own: intents, windows across a delegation chain, vaults and their ledger are as a plain model
-// has them, whatever is opened, paid, waited for, facilitated, cancelled and reorganised in which order (PAY-10 to PAY-23, FAC-7 to FAC-18,
-// CHN-24, MKT-19, MKT-23). A failure prints the seed, the path and the shortest history that fails.
+// Random histories of money, on a chain of their own: intents, windows across a delegation chain, vaults and their ledger match a plain model,
+// whatever is opened, paid, waited for, facilitated, cancelled and reorganised in whichever order (PAY-10 to PAY-23, FAC-7 to FAC-18, CHN-24, MKT-19,
+// MKT-23). A failure prints the seed, the path and the shortest history that fails.
 import fc from "fast-check";
 import { expect, inject, it } from "vitest";
 import { runs } from "../support/scale.ts";
@@ -34,10 +34,10 @@ const act = fc.oneof(
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Act) })),
 );
 const step: fc.Arbitrary<Step> = fc.record({ act, a: fc.nat(59), b: fc.nat(59) });
-// A history that fails shrinks to null steps, so that what is left of it can be read.
+// A history that fails shrinks to null steps, so that the rest of it can be read.
 const steps = fc.array(fc.option(step, { freq: 1_000 }), { minLength: STEPS, maxLength: STEPS });
 
-/** What no run goes without. */
+/** Every run has to meet these outcomes. */
 const KINDS = [
   ...["open ok", "open spend_policy_violation", "pay named true", "pay named false", "pay unnamed true"],
   ...["facilitate ok", "facilitate payment_not_found", "facilitate settlement_verification_failed"],
@@ -46,7 +46,7 @@ const KINDS = [
   ...["reorganise 0", "reorganise 1", "reversed", "came back", "follow", "jobs", "release true"],
 ];
 
-it("intents, windows and vaults are as the model has them", async () => {
+it("keeps intents, windows and vaults as the model has them", async () => {
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (history) => {

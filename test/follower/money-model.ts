@@ -1,5 +1,5 @@
-// A plain model of money (PAY-10 to PAY-16, PAY-21, PAY-23, FAC-6 to FAC-8, FAC-13, FAC-18, FAC-21): a chain as a list of blocks, intents and payments as
-// lists that are searched anew each time, and each answer as a few lines. It shares nothing with the service. Instants are epoch milliseconds,
+// A plain model of money (PAY-10 to PAY-16, PAY-21, PAY-23, FAC-6 to FAC-8, FAC-13, FAC-18, FAC-21): the chain as a list of blocks, intents and
+// payments as lists that are searched each time, and each answer in a few lines. It shares nothing with the service. Instants are epoch milliseconds,
 // amounts base units.
 
 const SECOND = 1_000;
@@ -18,13 +18,13 @@ export type Buyer = {
 export type Seller = { readonly did: string };
 export type Terms = { readonly buyer: Buyer; readonly seller: Seller; readonly units: number };
 
-/** What was paid on-chain; `names`: the intent that it names. */
+/** A payment on-chain. `names`: the intent that it names. */
 export type Payment = Terms & {
   readonly hash: string;
   readonly nonce: number;
   readonly names: Intent | null;
   block: Block | null;
-  /** Where it was mined once more and reverted, because its intent was paid meanwhile. */
+  /** The block in which it was mined again and reverted, because its intent was paid meanwhile. */
   reverted: Block | null;
 };
 export type Block = { readonly number: number; readonly at: number };
@@ -38,15 +38,15 @@ export type Intent = Terms & {
   state: "OPEN" | "PAID" | "SETTLED" | "ABANDONED";
   /** The payment that the follower has bound to it, and the block and the instant at which it came. */
   paid: { readonly payment: Payment; readonly at: number; readonly block: number } | null;
-  /** `block`: where the payment stood when it was facilitated. */
+  /** `block`: the payment's block when it was facilitated. */
   settled: { readonly payment: Payment; readonly at: number; readonly block: Block | null } | null;
-  /** What paid it until a reorganisation took that away. */
+  /** The payment that a reorg has taken from the intent. */
   lost: Payment | null;
-  /** Until when that one keeps the hold, and the payment by whose nonce it is known that it never comes back. */
+  /** Until when the lost payment keeps the hold. `bound`: the payment whose nonce shows whether it can still come back. */
   lostUntil: number | null;
   bound: Payment | null;
   cancelled: boolean;
-  /** When what was paid and never facilitated was counted as spent. */
+  /** When an intent that was paid and never facilitated was counted as spent. */
   spentAt: number | null;
 };
 
@@ -55,7 +55,7 @@ export type Answer = "ok" | string;
 export class MoneyModel {
   now: number;
   head: Block;
-  /** Up to where the follower has booked, each block at which it has ended, and up to which instant it has seen every payment. */
+  /** The last booked block, each block at which the follower has ended, and the instant up to which it has seen every payment. */
   booked: number;
   readonly notes: number[];
   readThrough = 0;
@@ -80,14 +80,14 @@ export class MoneyModel {
     this.head = block;
   }
 
-  /** One that was lost and is sent once more in the same words is the same transaction. */
+  /** A lost payment that is sent again unchanged is the same transaction. */
   paid(payment: Omit<Payment, "block" | "reverted">): void {
     const known = this.payments.find(({ hash }) => hash === payment.hash);
     if (known) known.block = this.head;
     else this.payments.push({ ...payment, block: this.head, reverted: null });
   }
 
-  /** Blocks behind this one are gone, with what stood in them. */
+  /** Removes the blocks after this one, with their transactions. */
   rolledBack(to: Block): void {
     this.head = to;
     for (const payment of this.payments) {
@@ -98,13 +98,10 @@ export class MoneyModel {
 
   // ---- The follower --------------------------------------------------------------------------------------------------------
 
-  /**
-   * `kept`: the last block that the chain kept of those that stood when the follower was at its head before. `nonce`: how many transactions the
-   * payer has sent.
-   */
+  /** `kept`: the last block that rollbacks since the follower's last run have kept. `nonce`: how many transactions the payer has sent. */
   follow(kept: number | null, nonce: number): void {
     if (kept !== null && kept < this.booked) {
-      // It begins again at the newest block at which it has ended once, of those that are left.
+      // The follower starts again at the newest remaining block at which it has ended before.
       while ((this.notes.at(-1) ?? kept) > kept) this.notes.pop();
       this.booked = this.notes.at(-1) ?? kept;
     }
@@ -120,7 +117,7 @@ export class MoneyModel {
       if (intent.state === "OPEN" && intent.bound && nonce > intent.bound.nonce) intent.lostUntil = null;
   }
 
-  /** What is seen behind the booked block. */
+  /** Binds the payments after the booked block. */
   #bind(): void {
     for (const intent of this.intents) this.#moveBound(intent);
     const seen = this.payments
@@ -144,16 +141,16 @@ export class MoneyModel {
     intent.bound = payment;
   }
 
-  /** Whenever it comes: it was in time once. */
+  /** It may come at any time, because it was in time once. */
   #comesBack = (intent: Intent, payment: Payment): boolean =>
     intent.lost === payment && (intent.state === "OPEN" || intent.state === "ABANDONED");
 
-  /** A facilitated payment that does not stand where it stood: it waits for its payment, which may stand elsewhere. */
+  /** Reverses a facilitated payment that has left its block. The intent waits for the payment, which may be in another block. */
   #reverse(intent: Intent): void {
     const { settled } = intent;
     if (!settled) return;
     this.reversals += 1;
-    // Of one that the follower never saw it is not known who sent it.
+    // The follower does not know the sender of a payment that it never saw.
     if (intent.paid?.payment !== settled.payment) intent.bound = null;
     this.#lose(intent, settled.payment);
     intent.settled = null;
@@ -169,12 +166,12 @@ export class MoneyModel {
     intent.lostUntil = this.now + LOST_FOR;
   }
 
-  /** A payment that is gone gives the intent its end back; what is settled or counted as spent stays. */
+  /** A payment that is gone lets the intent's hold end again. Intents that are settled or counted as spent stay. */
   #moveBound(intent: Intent): void {
     if (intent.state !== "PAID" || intent.paid === null || intent.spentAt !== null) return;
     const { payment, block } = intent.paid;
     if (payment.block === null) this.#lose(intent, payment);
-    // At the height where it stood it keeps its instant: blocks of one height are seconds apart.
+    // A payment that returns at the same height keeps its instant: blocks of one height are seconds apart.
     else if (payment.block.number !== block) {
       intent.paid = { payment, at: payment.block.at, block: payment.block.number };
       intent.bound = payment;
@@ -208,10 +205,10 @@ export class MoneyModel {
     return this.isOver(intent) ? "ABANDONED" : intent.state;
   }
 
-  /** Whether nothing can have been paid in time. */
+  /** Whether no payment can have come in time. */
   isFree = ({ endsAt, lostUntil }: Intent): boolean => Math.max(endsAt, lostUntil ?? 0) <= this.readThrough - SKEW;
 
-  /** What counts in a spender's window. */
+  /** The amount that counts in a spender's window. */
   spent(spender: Buyer): number {
     const begins = this.now - spender.limit.days * DAY;
     return this.intents
@@ -225,7 +222,7 @@ export class MoneyModel {
       .reduce((sum, { units }) => sum + units, 0);
   }
 
-  /** What is left of the narrowest window of a buyer and those above it. */
+  /** The rest of the narrowest window of a buyer and its delegators. */
   remaining(buyer: Buyer): number {
     return Math.min(...chainOf(buyer).map((one) => Math.max(0, one.limit.units - this.spent(one))));
   }
@@ -257,7 +254,7 @@ export class MoneyModel {
     return "ok";
   }
 
-  /** The follower has read to the head just before. A node that stands still is no answer. */
+  /** The follower has just read to the head. A stalled node is no answer. */
   cancel(intent: Intent, looked: boolean): Answer {
     if (looked && this.now > this.readThrough + SKEW) return "chain_unavailable";
     if (this.shown(intent) !== "OPEN") return "invalid_status";
@@ -266,13 +263,13 @@ export class MoneyModel {
     return "ok";
   }
 
-  /** By the intent, with a transaction; `payment` null: the chain has none of this hash. */
+  /** Settles by the intent and a transaction. */
   settleIntent(intent: Intent, payment: Payment): Answer {
     if (intent.settled) return intent.settled.payment === payment ? "ok" : "settlement_verification_failed";
     return this.#unmined(payment) ?? this.#settle(intent, payment);
   }
 
-  /** By the payment alone. */
+  /** Settles by the payment alone. */
   settlePayment(payment: Payment): Answer {
     const known = this.intents.find(({ settled }) => settled?.payment === payment);
     if (known) return "ok";
@@ -295,7 +292,7 @@ export class MoneyModel {
     );
   }
 
-  /** The payment that settles it and no other intent. */
+  /** The payment that settles this intent and no other one. */
   #waitsFor({ state, paid, lost }: Intent): Payment | null {
     if (paid) return paid.payment;
     return state === "SETTLED" ? null : lost;
@@ -332,7 +329,7 @@ export class MoneyModel {
     return "ok";
   }
 
-  /** The jobs that record what has ended. */
+  /** Runs the jobs that record what has ended. */
   jobs(): void {
     for (const intent of this.intents) {
       if (this.isOver(intent) && this.isFree(intent)) intent.state = "ABANDONED";

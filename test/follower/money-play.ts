@@ -1,4 +1,4 @@
-// The world of a random history of money: the service, its chain and the model (money-model.ts), and what is compared of them.
+// The world of a random history of money: the service, its chain and the model (money-model.ts), and how they are compared.
 import { syncVault } from "../../src/follower/check.ts";
 import { dailyLimit } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -31,7 +31,7 @@ export class MoneyPlay {
   readonly sellers: readonly Seller[];
   readonly vaults: ReadonlyMap<string, string>;
   readonly #agents = new Map<string, Agent>();
-  /** Paid out of a settlement, by its key. */
+  /** The amounts that were paid out of settlements, by their keys. */
   readonly #paidOut = new Map<string, number>();
   /** Payments that were broadcast and wait for their block. */
   readonly pool: { readonly intent: Intent; readonly named: boolean }[] = [];
@@ -46,7 +46,7 @@ export class MoneyPlay {
     this.sellers = [...vaults.keys()].map((did) => ({ did }));
   }
 
-  /** Each history has its agents to itself, and begins where the chain stands. */
+  /** Each history has its own agents, and begins at the chain's head. */
   static async begin(): Promise<MoneyPlay> {
     funded ??= fundOnce();
     const shared = await funded;
@@ -63,7 +63,7 @@ export class MoneyPlay {
     const chain = await MoneyChain.begin((at) => {
       now = at;
     });
-    // Ahead of real time, which the service goes by where it judges whether a node stands still.
+    // Ahead of real time, by which the service judges whether a node has stalled.
     chain.wait(Math.max(0, Math.ceil((shared.now() - chain.now) / 1_000)) + AHEAD_SECONDS);
     await chain.mine();
     await follow(world, LAB);
@@ -74,7 +74,7 @@ export class MoneyPlay {
     return play;
   }
 
-  /** One above, two delegates of its, and a delegate of one of those. */
+  /** Creates a buyer, two delegates of it, and a delegate of one of these. */
   async #buyers(): Promise<void> {
     const { model } = this;
     const top = await this.#buyer(null, 60 * UNIT, 7);
@@ -103,7 +103,7 @@ export class MoneyPlay {
     return agent;
   }
 
-  /** The model's clock and head are the chain's. */
+  /** Moves the model's clock and head to the chain's. */
   sync(): void {
     this.model.now = this.chain.now;
     if (this.model.head !== this.chain.head) this.model.mined(this.chain.head);
@@ -123,13 +123,13 @@ export class MoneyPlay {
   async follow(): Promise<void> {
     const level = await follow(this.world, LAB);
     if (!level) throw new Error("the follower did not come to the head");
-    // Behind those of earlier histories the turn of these vaults comes some minutes later.
+    // The regular turn of these vaults would come minutes later, after those of earlier histories.
     for (const { did } of this.sellers)
       await this.world.serve(() => syncVault(this.world.deps, did, LAB, Date.now() + IN_TIME));
     await this.followed();
   }
 
-  /** The service has read to the chain's head. */
+  /** Lets the model follow, after the service has read to the chain's head. */
   async followed(): Promise<void> {
     this.model.follow(this.kept, await this.chain.nonce());
     this.kept = null;
@@ -143,9 +143,9 @@ export class MoneyPlay {
     if (ok) this.#paidOut.set(row.settlement_key, before + units);
   }
 
-  // ---- What is compared after each step --------------------------------------------------------------------------------------
+  // ---- Comparisons after each step -------------------------------------------------------------------------------------------
 
-  /** Every intent as it is stored, and as the model has it. */
+  /** Returns every intent as it is stored, and as the model has it. */
   async intents(): Promise<[unknown, unknown]> {
     const { intents } = this.model;
     const ids = JSON.stringify(intents.map(({ id }) => id));
@@ -171,7 +171,7 @@ export class MoneyPlay {
     return [answered, expected];
   }
 
-  /** What remains of a buyer's narrowest window. */
+  /** Returns the rest of a buyer's narrowest window, by the service and by the model. */
   async remaining(n: number): Promise<[unknown, unknown]> {
     const [buyer, seller] = [pick(this.model.buyers, n), pick(this.sellers, n)];
     if (!buyer || !seller) throw new Error("unreachable: there are buyers and sellers");
@@ -181,7 +181,7 @@ export class MoneyPlay {
     return [Math.round(Number(remaining) * UNIT), this.model.remaining(buyer)];
   }
 
-  /** Lines, vaults and what counts, at the last booked block; and that nothing was credited twice. */
+  /** Compares lines, vaults and balances at the last booked block, and that nothing was credited twice. */
   async books(): Promise<[unknown, unknown]> {
     const [{ booked_block: booked }] = (await rows("select booked_block from followers where network = ?", LAB)) as [
       Json,

@@ -10,7 +10,7 @@ const NETWORK = "base-sepolia";
 /** More wallets than the agent's row keeps. */
 const NAMED = Array.from({ length: 110 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "b")}`);
 
-it("payments to any of 110 named wallets count, and payments by them do not", async () => {
+it("counts payments to any of 110 named wallets, and none that these wallets pay", async () => {
   const world = await createWorld();
   const [provider, consumer] = [await world.provider(), await world.consumer()];
   const [bought, soon, later] = [

@@ -1,5 +1,5 @@
-// A node tells one untruth, once or until it is set right: no hold ends by it, and no intent (PAY-11, PAY-23, FAC-22). The network `lab-once` belongs
-// to this file alone; blocks come by themselves there as the service has it.
+// A node tells one untruth, once or until it is corrected: this ends no hold and no intent (PAY-11, PAY-23, FAC-22). Only this file uses the network
+// `lab-once`; the service takes its blocks to come by themselves.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ageWallets } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
@@ -42,7 +42,7 @@ const alertsOf = () => rows("select kind, subject, seen from alerts");
 const readThrough = async (): Promise<number> =>
   (await rows("select read_through from followers where network = ?", LAB))[0].read_through;
 
-/** The newest block as the node dates it, so many seconds later than it is. */
+/** Makes the node date its newest block this many seconds later than it is. */
 const dated = async (seconds: number, times: number): Promise<void> => {
   const block = await lab("eth_getBlockByNumber", "latest", false);
   const result = { ...block, timestamp: `0x${(Number(block.timestamp) + seconds).toString(16)}` };
@@ -59,7 +59,7 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
     return world;
   };
 
-  it("a year ahead is believed up to now, with one alert, and ends no hold", async () => {
+  it("is believed up to now if it is a year ahead, with one alert, and ends no hold", async () => {
     const world = await settle();
     for (const _ of ["once", "twice"]) {
       await dated(YEAR_SECONDS, 1);
@@ -76,7 +76,7 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
     expect((await open(world, pair)).body.code).toBe("spend_policy_violation");
   });
 
-  it("by no more than clocks differ is believed, and told by no alert", async () => {
+  it("is believed without an alert if it is off by no more than clocks differ", async () => {
     const world = await settle();
     const head = await headTime(LAB);
     await dated(Math.floor((Date.now() + SKEW - head) / 1_000) - 1, 1);
@@ -85,7 +85,7 @@ describe.each(["alone", "backed"] as const)("a node (%s) that dates its newest b
     expect(await alertsOf()).toEqual([]);
   });
 
-  it("ten minutes back stands still, also right behind a reading that was level", async () => {
+  it("counts as stalled if it is ten minutes back, even right after a level reading", async () => {
     const world = await settle();
     const pair = await pairOf(world);
     const intent = expectStatus(await open(world, pair), 201);
@@ -121,7 +121,7 @@ it.each(["alone", "backed"] as const)(
 );
 
 it.each(["alone", "backed"] as const)(
-  "a node (%s) that shows once a payment of the provider's own spoils no intent, which its buyer pays",
+  "a node (%s) that once shows a payment by the provider itself spoils no intent, and the buyer pays it",
   async (nodes) => {
     const world = worlds[nodes] as World;
     const pair = await pairOf(world);
@@ -130,7 +130,7 @@ it.each(["alone", "backed"] as const)(
     await follow(world, LAB);
     const intent = expectStatus(await open(world, pair), 201);
     const named = { intentId: intent.intent_id, network: LAB };
-    // Of seven cents, which settle nothing and spoil nothing.
+    // Seven cents settle nothing and spoil nothing.
     const own = await payOnChain(pair.consumer.did, pair.provider.did, 70_000, { ...named, from: account(8) });
     const real = await lab("eth_getTransactionReceipt", own);
     const told = forgedReceipt(real, { gross: 10_000_000, escrow: 999_500, held: 999_500 });

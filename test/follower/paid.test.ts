@@ -1,4 +1,4 @@
-// A payment that the follower sees makes its intent PAID: it holds without an end, and is facilitated for that intent alone (PAY-21).
+// A payment that the follower sees makes its intent PAID: its hold has no end, and the payment is facilitated for that intent only (PAY-21).
 import { beforeAll, describe, expect, it } from "vitest";
 import { spendPaidIntents } from "../../src/payments/spend-paid.ts";
 import { asClient, asProvider, type Pair, paid, pairOf } from "../facilitation/support.ts";
@@ -33,7 +33,7 @@ const failedCheck = ({ status, body }: { status: number; body: Json }) => [
 ];
 
 describe("a payment that is seen", () => {
-  it("makes its intent PAID, which says by what and when, and tells both parties once", async () => {
+  it("makes its intent PAID, with its transaction and instant, and sends both parties one event", async () => {
     const pair = await pairOf(world);
     const { intent, tx } = await paid(world, pair, "10.00");
     expect([intent.payment, intent.hold_released]).toEqual([null, false]);
@@ -53,7 +53,7 @@ describe("a payment that is seen", () => {
     expect(other.payment_tx).toBe(tx);
   });
 
-  it("that names no intent is for the newest open one of its terms", async () => {
+  it("pays the newest open intent of its terms if it names none", async () => {
     const pair = await pairOf(world);
     const older = await world.intent(pair.consumer, pair.provider, "7.00");
     const { intent } = await paid(world, pair, "7.00", { named: false });
@@ -63,12 +63,12 @@ describe("a payment that is seen", () => {
     await payOnChain(pair.consumer.did, pair.provider.did, 7 * UNIT);
     await follow(world);
     expect((await readBy(pair, older)).status).toBe("PAID");
-    // Nothing is left for a third one.
+    // No intent is left for a third payment.
     await payOnChain(pair.consumer.did, pair.provider.did, 7 * UNIT);
     await expect(follow(world)).resolves.toBe(true);
   });
 
-  it("of another amount, or of nobody's intent, binds none", async () => {
+  it("binds no intent if its amount or its parties differ", async () => {
     const pair = await pairOf(world);
     const intent = await world.intent(pair.consumer, pair.provider, "5.00");
     await payOnChain(pair.consumer.did, pair.provider.did, 6 * UNIT, { intentId: intent.intent_id });
@@ -78,7 +78,7 @@ describe("a payment that is seen", () => {
     expect((await readBy(pair, intent)).status).toBe("OPEN");
   });
 
-  it("after it was facilitated changes nothing", async () => {
+  it("changes nothing after it was facilitated", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair);
     expectStatus(await asProvider(world, purchase), 200);
@@ -101,7 +101,7 @@ describe("a PAID intent", () => {
         remaining: "0.00",
       });
       expect((await readBy(pair, purchase.intent)).status).toBe("PAID");
-      // A payment that nobody saw is honoured for a day: this one for thirty.
+      // A payment that was not seen is honoured for a day, this one for thirty.
       expectStatus(await asProvider(world, purchase), 200);
     } finally {
       world.offset = 0;
@@ -110,7 +110,7 @@ describe("a PAID intent", () => {
     expect([state?.open, state?.holds, state?.settled]).toEqual([0, [], 10 * UNIT]);
   });
 
-  it("is spent after 30 days that nobody facilitated it, and is facilitated no more", async () => {
+  it("counts as spent after 30 days without a facilitation, and is no longer facilitated", async () => {
     const pair = await limited("10.00");
     const purchase = await paid(world, pair, "10.00");
     await follow(world);
@@ -129,7 +129,7 @@ describe("a PAID intent", () => {
     }
   });
 
-  it("is settled by its payment alone, in either form, and its payment settles no other", async () => {
+  it("is settled only by its own payment, in either form, and that payment settles no other intent", async () => {
     const pair = await pairOf(world);
     const first = await paid(world, pair, "3.00", { named: false });
     await follow(world);
@@ -144,13 +144,13 @@ describe("a PAID intent", () => {
       "settlement_verification_failed",
       "bound_to_other_intent",
     ]);
-    // The client form names none: the payment finds its own, also behind a newer one.
+    // The client form names no intent: the payment finds its own, even if there is a newer one.
     const settled = expectStatus(await asClient(world, first), 200);
     expect(settled.intent_id).toBe(first.intent.intent_id);
     expect(expectStatus(await asClient(world, second), 200).intent_id).toBe(second.intent.intent_id);
   });
 
-  it("that ended with its provider keeps its hold, and is facilitated by the other side", async () => {
+  it("keeps its hold although its provider was revoked", async () => {
     const pair = await limited("10.00");
     const purchase = await paid(world, pair, "10.00");
     expectStatus(await world.call("POST", `/v1/agents/${pair.provider.did}/revoke`, { body: { reason: "test" } }), 200);
@@ -162,7 +162,7 @@ describe("a PAID intent", () => {
 });
 
 describe("a payment that was seen after its intent's end", () => {
-  it("but mined before, makes it PAID, and holds again what was released", async () => {
+  it("makes the intent PAID if it was mined before the end, and holds again what was released", async () => {
     const pair = await limited("10.00");
     const { intent } = await paid(world, pair, "10.00");
     await rows("update payment_intents set status = 'ABANDONED' where intent_id = ?", intent.intent_id);
@@ -174,7 +174,7 @@ describe("a payment that was seen after its intent's end", () => {
     expect([state?.open, state?.holds.length]).toEqual([10 * UNIT, 1]);
   });
 
-  it("and mined after it, does not", async () => {
+  it("changes nothing if it was mined after the end", async () => {
     const pair = await pairOf(world);
     const { intent } = await paid(world, pair, "4.00");
     await rows("update payment_intents set expires_at = expires_at - 400000 where intent_id = ?", intent.intent_id);

@@ -1,4 +1,4 @@
-// Production beside sandboxes whose clocks were moved (ACC-9): what a platform does there goes by real time, also in what reads an offset with its rows.
+// Production goes by real time although sandbox clocks were moved (ACC-9), also in code that reads a clock offset with its rows.
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
@@ -22,14 +22,14 @@ describe.each([30, 400])("with the sandbox %i days ahead", (days) => {
     await moveClock(world, days * DAY);
   });
 
-  it("a payment is seen in time, holds its intent, rates nobody and is facilitated", async () => {
+  it("sees a payment in time, holds its intent, rates no agent, and facilitates it", async () => {
     const purchase = await paid(world, pair, "10.00");
     const { intent_id } = purchase.intent;
     await follow(world);
     const intent = await stored("payment_intents", "intent_id", intent_id);
     expect(intent).toMatchObject({ environment: "production", status: "PAID", payment_tx: purchase.tx });
     expectNow(intent.paid_at);
-    // Had it not been seen in time, it would have ended, and have rated its consumer.
+    // If it had not been seen in time, the intent would have ended and rated its consumer.
     world.advance(3 * DAY);
     await world.run(abandonIntents);
     await world.run(rateAbandonedIntents);
@@ -43,7 +43,7 @@ describe.each([30, 400])("with the sandbox %i days ahead", (days) => {
     expectNow((await stored("transactions", "transaction_id", transaction_id)).settled_at);
   });
 
-  it("what a reorganisation takes away is dated by real time", async () => {
+  it("dates a reversal after a reorg by real time", async () => {
     const { fac, task } = await facilitated(world, pair);
     await takenAway(world, fac.transaction_id);
     const reversed = await stored("transactions", "transaction_id", fac.transaction_id);

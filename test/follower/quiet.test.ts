@@ -1,5 +1,6 @@
-// The minute's look at a network on which nothing has happened (CHN-24, JOB-15): it books blocks without an event and compares vaults by one row, as the
-// queue's message would, and leaves all else to that. The network `lab-quiet` belongs to this file alone; what it books has three confirmations.
+// The minute's look at a network on which nothing has happened (CHN-24, JOB-15): it books blocks without an event and compares vaults in one row, as
+// the queue's message would, and leaves all other cases to the message. Only this file uses the network `lab-quiet`; it books with three
+// confirmations.
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deps } from "../../src/context.ts";
 import { followChains } from "../../src/follower/job.ts";
@@ -32,7 +33,7 @@ afterEach(async () => {
 });
 
 const follower = async (): Promise<Json> => (await rows("select * from followers where network = ?", LAB))[0];
-/** A look, with the tables that it wrote. */
+/** Takes a look, and returns the tables that it wrote. */
 async function look(by: World = world): Promise<{ quiet: boolean; wrote: string[] }> {
   by.meter.reset();
   const quiet = await by.serve(() => followQuiet(by.deps, LAB));
@@ -56,7 +57,7 @@ describe("blocks without an event", () => {
     expect(looked.booked_block).toBe(before.booked_block + 5);
     expect(read_at).toBeGreaterThan(before.read_at);
     expect(read_through).toBeGreaterThan(before.read_through);
-    // The same by messages.
+    // Messages book at least as much.
     const place = "booked_block = ?, booked_hash = ?, booked_at = ?, head_block = ?, seen = ?";
     const { booked_block, booked_hash, booked_at, head_block, seen } = before;
     const values = [booked_block, booked_hash, booked_at, head_block, seen];
@@ -66,12 +67,12 @@ describe("blocks without an event", () => {
     expect(booked).toBeGreaterThanOrEqual(looked.booked_block);
   });
 
-  it("are read by few trips", async () => {
+  it("are read in three trips", async () => {
     expect((await look()).quiet).toBe(true);
     expect(world.meter.reading.trips).toBe(3);
   });
 
-  it("have the comparison of vaults go on in the same row", async () => {
+  it("move the comparison of vaults on in the same row", async () => {
     const copied = (await rows("select name from pragma_table_info('escrows')")).map(({ name }) =>
       name === "did" ? "'did:aeap:f' || n.i" : name === "network" ? "'elsewhere'" : name,
     );
@@ -96,12 +97,12 @@ describe("blocks without an event", () => {
 });
 
 describe("the notes of booked blocks", () => {
-  /** The next fiftieth block is far. */
+  /** Mines until the next multiple of fifty is far. */
   const align = async () => mine(55 - (Number(await lab("eth_blockNumber")) % 50));
   const noted = async (): Promise<number[]> =>
     (await rows("select number from booked_blocks where network = ? order by number", LAB)).map(({ number }) => number);
 
-  it("are one for each fifty blocks without an event, and one for each reading with one", async () => {
+  it("are written once for each fifty blocks without an event, and once for each reading with one", async () => {
     await align();
     await deposit(did, UNIT, LAB);
     await mine(3);
@@ -119,7 +120,7 @@ describe("the notes of booked blocks", () => {
     expect(fresh.map((number) => Math.floor(number / 50) - Math.floor(before / 50))).toEqual([1, 2]);
   });
 
-  it("let a reorganisation behind the newest one be found: it takes no line away, and an operator is told", async () => {
+  it("reveal a reorg after the newest one, which removes no line and raises an alert", async () => {
     await align();
     await deposit(did, UNIT, LAB);
     await mine(3);
@@ -145,7 +146,7 @@ describe("the notes of booked blocks", () => {
   });
 });
 
-describe("all else", () => {
+describe("any other case", () => {
   it("is left to the message: an event", async () => {
     await deposit(did, UNIT, LAB);
     const before = (await bookedOf(did)).length;
@@ -173,10 +174,10 @@ describe("all else", () => {
   it.each([
     ["a network that was never read", "delete from followers where network = ?"],
     ["a payment that is bound", `update followers set bound = '["int_1"]' where network = ?`],
-    ["an escrow that is not told of", `update followers set turned = '["did:aeap:1"]' where network = ?`],
+    ["a changed escrow without its event", `update followers set turned = '["did:aeap:1"]' where network = ?`],
     ["a block that is not the chain's", "update followers set booked_hash = '0x00' where network = ?"],
     [
-      "another finding of the same blocks",
+      "a different reading of the same blocks",
       "update followers set seen = json_set(seen, '$.digest', '0x00') where network = ?",
     ],
   ])("is left to the message: %s", async (_what, text) => {
@@ -224,7 +225,7 @@ describe("the job of the minute", () => {
   }
   const message = { kind: "follow_chain", network: LAB };
 
-  it("sends a message where the look was not enough, also where it has failed", async () => {
+  it("sends a message if the look was not enough or has failed", async () => {
     expect(await minute(world)).toEqual([]);
     expect(await minute(withSilentChain(world))).toEqual([message]);
     vi.spyOn(console, "error").mockImplementation(() => undefined);

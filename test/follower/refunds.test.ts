@@ -1,4 +1,4 @@
-// What a provider gives back is booked under its settlement (CHN-25). What a reorganisation does to it is in reorganised.test.ts.
+// A provider's refund is booked under its settlement (CHN-25). The effects of reorgs on it are in reorganised.test.ts.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { readBatch } from "../../src/db/batch.ts";
@@ -34,7 +34,7 @@ describe("a refund", () => {
     expect(await bookedOf(provider.did)).toEqual(before);
     const booked = await rows("select payer, amount from refunds where settlement_key = ?", settlement.settlementKey);
     expect(booked.map(({ amount }) => amount).sort()).toEqual([1, 2, 400_000]);
-    // Of another settlement of the same pair nothing was given back.
+    // Another settlement has no refunds.
     const other = await facilitated(world, await pairOf(world));
     expect(await refunded(await settlementOf(other.fac.transaction_id))).toBe(0);
   });

@@ -1,5 +1,5 @@
-// A reorganisation takes booked movements back, and what came back in other blocks is booked anew (CHN-24, MKT-23). The network `lab-follower`
-// belongs to this file alone; what it books has three confirmations.
+// After a reorg the follower undoes booked movements, and books those again that came back in other blocks (CHN-24, MKT-23). Only this file uses the
+// network `lab-follower`; it books with three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { networkNamed } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
@@ -35,7 +35,7 @@ afterEach(async () => {
 const provider = async (): Promise<string> => (await world.provider({}, "GLOBAL-USDC", LAB)).did;
 const settle = () => mine(3);
 const followed = () => follow(world, LAB);
-/** The follower's first step alone: what the chain has not any more is taken back. */
+/** Runs only the follower's first step, which undoes what is no longer on the chain. */
 async function rewound(): Promise<boolean> {
   const { db, config } = world.deps;
   const { known } = await readBatch(db, { known: findFollower(db, LAB) });
@@ -57,8 +57,8 @@ describe("a movement without its confirmations", () => {
   });
 });
 
-describe("a reorganisation behind a booked block", () => {
-  it("takes the lines back for good where nothing comes back: what counts and the state follow", async () => {
+describe("a reorg of booked blocks", () => {
+  it("removes the lines for good if nothing comes back, and balance and state follow", async () => {
     const did = await provider();
     await settle();
     await followed();
@@ -80,7 +80,7 @@ describe("a reorganisation behind a booked block", () => {
     expect(told).toHaveLength(2);
   });
 
-  it("is told also where no vault was moved in it", async () => {
+  it("raises an alert even if no vault was moved in it", async () => {
     await settle();
     await followed();
     await rows("delete from alerts");
@@ -93,7 +93,7 @@ describe("a reorganisation behind a booked block", () => {
     expect(await alertsOf("chain_reorganised")).toEqual([{ subject: `ledger on ${LAB}`, message }]);
   });
 
-  it("books what came back in another block, once, and goes on from there", async () => {
+  it("leaves one line for a movement that came back in another block, and the follower goes on from there", async () => {
     const did = await provider();
     await settle();
     await followed();
@@ -120,7 +120,7 @@ describe("a reorganisation behind a booked block", () => {
   });
 });
 
-/** A facilitated settlement, which is booked. */
+/** A facilitated settlement that is booked. */
 async function settled() {
   const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
   const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
@@ -132,7 +132,7 @@ async function settled() {
   return { id, settlement: await settlementOf(id) };
 }
 
-/** Whether the job finds its time over: the clock of this chain may be ahead of the world's. */
+/** Whether the job finds the deadline over. The clock of this chain may be ahead of the world's. */
 const failed = ({ network, settlementKey }: SettlementRef): Promise<boolean> =>
   Promise.resolve(failUnpaidRefunds.record(world.deps, `${network} ${settlementKey}`)).then(
     () => true,
@@ -142,7 +142,7 @@ const failed = ({ network, settlementKey }: SettlementRef): Promise<boolean> =>
     },
   );
 
-/** The newest block and three behind it are gone; the transaction comes back in another block. */
+/** Removes the newest four blocks; the transaction comes back in another one. */
 async function mineAgain({ hash, signed }: { hash: string; signed: string }): Promise<void> {
   await lab("evm_setAutomine", false);
   await lab("anvil_rollback", 4);
@@ -154,7 +154,7 @@ async function mineAgain({ hash, signed }: { hash: string; signed: string }): Pr
 }
 
 describe("a refund that was awaited and paid", () => {
-  it("is awaited again without its block, done where it comes back, and unpaid where it does not", async () => {
+  it("is awaited again when its block is gone, done if it comes back, and unpaid if it does not", async () => {
     const { id, settlement } = await settled();
     const until = Date.now() + HOUR;
     const waiting = { status: "waiting", reason: null, tx_hash: null, next_check_at: until };
@@ -165,7 +165,7 @@ describe("a refund that was awaited and paid", () => {
     const sent = await newest();
     await mine(1);
     await followed();
-    // It has not its confirmations.
+    // It still lacks confirmations.
     expect(await awaitedOf(settlement)).toEqual(waiting);
     await mine(2);
     await followed();
@@ -192,7 +192,7 @@ describe("a refund that was awaited and paid", () => {
     });
   });
 
-  it("stays done where the others come to the amount without it", async () => {
+  it("stays done if the other refunds add up to the amount without it", async () => {
     const { id, settlement } = await settled();
     await expectRefund(world, settlement, 5);
     await refundOf(id, 5, LAB);
@@ -209,11 +209,11 @@ describe("a refund that was awaited and paid", () => {
     expect(await awaitedOf(settlement)).toEqual(before);
   });
 
-  it("is not unpaid before what came back is read: the chain is read to the kept block alone", async () => {
+  it("does not become unpaid before its new block is read, because the chain counts as read only to the kept block", async () => {
     const { id, settlement } = await settled();
     await refundOf(id, 5, LAB);
     const sent = await newest();
-    // The blocks that are taken back are much later.
+    // The blocks that the reorg removes are much later.
     await lab("anvil_mine", "0x3", "0x3e8");
     const until = Date.now() + HOUR / 6;
     await expectRefund(world, settlement, 5, until);
@@ -232,8 +232,8 @@ describe("a refund that was awaited and paid", () => {
   });
 });
 
-describe("a refund that was booked", () => {
-  it("is taken back with its block, and booked once where it comes back", async () => {
+describe("a booked refund", () => {
+  it("is removed with its block, and booked once if it comes back", async () => {
     const { id, settlement } = await settled();
     const { settlementKey: key } = settlement;
     const sum = async () => (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, settlement) })).sum;
@@ -269,7 +269,7 @@ describe("a payment without its confirmations", () => {
     return { intent, held, seen };
   };
 
-  it("makes its intent PAID, and holds for an hour more where a reorganisation takes it away", async () => {
+  it("makes its intent PAID, and holds for another hour if a reorg removes it", async () => {
     const { intent, held, seen } = await buyers();
     await followed();
     expect([(await seen()).status, await held()]).toEqual(["PAID", Number.MAX_SAFE_INTEGER]);
@@ -283,7 +283,7 @@ describe("a payment without its confirmations", () => {
     expect(told.filter(({ object }) => JSON.parse(object).intent_id === intent.intent_id)).toHaveLength(1);
   });
 
-  it("gives the end back where another transaction has its nonce, also where the payment had its confirmations", async () => {
+  it("lets the hold end with the intent if another transaction has its nonce, even if the payment had its confirmations", async () => {
     const { held, seen, intent } = await buyers();
     const ends = Date.parse(intent.expires_at);
     await lab("anvil_mine", "0x3", "0x3e8");
@@ -294,13 +294,13 @@ describe("a payment without its confirmations", () => {
     await followed();
     await followed();
     expect([await seen(), (await held()) > ends]).toEqual([{ status: "OPEN", payment_block: null }, true]);
-    // Any transaction of the payer.
+    // Any transaction of the payer takes the nonce.
     await send(LAB, account(9), account(9), "0x");
     await followed();
     expect([await seen(), await held()]).toEqual([{ status: "OPEN", payment_block: null }, ends]);
   });
 
-  it("stays bound where it comes back in another block", async () => {
+  it("stays bound if it comes back in another block", async () => {
     const { held, seen } = await buyers();
     const { hash, signed } = await newest();
     await followed();
@@ -319,8 +319,8 @@ describe("a payment without its confirmations", () => {
   });
 });
 
-describe("a node that tells of another chain", () => {
-  it("books nothing, and an alert says so", async () => {
+describe("a node that reports another chain", () => {
+  it("has nothing booked, and raises an alert", async () => {
     const did = await provider();
     await settle();
     await followed();

@@ -1,6 +1,5 @@
-// A payment that a reorganisation takes away leaves its intent open to another one in the same turn of the follower (PAY-21), and a movement that
-// comes back with another amount is booked with that (CHN-24). The network `lab-bound`
-// belongs to this file alone; what it books has three confirmations.
+// A payment that a reorg removes leaves its intent open to another one in the same run of the follower (PAY-21), and a movement that comes back with
+// another amount is booked with that amount (CHN-24). Only this file uses the network `lab-bound`; it books with three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { networkNamed } from "../../src/chain/networks.ts";
 import { readBatch } from "../../src/db/batch.ts";
@@ -39,7 +38,7 @@ const opened = async (provider: Agent, consumer: Agent): Promise<Purchase> => {
     intent: expectStatus(await world.as(consumer, "POST", "/v1/payment-intents", body), 201),
   };
 };
-/** A payment of the intent, or of its terms alone. */
+/** Pays the intent, or its terms without a name. */
 const pay = (
   { consumer, provider, intent }: Purchase,
   from: string,
@@ -49,7 +48,7 @@ const pay = (
     ...{ network: LAB, from, ...how },
     ...(named && { intentId: intent.intent_id }),
   });
-/** The payment's block and all behind it are gone. */
+/** Removes the payment's block and all later ones. */
 const takeAway = async (tx: string): Promise<void> => {
   const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
   await lab("anvil_rollback", Number(await lab("eth_blockNumber")) - Number(blockNumber) + 1);
@@ -66,7 +65,7 @@ const told = async ({ intent }: Purchase) =>
     .map(({ object }) => JSON.parse(object))
     .filter(({ intent_id }) => intent_id === intent.intent_id)
     .map(({ payment }) => payment.tx_hash);
-/** What an agent holds, and the sum that is kept of it. */
+/** The holds of an agent, and the sums that are stored of them. */
 const held = async ({ consumer }: Purchase) => {
   const holds = await rows("select expires_at, amount from spend_holds where did = ?", consumer.did);
   const [sums] = await rows("select open, settled from spend_sums where did = ?", consumer.did);
@@ -76,7 +75,7 @@ const HELD = { holds: [{ expires_at: Number.MAX_SAFE_INTEGER, amount: 10 * UNIT 
 const blockOf = async (tx: string) => Number((await lab("eth_getTransactionReceipt", tx)).blockNumber);
 
 describe("a bound payment", () => {
-  it("is looked at again until its block is booked, and not afterwards, however far ahead its intent's clock is", async () => {
+  it("is checked again until its block is booked, and not afterwards, however far ahead its intent's clock is", async () => {
     const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
     const { intent_id: id } = purchase.intent;
     const looked = async () => JSON.parse((await rows("select bound from followers where network = ?", LAB))[0].bound);
@@ -101,11 +100,11 @@ describe("a bound payment", () => {
   });
 });
 
-describe("a payment that a reorganisation replaces by another one", () => {
+describe("a payment that replaces another one after a reorg", () => {
   it.each([
     ["names the intent", true],
     ["names none", false],
-  ])("binds that one in the same turn where it %s, and holds once", async (_, named) => {
+  ])("is bound in the same run if it %s, and holds once", async (_, named) => {
     const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
     const first = await pay(purchase, account(9), { named });
     await followed();
@@ -123,7 +122,7 @@ describe("a payment that a reorganisation replaces by another one", () => {
     expect(await held(purchase)).toEqual({ holds: [], open: 0, settled: 10 * UNIT });
   });
 
-  it("holds on where that one is of another amount, and binds the one behind it", async () => {
+  it("is not bound if its amount differs: the hold stays, and the next payment is bound", async () => {
     const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
     const first = await pay(purchase, account(9));
     await followed();
@@ -139,7 +138,7 @@ describe("a payment that a reorganisation replaces by another one", () => {
     expect([(await seen(purchase)).payment_tx, await held(purchase)]).toEqual([third, HELD]);
   });
 
-  it("of several that are gone binds each to its own intent, and the one that comes back to the one that it was for", async () => {
+  it("is bound to its own intent among several that lost theirs, and a payment that comes back to the intent that it was for", async () => {
     const provider = await shop();
     const consumer = await buyer(world, dailyLimit("30.00"));
     const [one, two, three] = [
@@ -171,7 +170,7 @@ describe("a payment that a reorganisation replaces by another one", () => {
     ]);
   });
 
-  it("binds that one on a chain that has become shorter, too", async () => {
+  it("is bound on a chain that has become shorter, too", async () => {
     const purchase = await opened(await shop(), await buyer(world, dailyLimit("10.00")));
     let first = "";
     let before = 0;
@@ -189,8 +188,8 @@ describe("a payment that a reorganisation replaces by another one", () => {
   });
 });
 
-describe("a movement that comes to another amount in its new block", () => {
-  it("is booked with that one: a release finds less where a deposit before it is gone", async () => {
+describe("a movement that has another amount in its new block", () => {
+  it("is booked with that amount: a release finds less if an earlier deposit is gone", async () => {
     const { did } = await shop();
     await deposit(did, THRESHOLD + 2 * UNIT, LAB);
     await mine(3);
@@ -201,7 +200,7 @@ describe("a movement that comes to another amount in its new block", () => {
     await mine(3);
     await followed();
     expect((await bookedOf(did)).at(-1)).toEqual(["release", -5 * UNIT, THRESHOLD]);
-    // The deposit is three transactions: of the tokens, of the allowance, and its own.
+    // The deposit consists of three transactions: the mint, the approval, and the deposit itself.
     await lab("evm_setAutomine", false);
     await lab("anvil_rollback", 5);
     await mine(1);

@@ -1,5 +1,5 @@
-// The database of yesterday beside a chain that went on (docs/runbooks.md): the follower finds every movement again, what was paid for an intent
-// of the backup is facilitated again, nothing counts twice, and what the backup did not know is nobody's.
+// Yesterday's database is restored while the chain has gone on (docs/runbooks.md): the follower finds every movement again, payments for intents of
+// the backup are facilitated again, nothing counts twice, and a payment for an intent that the backup did not know settles nothing.
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   asClient,
@@ -19,7 +19,7 @@ import { createWorld, expectStatus, type Json, type World } from "../support/wor
 import { bookedOf, escrowOf, follow, heldBy, linesOf, refundOf, releaseSurplus } from "./support.ts";
 
 const UNIT = 1_000_000;
-/** Movements of the vault, by their places on-chain. */
+/** Movements of the vault, with their places on the chain. */
 const placesOf = async (did: string): Promise<Json[]> =>
   (await linesOf(did)).map(({ tx_hash, log_index, kind, amount, held, number }) => [
     tx_hash,
@@ -78,8 +78,8 @@ function payNow({ amount_base_units, intent_id: intentId }: Json): Promise<strin
   return payOnChain(pair.consumer.did, did, Number(amount_base_units), { intentId });
 }
 
-describe("the database of yesterday", () => {
-  it("is read on from its last booked block: each movement is a line again, once, and the lines are what the vault holds", async () => {
+describe("a database restored from yesterday", () => {
+  it("continues from its last booked block: each movement has one line again, and the lines are what the vault holds", async () => {
     expect((await placesOf(did)).length).toBeLessThan(live.lines.length);
     for (let run = 0; run < 3; run++) await follow(world);
     expect(await placesOf(did)).toEqual(live.lines);
@@ -92,7 +92,7 @@ describe("the database of yesterday", () => {
     expect(refunded).toEqual([{ amount: 2 * UNIT }]);
   });
 
-  it("knows again who has paid: the intents of the backup are PAID, and settlements that nobody facilitated do not count", async () => {
+  it("finds the payments again: the intents of the backup are PAID, and settlements that were not facilitated do not count", async () => {
     for (const { intent, tx } of [known.paidBefore, known.facilitatedAfter, known.paidAfter]) {
       expect(await intentOf(pair, intent.intent_id)).toMatchObject({
         status: "PAID",
@@ -113,7 +113,7 @@ describe("the database of yesterday", () => {
     );
   });
 
-  it("facilitates each of them again for the same intent, once: another transaction of the same facts, and a task that is open", async () => {
+  it("facilitates each of them again for the same intent, once, with another transaction of the same facts and an open task", async () => {
     for (const purchase of [known.facilitatedAfter, known.paidBefore, known.paidAfter]) {
       const facs = await Promise.all(
         [asProvider, asClient, asProvider].map((facilitate) => facilitate(world, purchase)),
@@ -130,7 +130,7 @@ describe("the database of yesterday", () => {
     }
     await follow(world);
     const { balance, contributed } = await escrowOf(did);
-    // All that counted before but for what was paid for an intent that the backup did not know.
+    // Everything that counted before, except the payment for an intent that the backup did not know.
     expect(contributed).toBe(live.escrow.contributed + partOf(live.lines, known.paidAfter) - partOf(live.lines, lost));
     expect(balance).toBe((await heldBy(did)) - partOf(live.lines, lost));
     expect(await placesOf(did)).toEqual(live.lines);
@@ -141,19 +141,19 @@ describe("the database of yesterday", () => {
     expect(sums).toEqual([{ settled: 46 * UNIT, open: 0 }]);
   });
 
-  it("knows no intent that was opened after it: its payment is in the vault, settles nothing and counts for nobody", async () => {
+  it("lacks intents that were opened after the backup: such a payment is in the vault, settles nothing and does not count", async () => {
     const agents = [did, pair.consumer.did];
     await refused(world, agents, () => asProvider(world, lost), 404, "not_found");
     const client = () => asClient(world, lost);
     const { detail } = await refused(world, agents, client, 409, "settlement_verification_failed");
     expect(detail).toEqual({ failed_check: "no_matching_intent" });
     expect(partOf(await placesOf(did), lost)).toBeGreaterThan(0);
-    // Business goes on.
+    // New purchases work.
     expect((await facilitated(world, pair, "1.00")).fac.status).toBe("settled");
   });
 });
 
-/** What a payment put into the vault. */
+/** The amount that a payment put into the vault. */
 function partOf(lines: readonly Json[], { tx }: { readonly tx: string }): number {
   return lines
     .filter(([hash, , kind]) => hash === tx && kind === "settlement")

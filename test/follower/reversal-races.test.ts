@@ -1,5 +1,5 @@
-// A reversal that is killed between any two trips, and one beside the confirmation of its task, end in one of two ways: the task is void and rates
-// nobody, or it is closed and its signals are taken back (FAC-18). The network `lab-raced` belongs to this file alone.
+// A reversal that dies between any two trips, or is concurrent with the confirmation of its task, ends in one of two ways: the task is void and rates
+// no agent, or it is closed and its signals are taken back (FAC-18). Only this file uses the network `lab-raced`.
 import { afterEach, describe, expect, it } from "vitest";
 import { confirm, type Pair } from "../facilitation/support.ts";
 import { buyer, dailyLimit, spendState } from "../payments/support.ts";
@@ -19,7 +19,7 @@ import {
 import { escrowOf, followMessages, linesOf } from "./support.ts";
 
 const LAB = "lab-raced";
-/** Trips of a run of the follower that takes a block back and reverses what stood in it, and some more. */
+/** The trips of a run of the follower that undoes a block and reverses its settlement, and some more. */
 const TRIPS = Array.from({ length: 14 }, (_, n) => n + 1);
 
 let chain: Reversals;
@@ -39,7 +39,7 @@ async function gone(): Promise<Settled> {
   return purchase;
 }
 
-/** All that it did is given back, once. */
+/** Expects that all of its effects are undone, once. */
 async function expectReversed({ id, task, ...purchase }: Settled, status: "void" | "confirmed"): Promise<void> {
   const { consumer, provider } = purchase;
   expect((await transactionOf(id)).reversed_at).toEqual(expect.any(Number));
@@ -76,7 +76,7 @@ describe("twenty settlements that one reorg removes", () => {
 });
 
 describe("a reversal", () => {
-  it.each(TRIPS)("that dies before its trip %i is made by the next run, once", async (trip) => {
+  it.each(TRIPS)("is made by the next run, once, if it dies before its trip %i", async (trip) => {
     const purchase = await gone();
     world.meter.beforeBatch(trip, () => Promise.reject(new Error("the Worker died")));
     await chain.followed().catch(() => false);
@@ -87,7 +87,7 @@ describe("a reversal", () => {
   });
 
   it.each(TRIPS)(
-    "of a task that is confirmed before its trip %i takes the signals back, or has made the task void",
+    "takes the signals back or has made the task void if the task is confirmed before its trip %i",
     async (trip) => {
       const purchase = await gone();
       const replies: Reply[] = [];
@@ -107,7 +107,7 @@ describe("a reversal", () => {
 });
 
 describe("a confirmation", () => {
-  it.each([1, 2])("of a task that is reversed before its trip %i is refused, and rates nobody", async (trip) => {
+  it.each([1, 2])("is refused and rates no agent if its task is reversed before its trip %i", async (trip) => {
     const purchase = await gone();
     world.meter.beforeBatch(trip, () => chain.followed());
     expect(outcome(await confirm(world, purchase.consumer, purchase.task))).toEqual(VOID);
@@ -115,7 +115,7 @@ describe("a confirmation", () => {
     await expectReversed(purchase, "void");
   });
 
-  it("beside the reversals of several runs is counted and taken back, or refused", async () => {
+  it("is counted and taken back, or refused, if several runs reverse its task meanwhile", async () => {
     for (let round = 0; round < 3; round++) {
       const purchase = await gone();
       const [reply] = await Promise.all([

@@ -1,4 +1,4 @@
-// Purchases on a lab's chain whose blocks a reorganisation takes away, for the tests of reversals (FAC-18). Payments need three confirmations.
+// Purchases on a lab's chain whose blocks a reorg removes, for the tests of reversals (FAC-18). Payments need three confirmations.
 import { afterEach, beforeAll, beforeEach } from "vitest";
 import { asConsumer, type Paid, type Pair } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -17,7 +17,7 @@ export type Settled = Signed & { readonly fac: Json; readonly id: string; readon
 
 export type Reversals = Awaited<ReturnType<typeof openReversals>>;
 
-/** Opens it for the tests of a file, and passes it to `set`. */
+/** Opens the lab for the tests of a file, and passes it to `set`. */
 export function useReversals(network: string, set: (chain: Reversals) => void): void {
   let chain: Reversals;
   beforeAll(async () => {
@@ -53,7 +53,7 @@ async function openReversals(network: string) {
     return { ...purchase, fac, id: fac.transaction_id, task: fac.task_id };
   }
 
-  /** The payment's block and those behind it are gone; other ones are mined in their place. */
+  /** Removes the payment's block and later ones, and mines others in their place. */
   async function takeAway({ tx }: Pick<Paid, "tx">): Promise<void> {
     const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
     const behind = Number(await lab("eth_blockNumber")) - Number(blockNumber);
@@ -61,7 +61,7 @@ async function openReversals(network: string) {
     await mine(behind + 3);
   }
 
-  /** It gets a block of its own: two that wait together are mined in the order of their fees. */
+  /** The payment gets a block of its own, because two that wait together are mined in the order of their fees. */
   async function sendAgain({ signed }: Pick<Signed, "signed">): Promise<void> {
     await lab("evm_setAutomine", false);
     await lab("eth_sendRawTransaction", signed);
@@ -69,13 +69,13 @@ async function openReversals(network: string) {
     await lab("evm_setAutomine", true);
   }
 
-  /** The payment is mined, and confirmed. */
+  /** Mines the payment, and confirms it. */
   async function bringBack(purchase: Signed): Promise<void> {
     await sendAgain(purchase);
     await mine(3);
   }
 
-  /** Its block is gone, and it stands in a later one. */
+  /** Removes the payment's block, and mines the payment in a later one. */
   async function moveOn(purchase: Signed): Promise<void> {
     await lab("evm_setAutomine", false);
     await takeAway(purchase);
@@ -84,7 +84,7 @@ async function openReversals(network: string) {
 
   type Mined = { readonly block: number; readonly time: number; readonly signed: string };
 
-  /** All transactions from one on, in the order of the chain. */
+  /** All transactions from this one on, in the order of the chain. */
   async function minedSince(tx: string): Promise<Mined[]> {
     const { blockNumber } = await lab("eth_getTransactionReceipt", tx);
     const mined: Mined[] = [];
@@ -96,7 +96,7 @@ async function openReversals(network: string) {
     return mined;
   }
 
-  /** They stand in the blocks of their instants again, by which the contract knows a settlement. The chain behind them is another one. */
+  /** Mines them again in blocks of their old instants, by which the contract knows a settlement. Other blocks follow them. */
   async function mineAgain(mined: readonly Mined[]): Promise<void> {
     const [first] = mined;
     if (!first) return;
@@ -125,7 +125,7 @@ async function openReversals(network: string) {
     await lab("evm_setAutomine", true);
   }
 
-  /** The node answers every question for a receipt with this one. */
+  /** Makes the node answer every request for a receipt with this one. */
   const spoilReceipt = (result: Json) =>
     spoil(network, { method: "eth_getTransactionReceipt", times: 100, how: "answer", result });
 

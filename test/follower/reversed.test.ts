@@ -1,5 +1,4 @@
-// A reorganisation takes facilitated settlements away for good: all that they did is given back (FAC-18). The network `lab-reversed` belongs to
-// this file alone.
+// A reorg removes facilitated settlements for good, and all of their effects are undone (FAC-18). Only this file uses the network `lab-reversed`.
 import { describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
@@ -38,7 +37,7 @@ useReversals(LAB, (opened) => {
   world = opened.world;
 });
 
-/** Numbers to 1e-9 of them. */
+/** Compares numbers up to a relative error of 1e-9. */
 function expectLike(found: Json, wanted: Json): void {
   for (const [name, value] of Object.entries(wanted)) {
     if (typeof value !== "number") expect([name, found[name]]).toEqual([name, value]);
@@ -47,7 +46,7 @@ function expectLike(found: Json, wanted: Json): void {
 }
 
 describe("a facilitated settlement whose block is gone for good", () => {
-  it("is reversed with its open task void, and gives back what it was credited and what was spent", async () => {
+  it("is reversed: its open task is void, and neither its escrow nor its spending counts any longer", async () => {
     const purchase = await chain.facilitated(await chain.pairOf(await buyer(world, dailyLimit("10.00"))), "10.00");
     const { consumer, provider: shop } = purchase;
     await chain.followed();
@@ -72,7 +71,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect([reply.status, reply.body.code, reply.body.detail]).toEqual([409, "invalid_status", { status: "void" }]);
   });
 
-  it("ends its open dispute, which nobody has won", async () => {
+  it("ends its open dispute without a winner", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     await chain.followed();
     const body = { transaction_id: purchase.id, reason: "other", disputed_amount: "10" };
@@ -96,7 +95,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect([again.status, again.body.code]).toEqual([404, "facilitation_not_found"]);
   });
 
-  it("shows of its award what stands on the chain now, where the payout is gone with it and where both come back", async () => {
+  it("shows what is on the chain of its award, both when the payout is gone with it and when both come back", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     await deposit(purchase.provider.did, 10 * UNIT, LAB);
     await chain.mine(3);
@@ -121,7 +120,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect(await shown()).toMatchObject([{ ...nothing, ...paidOut("10.00") }, paidOut("10.00")]);
   });
 
-  it("shows in the reports as reversed and void, with its receipt as history", async () => {
+  it("is shown in the reports as reversed and void, and its receipt stays as history", async () => {
     const purchase = await chain.facilitated(await chain.pairOf());
     await chain.takeAway(purchase);
     await chain.followed();
@@ -148,12 +147,12 @@ describe("a facilitated settlement whose block is gone for good", () => {
     ]);
   });
 
-  it("leaves an intent that ends unpaid, holds nothing, and rates nobody for having abandoned it", async () => {
+  it("leaves an intent that ends unpaid, holds nothing, and rates no consumer for abandoning it", async () => {
     const purchase = await chain.facilitated(await chain.pairOf(await buyer(world, dailyLimit("10.00"))));
     const { consumer, provider: shop } = purchase;
     await chain.takeAway(purchase);
     await chain.followed();
-    // Held for another hour, because its transaction may be mined again.
+    // It is held for another hour, because its transaction may be mined again.
     world.advance(59 * MINUTE);
     await chain.followed();
     await world.run(abandonIntents);
@@ -172,7 +171,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     await world.intent(consumer, shop, "10.00", { network: LAB });
   });
 
-  it("takes the signals of a confirmed task back to what they would be without it", async () => {
+  it("undoes the signals of a confirmed task, as if the task had not been", async () => {
     const pair = await chain.pairOf();
     const before = await chain.facilitated(pair, "7.00");
     expectStatus(await confirm(world, pair.consumer, before.task, { outcome: "partial", score: 0.4 }), 200);
@@ -223,7 +222,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect([performance.agent_rating, escrow_state]).toEqual([null, "FUNDING"]);
   });
 
-  it("takes the signals of an auto-confirmed task back, and those of one whose end nobody recorded are never given", async () => {
+  it("undoes the signals of an auto-confirmed task, and never gives those of a task whose end was not recorded", async () => {
     const [pair, other] = [await chain.pairOf(), await chain.pairOf()];
     const recorded = await chain.facilitated(pair);
     world.advance(72 * HOUR + MINUTE);
@@ -244,7 +243,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect(await taskOf(late.task)).toMatchObject({ status: "void" });
   });
 
-  it("of two providers reverses both, and leaves what stands in an earlier block", async () => {
+  it("is reversed together with another provider's, and a settlement in an earlier block stays", async () => {
     const [pair, other, third] = [await chain.pairOf(), await chain.pairOf(), await chain.pairOf()];
     const kept = await chain.facilitated(third);
     const first = await chain.facilitated(pair);
@@ -260,7 +259,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect(await spendState(world, first.consumer.did)).toMatchObject([{ settled: 0, open: 20 * UNIT, ledger: [] }]);
   });
 
-  it("gives its part of every window back across a delegation chain, whatever was spent since", async () => {
+  it("counts as spent in no window of a delegation chain, whatever was spent since", async () => {
     const top = await buyer(world, dailyLimit("30.00"));
     const consumer = await delegateOf(world, top, dailyLimit("25.00"));
     const shop = await chain.provider();
@@ -284,7 +283,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect([refusal.status, refusal.body.detail?.remaining]).toEqual([403, "8.00"]);
   });
 
-  it("lowers the totals that were spent behind it", async () => {
+  it("lowers the totals of what was spent after it", async () => {
     const consumer = await buyer(world, dailyLimit("30.00"));
     const pair = { consumer, provider: await chain.provider() };
     await chain.facilitated(pair, "5.00");
@@ -293,7 +292,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     await chain.followed();
     const totals = async () => (await spendState(world, consumer.did))[0]?.ledger.map(({ total }) => total);
     expect(await totals()).toEqual([5 * UNIT, 15 * UNIT, 18 * UNIT]);
-    // The later one was facilitated of a block that stays.
+    // The settlement after it is in a block that stays.
     await rows("update transactions set block_hash = 'another' where transaction_id = ?", gone.id);
     await rows("update followers set checked_receipt = 0 where network = ?", LAB);
     await chain.spoilReceipt(null);
@@ -304,7 +303,7 @@ describe("a facilitated settlement whose block is gone for good", () => {
     expect(await spendState(world, consumer.did)).toMatchObject([{ settled: 8 * UNIT }]);
   });
 
-  it("is reversed once, however many run and whatever fails between", async () => {
+  it("is reversed once, however many runs there are at the same time", async () => {
     const [pair, other] = [await chain.pairOf(), await chain.pairOf()];
     const purchases = [await chain.facilitated(pair), await chain.facilitated(other)];
     await chain.followed();
@@ -320,8 +319,8 @@ describe("a facilitated settlement whose block is gone for good", () => {
   });
 });
 
-describe("in production", () => {
-  it("is reversed as in the sandbox, and of the other environment nothing moves", async () => {
+describe("a settlement in production", () => {
+  it("is reversed as in the sandbox, and nothing moves in the other environment", async () => {
     const principal = await livePrincipal(world);
     const [shop, consumer] = [await chain.provider(), await world.consumer()];
     await openLive(world, shop.did, LAB);

@@ -1,4 +1,4 @@
-// Calls that wait (CHN-33): far ones, those that are scheduled again, and those that the configuration expects. On `lab-keys`, as acts.test.ts.
+// Calls that wait (CHN-33): far ones, calls that are scheduled again, and calls that the configuration expects. On `lab-keys`, as acts.test.ts.
 import { describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
@@ -34,7 +34,7 @@ acts.useKeys((opened) => {
   world = opened;
 });
 
-/** The same world, which expects these calls. */
+/** This world with a configuration that expects these calls. */
 function expecting(...ids: string[]): World {
   const networks = (JSON.parse(networksWith(LAB)) as NetworkInput[]).map((each) =>
     each.network === LAB ? { ...each, expected_operations: ids } : each,
@@ -42,13 +42,13 @@ function expecting(...ids: string[]): World {
   return withVars(world, { NETWORKS: JSON.stringify(networks) });
 }
 
-describe("a call that waits", () => {
+describe("a waiting call", () => {
   it.each([
     ["in the year 3000", 32_503_680_000],
     ["in the year 10000", 253_402_300_800],
     ["at the end of all dates", 8_640_000_000_000],
-    ["behind the end of all dates", 2 ** 48 - 1],
-  ])("is told like every other one where it waits until an instant %s", async (_, when) => {
+    ["after the end of all dates", 2 ** 48 - 1],
+  ])("raises an alert like any other if it waits until an instant %s", async (_, when) => {
     const far = own("setLowThreshold", [UNKNOWN, token(), 15_000_000n, BigInt(when)]);
     const near = own("setLowThreshold", [UNKNOWN, token(), 15_000_000n, BigInt(when) + 2n]);
     await send(LAB, REGISTRAR, authority(), managers("schedule", [contract(), far, when]));
@@ -64,7 +64,7 @@ describe("a call that waits", () => {
     await booked();
   });
 
-  it("is told anew where it is scheduled again after its cancellation, while its first alert is open", async () => {
+  it("raises another alert if it is scheduled again after its cancellation, while its first alert is open", async () => {
     const data = own("setFeeBps", [15n]);
     const id = idOf(ADMIN, contract(), data);
     for (let n = 0; n < 2; n++) {
@@ -79,7 +79,7 @@ describe("a call that waits", () => {
     ]);
   });
 
-  it("stays listed where a node dates a block far ahead", async () => {
+  it("stays listed if a node dates a block far ahead", async () => {
     const data = own("setFeeBps", [16n]);
     await schedule(ADMIN, contract(), data);
     await booked();
@@ -99,8 +99,8 @@ describe("a call that waits", () => {
   });
 });
 
-describe("what is no strange act", () => {
-  it("is a call that the configuration expects, and what comes of it: one thing", async () => {
+describe("an act that is expected, or older than the follower", () => {
+  it("raises no alert if it is a call that the configuration expects, or the one act that this call does", async () => {
     const data = own("setFeeBps", [13n]);
     const by = expecting(idOf(ADMIN, contract(), data));
     await schedule(ADMIN, contract(), data);
@@ -113,7 +113,7 @@ describe("what is no strange act", () => {
     expect([await told(), await scheduled(by)]).toEqual([[], { count: 0, calls: [] }]);
   });
 
-  it("is told where an expected call is scheduled a second time, unless that is expected too", async () => {
+  it("raises an alert if an expected call is scheduled a second time, unless that is expected too", async () => {
     const data = own("setFeeBps", [18n]);
     const id = idOf(ADMIN, contract(), data);
     await schedule(ADMIN, contract(), data);
@@ -133,7 +133,7 @@ describe("what is no strange act", () => {
     await booked();
   });
 
-  it("is what is older than the follower", async () => {
+  it("raises no alert if it is older than the follower", async () => {
     const data = own("setFeeBps", [17n]);
     await schedule(ADMIN, contract(), data);
     await rows("delete from followers where network = ?", LAB);

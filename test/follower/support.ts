@@ -1,4 +1,4 @@
-// What the follower's tests do to a vault, and what they read of its ledger.
+// Helpers of the follower's tests: what they do to a vault, and what they read of its ledger.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
@@ -32,11 +32,11 @@ export async function livePair(selling: World, buying = selling): Promise<Pair> 
   return pair;
 }
 
-/** One minute's run of the follower. */
+/** Runs one minute of the follower. */
 export const followOnce = (world: World, network = "base-sepolia"): Promise<boolean> =>
   world.serve(() => followChain(world.deps, network, Date.now() + HOUR));
 
-/** Runs messages of a network until one sends no further message. Returns the number of statements of each run. `after` is called after each. */
+/** Runs messages of a network until one sends no further message, and calls `after` after each. Returns the number of statements of each run. */
 export async function followMessages(
   world: World,
   network = "base-sepolia",
@@ -56,7 +56,7 @@ export async function followMessages(
   return statements;
 }
 
-/** The runs of two minutes: what the first one has seen the second one books, also blocks without an event. */
+/** Runs two minutes of the follower: the second one books what the first one has seen, also blocks without an event. */
 export async function follow(world: World, network = "base-sepolia"): Promise<boolean> {
   await followOnce(world, network);
   return followOnce(world, network);
@@ -65,7 +65,7 @@ export async function follow(world: World, network = "base-sepolia"): Promise<bo
 export const linesOf = (did: string): Promise<Json[]> =>
   rows("select * from ledger_lines where did = ? and reversed = 0 order by number", did);
 
-/** Kind, amount and what the vault held after it. */
+/** Kind, amount, and what the vault held after each line. */
 export const bookedOf = async (did: string): Promise<[string, number, number][]> =>
   (await linesOf(did)).map(({ kind, amount, held }) => [kind, amount, held]);
 
@@ -90,12 +90,12 @@ export async function balanceOf(address: string, network = "base-sepolia"): Prom
 export const headTime = async (network = "base-sepolia"): Promise<number> =>
   1_000 * Number((await rpc<Json>(network, "eth_getBlockByNumber", ["latest", false])).timestamp);
 
-/** Mines until a block is later than an instant of the present second. Blocks of one second have one date, whose clock is the machine's. */
+/** Mines until a block is later than an instant of the present second. The machine's clock dates blocks, in whole seconds. */
 export async function mineBehind(instant: number, network = "base-sepolia"): Promise<void> {
   while ((await headTime(network)) <= instant) await rpc(network, "evm_mine", []);
 }
 
-/** The facts of a facilitated settlement of which nothing was paid out. */
+/** The facts of a facilitated settlement without payouts. */
 async function factsOf(transactionId: string, network: string) {
   const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
   const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
@@ -110,13 +110,13 @@ async function factsOf(transactionId: string, network: string) {
   };
 }
 
-/** The payer has refunds and payouts of a facilitated settlement go to another address; its transaction. */
+/** Turns refunds and payouts of a facilitated settlement to another address, as its payer. Returns the transaction. */
 export async function moveRefundTo(transactionId: string, refundTo: string, network = "base-sepolia"): Promise<string> {
   const { call, settlement } = await callTo(transactionId, null, refundTo, network);
   return send(network, settlement.refundTo, chainOf(network).settlement_contract, call);
 }
 
-/** The same by the present address, which an earlier call has named; it is not waited for. */
+/** Does so as the present address, which an earlier call has named, without waiting for the block. */
 export async function turnRefundTo(
   transactionId: string,
   { from, to }: { readonly from: string; readonly to: string },
@@ -132,14 +132,14 @@ async function callTo(transactionId: string, present: string | null, refundTo: s
   return { settlement, call: encodeFunctionData({ abi: settlementAbi, functionName: "moveRefundTo", args }) };
 }
 
-/** The arbiter has them go to another address, where the token refuses the present one. */
+/** Turns them to another address as the arbiter, for a token that refuses the present one. */
 export async function setRefundTo(transactionId: string, refundTo: string, network: string): Promise<string> {
   const args = [await factsOf(transactionId, network), refundTo as Hex] as const;
   const { to, data } = asRole(network, encodeFunctionData({ abi: settlementAbi, functionName: "setRefundTo", args }));
   return send(network, account(2), to, data);
 }
 
-/** Somebody gives base units back for a facilitated settlement, out of a wallet of his own. */
+/** Refunds base units for a facilitated settlement, from any wallet. */
 export async function refundOf(
   transactionId: string,
   units: number,
@@ -156,7 +156,7 @@ export async function refundOf(
   return send(network, from, settlement_contract, data);
 }
 
-/** The settlement of a transaction, and what the service knows of the refund that is awaited for it. */
+/** The settlement of a transaction, by which its awaited refund is found. */
 export async function settlementOf(transactionId: string): Promise<SettlementRef> {
   const [row] = await rows("select * from transactions where transaction_id = ?", transactionId);
   return { network: row.network, contract: row.contract, settlementKey: row.settlement_key };
@@ -171,7 +171,7 @@ export const awaitedOf = async ({ network, settlementKey }: SettlementRef): Prom
     )
   )[0];
 
-/** From now on a refund is awaited, for an hour where no instant is named. */
+/** Awaits a refund from now on, for an hour if no instant is given. */
 export const expectRefund = (
   { deps: { db } }: World,
   settlement: SettlementRef,
@@ -179,7 +179,7 @@ export const expectRefund = (
   until: number = Date.now() + HOUR,
 ): Promise<void> => commit(db, [awaitRefund(db, { ...settlement, amount, until })]);
 
-/** Sends base units to a vault past the contract, as anybody may. */
+/** Sends base units to a vault past the contract, as anyone may. */
 export async function transferTo(vault: string, units: number, network = "base-sepolia"): Promise<void> {
   const { token } = chainOf(network);
   const from = account(9);
@@ -199,7 +199,7 @@ export async function robVault(vault: string, units: number, network = "base-sep
   await rpc(network, "anvil_stopImpersonatingAccount", [vault]);
 }
 
-/** A reorganisation takes the settlement's block away for good: its row names a block that the chain does not have. */
+/** Simulates a reorg that removes the settlement's block for good: its row names a block that the chain does not have. */
 export async function takenAway(world: World, transactionId: string): Promise<void> {
   const { deps } = world;
   const { db } = deps;
@@ -220,7 +220,7 @@ export async function takenAway(world: World, transactionId: string): Promise<vo
   await world.serve(() => reverseSettlement(deps, network, known, gone, read.value));
 }
 
-/** A provider's present wallet names another one. */
+/** Names another wallet, as the provider's present one. */
 export const moveWallet = (did: string, from: string, to: string, network = "base-sepolia"): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);
   const args = [didHash(did), token as Hex, to as Hex] as const;
@@ -228,7 +228,7 @@ export const moveWallet = (did: string, from: string, to: string, network = "bas
   return send(network, from, settlement_contract, data);
 };
 
-/** Pays a provider's surplus out to its wallet, as anybody may. */
+/** Pays a provider's surplus out to its wallet, as anyone may. */
 export const releaseSurplus = (did: string, network = "base-sepolia", from = account(9)): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);
   const args = [didHash(did), token as Hex] as const;

@@ -1,5 +1,5 @@
-// Where a network has a second node, nothing is taken back, reversed, booked by a balance or noted as a difference on the word of the first one alone
-// (CHN-30). The network `lab-doubted` belongs to this file alone; what it books has three confirmations.
+// On a network with a second node, the word of the first one alone undoes, reverses, books by a balance and notes as a difference nothing (CHN-30).
+// Only this file uses the network `lab-doubted`; it books with three confirmations.
 import { toEventSelector } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asProvider } from "../facilitation/support.ts";
@@ -15,7 +15,7 @@ const UNIT = 1_000_000;
 const BAD = `0x${"ba".repeat(32)}`;
 const { lab, mine } = labOf(LAB);
 
-/** Its second node is honest; that of `misled` is the first one again, and that of `alone` is silent. */
+/** `world` has an honest second node, `misled` has none, and that of `alone` is silent. */
 let world: World;
 let misled: World;
 let alone: World;
@@ -40,7 +40,7 @@ async function settled(): Promise<void> {
 }
 const lie = (...lies: readonly Omit<Spoil, "times" | "how">[]) =>
   spoil(LAB, ...lies.map((one): Spoil => ({ ...one, times: 999, how: "answer" })));
-/** The block at this height has another hash. */
+/** Gives the block at this height another hash. */
 async function otherBlock(number: number): Promise<Omit<Spoil, "times" | "how">> {
   const at = `0x${number.toString(16)}`;
   const block = await lab("eth_getBlockByNumber", at, false);
@@ -62,8 +62,8 @@ const deposited = async (): Promise<string> => {
   return did;
 };
 
-describe("a first node that tells of another chain", () => {
-  it("has nothing taken back where the second one has the booked block, and the reading goes on by that", async () => {
+describe("a first node that reports another chain", () => {
+  it("has nothing undone if the second node has the booked block, and the reading goes on with the second node", async () => {
     const did = await deposited();
     await lie(...(await Promise.all((await known()).map(otherBlock))));
     await deposit(did, UNIT, LAB);
@@ -77,14 +77,14 @@ describe("a first node that tells of another chain", () => {
     expect(await alertsOf("chain_reorganised")).toEqual([]);
   });
 
-  it("stops the reading where the second one does not answer", async () => {
+  it("stops the reading if the second node does not answer", async () => {
     const did = await deposited();
     await lie(...(await Promise.all((await known()).map(otherBlock))));
     expect(await followed(alone)).toBe(false);
     expect(await bookedOf(did)).toEqual([["deposit", UNIT, UNIT]]);
   });
 
-  it("is believed where both say so", async () => {
+  it("is believed if both nodes agree", async () => {
     const did = await deposited();
     await lab("anvil_rollback", 4);
     await mine(6);
@@ -95,11 +95,11 @@ describe("a first node that tells of another chain", () => {
   });
 });
 
-describe("a first node that tells of another balance", () => {
+describe("a first node that reports another balance", () => {
   it.each([
     ["higher", 9 * UNIT],
     ["lower", 1],
-  ])("that is %s has neither a deposit nor a difference noted", async (_, told) => {
+  ])("has neither a deposit nor a difference noted if the balance is %s", async (_, told) => {
     const did = await deposited();
     await lie({ method: "eth_call", result: word(told) });
     await followed();
@@ -107,13 +107,13 @@ describe("a first node that tells of another balance", () => {
     expect((await escrowOf(did)).balance).toBe(UNIT);
     expect(await rows("select * from ledger_differences where did = ?", did)).toEqual([]);
     expect(await rows("select 1 from alerts where subject = ?", `${did} on ${LAB}`)).toEqual([]);
-    // Alone it is believed where it tells of less; of more the token's own events know nothing.
+    // As the only node it is believed if it reports less; the token's own events do not explain more.
     await followed(misled);
     const noted = await rows("select held from ledger_differences where did = ?", did);
     expect([(await bookedOf(did)).length, noted]).toEqual([1, told > UNIT ? [] : [{ held: told }]]);
   });
 
-  it("is believed where both say so: what came without an event is a deposit", async () => {
+  it("is believed if both nodes agree: an amount without an event is a deposit", async () => {
     const did = await deposited();
     await transferTo((await escrowOf(did)).vault, 5, LAB);
     await settled();
@@ -122,7 +122,7 @@ describe("a first node that tells of another balance", () => {
 });
 
 describe("a first node that hides a facilitated payment", () => {
-  it("has it reversed where it is alone and hides its block too, and not where the second one has it", async () => {
+  it("has it reversed if it is the only node and hides its block too, and not if a second node has it", async () => {
     const shop = await world.provider({}, "GLOBAL-USDC", LAB);
     const consumer = await world.consumer();
     const intent = await world.intent(consumer, shop, "10.00", { network: LAB });
@@ -155,7 +155,7 @@ describe("a first node that hides a facilitated payment", () => {
 describe("a deposit of 15.00 that a first node makes up", () => {
   const DEPOSITED = toEventSelector("EscrowDeposited(bytes32,address,address,uint256,uint256)");
 
-  /** One base unit was deposited. What the node then says of it, in its log and its receipt alike. */
+  /** Deposits one base unit. Returns what the node then claims of it, in its log and its receipt alike. */
   async function forged(did: string): Promise<Omit<Spoil, "times" | "how">[]> {
     const fromBlock = await lab("eth_blockNumber");
     await deposit(did, 1, LAB);
@@ -177,7 +177,7 @@ describe("a deposit of 15.00 that a first node makes up", () => {
   const subjects = async () => (await rows("select kind, subject from alerts order by kind, subject")) as Json[];
   const SECOND = { kind: "network", subject: `second node of ${LAB}` };
 
-  it("is not booked where the vault does not hold it and the second one is silent, which is told at once", async () => {
+  it("is not booked if the vault does not hold it and the second node is silent, and an alert is raised at once", async () => {
     const { did } = await alone.provider({}, "GLOBAL-USDC", LAB);
     await lie(...(await forged(did)));
     expect(await followOnce(alone, LAB)).toBe(false);
@@ -189,7 +189,7 @@ describe("a deposit of 15.00 that a first node makes up", () => {
     expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[["deposit", 1, 1]], 1]);
   });
 
-  it("and of which it tells the true balance is taken back by the same run where there is no other node, and told", async () => {
+  it("is undone by the same run, with an alert, if there is no other node and the node reports the true balance", async () => {
     const { did } = await misled.provider({}, "GLOBAL-USDC", LAB);
     await lie(...(await forged(did)));
     await passed(did);
@@ -202,7 +202,7 @@ describe("a deposit of 15.00 that a first node makes up", () => {
     expect([await bookedOf(did), (await escrowOf(did)).balance]).toEqual([[["deposit", 1, 1]], 1]);
   });
 
-  it("with a balance to it is told by the next run once the node tells the truth, and noted once both do", async () => {
+  it("with a matching balance raises an alert in the next run once the node tells the truth, and is noted once both nodes do", async () => {
     const { did } = await alone.provider({}, "GLOBAL-USDC", LAB);
     await lie(...(await forged(did)), { method: "eth_call", result: word(15 * UNIT) });
     await followOnce(alone, LAB);
@@ -219,6 +219,6 @@ describe("a deposit of 15.00 that a first node makes up", () => {
     expect(await noted()).toEqual([{ held: 1, expected: 15 * UNIT }]);
   });
 
-  /** The turn of its vault to be compared has just passed. */
+  /** The comparison goes on right after this provider's vault. */
   const passed = (did: string) => rows("update followers set checked_did = ? where network = ?", did, LAB);
 });

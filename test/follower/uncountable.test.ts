@@ -1,5 +1,5 @@
-// Vaults that hold more base units than are counted (HTTP-5, MKT-23): nothing is rounded, the rest counts for nothing, and the follower goes on. Anybody
-// may put so much into a vault.
+// Vaults that hold more base units than are counted (HTTP-5, MKT-23): nothing is rounded, the rest counts for nothing, and the follower goes on.
+// Anyone may put that much into a vault.
 import { beforeAll, expect, it } from "vitest";
 import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -28,7 +28,7 @@ it("counts the largest amount and nothing above it", async () => {
   expect(await alertsOf(did)).toEqual([]);
 });
 
-it("books what leaves such a vault whole, and what was not counted behind it", async () => {
+it("books an amount that leaves such a vault in full, and the uncounted rest after it", async () => {
   const { did } = await world.provider();
   await deposit(did, BASE_UNITS_MAX);
   await deposit(did, 21);

@@ -1,5 +1,5 @@
-// The follower follows the wallets that the contract gets (CHN-29), and what nobody has asked for is never taken over (MKT-31). The network `lab-split`,
-// whose roles have the delays of production, belongs to this file alone; what it books has three confirmations.
+// The follower follows the wallets that the contract gets (CHN-29), and a wallet that was not requested is never taken over (MKT-31). Only this file
+// uses the network `lab-split`, whose roles have the delays of production; it books with three confirmations.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -47,11 +47,11 @@ async function settledAndFollowed(): Promise<void> {
   await followed();
 }
 
-// ---- What happens on the chain -------------------------------------------------------------------------------------------
+// ---- On the chain --------------------------------------------------------------------------------------------------------
 
 const moveWallet = (did: string, from: string, to: string) => moveOn(did, from, to, LAB);
 const token = () => chainOf(LAB).token as Hex;
-/** The registrar's key changes it behind the service's back, once the delay is over. */
+/** Changes the wallet with the registrar's key, without the service, once the delay is over. */
 async function changeByRegistrar(did: string, to: string): Promise<void> {
   const contract = chainOf(LAB).settlement_contract as Hex;
   const args = [didHash(did), token(), A as Hex, to as Hex] as const;
@@ -72,7 +72,7 @@ async function walletOnChain(did: string): Promise<string | null> {
   return read.value.operationalWallet;
 }
 
-// ---- What the service makes of it ----------------------------------------------------------------------------------------
+// ---- In the service ------------------------------------------------------------------------------------------------------
 
 const provider = () => world.provider({}, "GLOBAL-USDC", LAB);
 const ask = async (did: string, wallet: string): Promise<Json> => {
@@ -94,13 +94,13 @@ const operationOf = async (did: string): Promise<Json> =>
       did,
     )
   )[0];
-/** No check of its own is left. */
+/** Removes the checks that the operation itself has planned. */
 const checked = (did: string) =>
   rows("update chain_operations set next_check_at = null where network = ? and subject = ?", LAB, did);
 const DUE = { status: "waiting", next_check_at: expect.any(Number) };
 const STRANGE = [{ kind: "operational_wallet", seen: 1 }];
 
-/** The minute's jobs, with the work about the provider that they find. */
+/** Runs the minute's jobs, and the work about the provider that they find. */
 async function minute(did: string): Promise<void> {
   const sent: ChainMessage[] = [];
   const take = async (message: ChainMessage) => void ("did" in message && message.did === did && sent.push(message));
@@ -118,7 +118,7 @@ async function minute(did: string): Promise<void> {
   if (first) await deliver(world, "chain", [first]);
 }
 
-/** A provider whose wallet A has named X, which nobody asked for; the service has noticed. */
+/** A provider whose wallet A has named X, which was not requested; the service has noticed. */
 async function moved(): Promise<string> {
   const { did } = await provider();
   await moveWallet(did, A, X);
@@ -127,7 +127,7 @@ async function moved(): Promise<string> {
 }
 
 describe("a wallet that the contract gets", () => {
-  it("and that a market asks for is looked at at once, and nobody is told", async () => {
+  it("is looked up at once, without an alert, if a market asks for it", async () => {
     const { did } = await provider();
     expect(await ask(did, B)).toMatchObject({ operational_wallet: A, pending_wallet: { operational_wallet: B } });
     await checked(did);
@@ -139,7 +139,7 @@ describe("a wallet that the contract gets", () => {
     expect([await documented(did), await alertsAbout(did)]).toEqual([[B], []]);
   });
 
-  it("before it has its confirmations is not looked at", async () => {
+  it("is not looked up before it has its confirmations", async () => {
     const { did } = await provider();
     await checked(did);
     await moveWallet(did, A, X);
@@ -148,7 +148,7 @@ describe("a wallet that the contract gets", () => {
     expect([await operationOf(did), await alertsAbout(did)]).toEqual([{ status: "done", next_check_at: null }, []]);
   });
 
-  it("and that nobody asked for is told once, however often and by how many it is read", async () => {
+  it("raises one alert if no market asks for it, however often and by however many runs it is read", async () => {
     const { did } = await provider();
     await checked(did);
     await moveWallet(did, A, X);
@@ -158,7 +158,7 @@ describe("a wallet that the contract gets", () => {
     expect([await operationOf(did), await alertsAbout(did)]).toEqual([DUE, STRANGE]);
   });
 
-  it("of an unknown provider, or of another edition, changes nothing", async () => {
+  it("changes nothing if its provider is unknown or in another edition", async () => {
     const unknown = "did:aeap:00000000-0000-4000-8000-000000000000";
     const args = [didHash(unknown), token(), A as Hex, 15_000_000n] as const;
     const { to, data } = asRole(
@@ -179,8 +179,8 @@ describe("a wallet that the contract gets", () => {
   });
 });
 
-describe("a wallet that nobody asked for", () => {
-  it("closes the market until the platform asks for it, and what is paid to it counts where the wallet before has named it", async () => {
+describe("a wallet that was not requested", () => {
+  it("closes the market until the platform asks for it, and payments to it count if the former wallet has named it", async () => {
     const shop = await provider();
     const { did } = shop;
     const consumer = await world.consumer();
@@ -213,7 +213,7 @@ describe("a wallet that nobody asked for", () => {
     expect([await documented(did), (await escrowOf(did)).operational_wallet]).toEqual([[X], X]);
   });
 
-  it("is told to the platform once, and again when the platform asks for it", async () => {
+  it("is reported to the platform once, and again when the platform asks for it", async () => {
     const did = await moved();
     const asked = async () =>
       (await noticesOf(world)).flatMap(({ data }) => (data.did === did && data.wallet === X ? [data.asked] : []));
@@ -223,7 +223,7 @@ describe("a wallet that nobody asked for", () => {
     expect(await asked()).toEqual([false, true]);
   });
 
-  it("is looked at again where a reorganisation takes it away: the market is open as before", async () => {
+  it("is looked up again after a reorg removes it, and the market is open as before", async () => {
     const { did } = await provider();
     await settledAndFollowed();
     const tx = await moveWallet(did, A, X);
@@ -243,7 +243,7 @@ describe("a wallet that nobody asked for", () => {
     expect(await documented(did)).toEqual([A]);
   });
 
-  it("is changed back ten times a day alone, counted with the changes that are asked for", async () => {
+  it("is changed back at most ten times a day, counted with the requested changes", async () => {
     const did = await moved();
     const asks = Array.from({ length: 9 }, () => world.now());
     await rows("update agents set wallet_asks = ? where did = ?", JSON.stringify(asks), did);
@@ -269,7 +269,7 @@ describe("with the delay of production", () => {
     return { agent: [did] };
   };
 
-  it("a change back waits for it, and writes exactly its row", async () => {
+  it("makes a change back wait, with exactly the consequences of its row", async () => {
     const did = await moved();
     await rows(
       "update chain_operations set next_check_at = ? where subject <> ? and next_check_at is not null",
@@ -299,7 +299,7 @@ describe("with the delay of production", () => {
     expect([await walletOnChain(did), await documented(did), (await alertsAbout(did)).length]).toEqual([A, [A], 1]);
   });
 
-  it("a change that the registrar's key made behind the service's back is told, and closes the market", async () => {
+  it("raises an alert about a change that the registrar's key made without the service, and closes the market", async () => {
     const { did } = await provider();
     await changeByRegistrar(did, X);
     await checked(did);
@@ -310,7 +310,7 @@ describe("with the delay of production", () => {
     expect(await documented(did)).toEqual([]);
   });
 
-  it("a change that the service made itself is no news", async () => {
+  it("raises no alert about a change that the service made itself", async () => {
     const { did } = await provider();
     await ask(did, B);
     await pass(DELAYS.wallet + 60);
@@ -322,7 +322,7 @@ describe("with the delay of production", () => {
     expect([await operationOf(did), await alertsAbout(did)]).toEqual([{ status: "done", next_check_at: null }, []]);
   });
 
-  it("a change back that the guardian cancels is scheduled again", async () => {
+  it("schedules a change back again that the guardian cancels", async () => {
     const did = await moved();
     await minute(did);
     const contract = chainOf(LAB).settlement_contract as Hex;
