@@ -48,7 +48,7 @@ const open = async (did: string, key: string) => {
 const key = () => ({ did: provider.did, environment: "sandbox" as const, network: NETWORK });
 
 describe("a rating that moves the threshold", () => {
-  it("is written to the contract once, and then no escrow is behind", async () => {
+  it("is written to the contract once, and then the contract lags no longer", async () => {
     const before = await stored();
     expect(before.threshold).toBeLessThan(15_000_000);
     expect(before.chainThreshold).toBe(15_000_000);
@@ -59,7 +59,7 @@ describe("a rating that moves the threshold", () => {
     expect(await followThreshold(world.deps, key(), later())).toBe(true);
   });
 
-  it("is due since the contract was first behind, whatever moves afterwards", async () => {
+  it("is due since the contract first lagged, whatever moves afterwards", async () => {
     const due = async () => {
       const id = `${provider.did} sandbox ${NETWORK}`;
       const [found] = (await followThresholds.find(world.deps, null, 1_000)).filter((row) => row.id === id);
@@ -71,7 +71,7 @@ describe("a rating that moves the threshold", () => {
     const since = await due();
     expect(since).toBeGreaterThanOrEqual(before - 1);
     expect(since).toBeLessThanOrEqual(Date.now());
-    // An hour has gone by.
+    // An hour has passed.
     await world.deps.db
       .update(escrows)
       .set({ behindSince: sql`behind_since - ${HOUR_MS}` })
@@ -82,7 +82,7 @@ describe("a rating that moves the threshold", () => {
     expect(await due()).toBe(Number(since) - HOUR_MS);
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
     expect(await due()).toBeUndefined();
-    // A reorganisation takes the contract's threshold back.
+    // A reorg undoes the contract's threshold.
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 15_000_000)]);
     expect(await due()).toBeGreaterThanOrEqual(before - 1);
     await commit(world.deps.db, [setChainThreshold(world.deps.db, key(), 8_000_000)]);
@@ -107,7 +107,7 @@ describe("a rating that moves the threshold", () => {
     expect(await moved(15_000_000)).toEqual([true, 15_000_000]);
   });
 
-  it("is found by the sweep only while it is behind", async () => {
+  it("is found by the job only while the contract lags", async () => {
     const sent: unknown[] = [];
     const CHAIN_QUEUE = { send: async (job: unknown) => void sent.push(job) } as never;
     const deps = { ...world.deps, env: { ...world.deps.env, CHAIN_QUEUE } };
@@ -167,7 +167,7 @@ describe("a vault that both environments use", () => {
     expect(await followThreshold(world.deps, { ...key(), did: rated.did }, later())).toBe(true);
     await open(rated.did, world.liveKey);
     const rows = await world.deps.db.select().from(escrows).where(eq(escrows.did, rated.did));
-    // A rating of the sandbox counts for nothing in production.
+    // A rating of the sandbox does not count in production.
     expect(rows.map((row) => [row.environment, row.threshold, row.otherThreshold, row.chainThreshold]).sort()).toEqual([
       ["production", 15_000_000, 9_000_000, 15_000_000],
       ["sandbox", 9_000_000, 15_000_000, 15_000_000],
@@ -178,7 +178,7 @@ describe("a vault that both environments use", () => {
 describe("a rating that moves while the contract gets the threshold of a market that opens", () => {
   const rate = (did: string, agentRating: number | null) =>
     world.deps.db.update(agents).set({ agentRating }).where(eq(agents.did, did));
-  /** The fourth trip reads what the chain's answer is written onto. */
+  /** The fourth trip reads the rows that the chain's answer is written to. */
   const openWhileRated = async (did: string, rating: number | null) => {
     world.meter.beforeBatch(4, () => rate(did, rating));
     await open(did, world.key);
@@ -192,7 +192,7 @@ describe("a rating that moves while the contract gets the threshold of a market 
     return found.find(({ id }) => id === `${did} ${environment} ${NETWORK}`)?.at;
   };
 
-  it("leaves its escrow behind since it opened", async () => {
+  it("makes the contract lag since the escrow opened", async () => {
     const { did } = await world.agent("PROVIDER");
     const before = Date.now();
     await openWhileRated(did, 0.9);
@@ -201,7 +201,7 @@ describe("a rating that moves while the contract gets the threshold of a market 
     expect(await dueSince(did, "sandbox")).toBeLessThanOrEqual(Date.now());
   });
 
-  it("leaves the escrow of the other environment behind since then, though it was behind before", async () => {
+  it("makes the contract lag for the other environment since then, although it lagged before", async () => {
     const { did } = await world.agent("PROVIDER");
     await rate(did, 0.9);
     await open(did, world.liveKey);
@@ -210,7 +210,7 @@ describe("a rating that moves while the contract gets the threshold of a market 
     expect(await dueSince(did, "production")).toBe(1);
     const before = Date.now();
     await openWhileRated(did, null);
-    // The contract got what the other waited for, and is behind with what the new one wants.
+    // The contract got the threshold that the other environment waited for, and lags with the one that the new environment wants.
     expect(await thresholds(did)).toEqual([
       ["production", 12_000_000, 15_000_000, 12_000_000],
       ["sandbox", 15_000_000, 12_000_000, 12_000_000],

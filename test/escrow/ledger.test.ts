@@ -1,5 +1,5 @@
-// The ledger of a vault, pure (MKT-23): its lines add up to what it held after each of them, whatever came without an event, and what is missing
-// is a difference that nothing hides.
+// The ledger of a vault, pure (MKT-23): its lines add up to what it held after each of them, whatever came without an event, and a shortage always
+// becomes a difference.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -16,7 +16,7 @@ import { runs } from "../support/scale.ts";
 const VAULT: Vault = emptyVault({ did: "did:aeap:1", network: "base-sepolia", contract: "0xaa" });
 type Act = { kind: Movement["kind"] | "transfer"; amount: number };
 
-/** The events of a history of a vault, as the contract would tell them. */
+/** The events of a vault's history, as the contract would emit them. */
 function told(history: readonly Act[], held = 0): Movement[] {
   let balance = held;
   return history.flatMap(({ kind, amount }, n): Movement[] => {
@@ -42,7 +42,7 @@ const act: fc.Arbitrary<Act> = fc.record({
 });
 
 describe("the lines of a vault", () => {
-  it("are one for each movement, with what left it below zero", () => {
+  it("are one for each movement, with negative amounts for what left the vault", () => {
     const history: Act[] = [
       { kind: "settled", amount: 10 },
       { kind: "deposit", amount: 20 },
@@ -62,7 +62,7 @@ describe("the lines of a vault", () => {
     expect(vault).toMatchObject({ held: 17, deposited: 7, number: 4 });
   });
 
-  it("book what came without an event as a deposit, before the event that shows it", () => {
+  it("have a deposit for an amount that came without an event, before the event that shows it", () => {
     const { lines } = linesOf(
       { ...VAULT, held: 100, number: 7 },
       told(
@@ -79,7 +79,7 @@ describe("the lines of a vault", () => {
     ]);
   });
 
-  it("have a settlement that put nothing into it beside them, by its block", () => {
+  it("number a settlement that put nothing into the vault by its block, apart from the others", () => {
     const known = { ...VAULT, held: 15, number: 3 };
     const { vault, lines, differences } = linesOf(
       known,
@@ -102,7 +102,7 @@ describe("the lines of a vault", () => {
     expect(vault).toMatchObject({ held: 17, number: 4 });
   });
 
-  it("say where less stands than they explain, and go on from what stands", () => {
+  it("come with a difference if the vault holds less than they explain, and go on from what it holds", () => {
     const [first, second] = told([
       { kind: "deposit", amount: 10 },
       { kind: "deposit", amount: 10 },
@@ -116,7 +116,7 @@ describe("the lines of a vault", () => {
     ]);
   });
 
-  it("are found by a look at the vault alone: more is a deposit, less a difference", () => {
+  it("follow from a look at the vault alone: more is a deposit, less a difference", () => {
     const known = { ...VAULT, held: 100, deposited: 60, number: 3 };
     const block = { blockNumber: 9, blockHash: "0xb9", minedAt: 9_000 };
     const more = lineOfSight(known, { ...block, held: 130 }, "0xvault");

@@ -1,4 +1,4 @@
-// The move of an escrow to the vault of another edition (CHN-22) loses no claim of a dispute, and frees none, that came between.
+// An escrow that moves to the vault of another edition (CHN-22) loses no claim of a dispute that came meanwhile, and frees none.
 import { beforeAll, expect, it } from "vitest";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { moveVault } from "../../src/escrow/store.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-it.each(["disputed", "owed", "balance"])("is refused where its %s has moved since the reading", async (column) => {
+it.each(["disputed", "owed", "balance"])("refuses the move if the %s has changed meanwhile", async (column) => {
   const { db } = world.deps;
   const { did } = await world.provider();
   const [before] = (await readBatch(db, { escrows: findEscrows(db, did, "sandbox") })).escrows;

@@ -1,4 +1,4 @@
-// The escrow's state in the public status, which the agent's row tells (MKT-18, IDN-24).
+// The public status reads the escrow's state from the agent's row (MKT-18, IDN-24).
 import { beforeAll, describe, expect, it } from "vitest";
 import { touchDocument } from "../../src/agents/store.ts";
 import type { EscrowState } from "../../src/core/vocabulary.ts";
@@ -24,7 +24,7 @@ describe("the escrow's state in the public status", () => {
   });
 
   it.each(STATES.flatMap((one) => STATES.map((other) => [one, other] as const)))(
-    "is the worst of %s and %s, which two batches have written that did not know of each other",
+    "is the worst of %s and %s, which two batches wrote that did not know of each other",
     async (one, other) => {
       const { db } = world.deps;
       const { did } = await world.agent("PROVIDER");

@@ -11,7 +11,7 @@ describe("the threshold", () => {
     [0.51, 14_850_000],
     [0.75, 11_250_000],
     [1, 7_500_000],
-  ])("with a rating of %s is %d", (rating, units) => {
+  ])("is, with a rating of %s, %d base units", (rating, units) => {
     expect(escrowThreshold(15_000_000, rating)).toBe(units);
   });
 
@@ -22,7 +22,7 @@ describe("the threshold", () => {
     ]);
   });
 
-  it("of a network that names its base is of that", () => {
+  it("has the base that its network names", () => {
     expect(baseThreshold({ decimals: 18, escrow_base: "0.008" })).toBe(8e15);
   });
 });
