@@ -1,4 +1,4 @@
-// The escrow that is shown is the booked one: `as_of_block` names the block (MKT-26, FAC-11).
+// The escrow that is shown is the booked one, and `as_of_block` names its block (MKT-26, FAC-11).
 import { beforeAll, describe, expect, it } from "vitest";
 import { asProvider, paid, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy } from "../follower/support.ts";
@@ -18,7 +18,7 @@ const bookedBlock = async (): Promise<number | null> =>
   (await rows("select booked_block from followers where network = 'base-sepolia'"))[0]?.["booked_block"] ?? null;
 
 describe("as_of_block", () => {
-  it("is the last booked block, and a later deposit shows once its block is booked", async () => {
+  it("is the last booked block, and a later deposit is shown once its block is booked", async () => {
     const { did } = await world.provider();
     await rows("delete from followers");
     expect((await vaultOf(did)).as_of_block).toBeNull();
@@ -34,7 +34,7 @@ describe("as_of_block", () => {
     expect(after.as_of_block).toBe(await headOf("base-sepolia"));
   });
 
-  it("stands in the answer of a facilitation, the same in a retry, and in no list or event", async () => {
+  it("is in the answer to a facilitation and to its retry, and in no list or event", async () => {
     await follow(world);
     const purchase = await paid(world, await pairOf(world), "10.00");
     const first = expectStatus(await asProvider(world, purchase), 200);

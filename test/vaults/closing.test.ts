@@ -1,4 +1,5 @@
-// An account whose provider has sold, lost a dispute, and leaves: its owner closes it once the vault is empty, and not before (ACC-27, MKT-29, MKT-30).
+// An account whose provider has sold, lost a dispute and leaves: its owner can close it once the vault is empty, and not before (ACC-27, MKT-29,
+// MKT-30).
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { arbitrated, file, keepReserve, paidOutOf, payOut, read, resolve } from "../disputes/support.ts";
@@ -22,7 +23,7 @@ beforeAll(async () => {
 const live = async (own: World, agent: Agent): Promise<Agent> =>
   under(agent, await promoted(own, agent.did, { principal_id: await livePrincipal(own) }));
 
-it("of a sale that was disputed and paid closes once its vault was released and left, through every step on the chain", async () => {
+it("closes after a sale that was disputed and paid once the vault was released and left, through every step on the chain", async () => {
   const provider = await selling.agent("PROVIDER");
   const { did } = provider;
   await openLive(selling, did);
@@ -54,7 +55,7 @@ it("of a sale that was disputed and paid closes once its vault was released and 
   expect(await heldBy(did)).toBe(threshold);
   expect(await closing()).toEqual([409, "close_blocked_escrow"]);
 
-  // The rest stands behind what was sold until its dispute window is over.
+  // The rest secures what was sold until its dispute window is over.
   const market = `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
   expectStatus(await selling.call("DELETE", market, { key: selling.liveKey }), 204);
   expect(await drive(did, selling)).toBe(true);
@@ -66,7 +67,7 @@ it("of a sale that was disputed and paid closes once its vault was released and 
   expect((await balanceOf(account(8))) - wallet).toBe(20 * UNIT);
 
   expectStatus(await closeLater(selling), 200);
-  // The sale put nothing into a vault that was full.
+  // The sale put nothing into the vault, which was full.
   const moved = (await bookedOf(did)).filter(([kind]) => kind !== "settlement");
   expect(moved.map(([kind, amount]) => [kind, amount])).toEqual([
     ["deposit", THRESHOLD],
@@ -76,7 +77,7 @@ it("of a sale that was disputed and paid closes once its vault was released and 
     ["release", -threshold],
   ]);
   expect(await rows("select status from agents where did = ?", did)).toEqual([{ status: "REVOKED" }]);
-  // The other side reads what it got.
+  // The buyer reads what it got.
   expect(await read(buying, bought.consumer, id)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
   expect(await rows("select kind from alerts where subject like ?", `%${did}%`)).toEqual([]);
 });

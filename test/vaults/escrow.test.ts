@@ -1,4 +1,4 @@
-// A provider's escrow as its platform reads it, and read from the chain at once (MKT-26, MKT-27).
+// A provider's escrow as its platform reads it, also straight from the chain (MKT-26, MKT-27).
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { bookedOf, escrowOf, follow, releaseSurplus, transferTo } from "../follower/support.ts";
@@ -21,7 +21,7 @@ const sync = async (did: string): Promise<Json> =>
   expectStatus(await world.call("POST", `/v1/agents/${did}/escrow/sync`), 200);
 
 describe("the escrow's report (MKT-26)", () => {
-  it("shows what counts, what the vault holds, the thresholds and the newest movements first", async () => {
+  it("shows the balance, what the vault holds, the thresholds, and the movements newest first", async () => {
     const pair = await pairOf(world);
     const { did } = pair.provider;
     const settled = await facilitated(world, pair, "100.00");
@@ -45,7 +45,7 @@ describe("the escrow's report (MKT-26)", () => {
           operational_wallet: expect.stringMatching(/^0x/),
           state: "FUNDING",
           as_of_block: await headOf("base-sepolia"),
-          // The vault holds the threshold; a part of it nobody has facilitated.
+          // The vault holds the threshold, but a part of it was not facilitated.
           balance: "14.0005",
           held: "15.00",
           threshold: "15.00",
@@ -64,7 +64,7 @@ describe("the escrow's report (MKT-26)", () => {
     });
   });
 
-  it("shows ten movements of each vault, and reads no more rows however many there are", async () => {
+  it("shows ten movements of each vault, and reads the same number of rows however many there are", async () => {
     const { did } = await world.provider();
     const measured = async (): Promise<number> => {
       world.meter.reset();
@@ -80,20 +80,20 @@ describe("the escrow's report (MKT-26)", () => {
     expect(await measured()).toBe(few);
   });
 
-  it("is of the key's environment", async () => {
+  it("is about the key's environment only", async () => {
     const { did } = await world.provider();
     await openLive(world, did);
     expect((await world.call("GET", `/v1/agents/${did}/escrow`, { key: world.liveKey })).status).toBe(404);
   });
 
-  it("of a consumer is empty, and has no state", async () => {
+  it("is empty and has no state for a consumer", async () => {
     const { did } = await world.consumer();
     expect(await read(did)).toEqual({ did, escrow_state: null, escrow: [] });
   });
 });
 
 describe("a sync (MKT-27)", () => {
-  it("books what the chain tells, without waiting for the minute's job, and answers the report", async () => {
+  it("books what the chain has without waiting for the minute's job, and answers with the report", async () => {
     const { did } = await world.provider();
     await deposit(did, THRESHOLD);
     const report = await sync(did);
@@ -102,13 +102,13 @@ describe("a sync (MKT-27)", () => {
     expect(await bookedOf(did)).toEqual([["deposit", THRESHOLD, THRESHOLD]]);
   });
 
-  it("finds what came without an event at once", async () => {
+  it("finds an amount that came without an event at once", async () => {
     const { did } = await world.provider();
     await transferTo((await escrowOf(did)).vault, 3 * UNIT);
     expect((await sync(did)).escrow[0]).toMatchObject({ balance: "3.00" });
   });
 
-  it("twice and at once books once", async () => {
+  it("books once if it is called several times concurrently", async () => {
     const { did } = await world.provider();
     await deposit(did, THRESHOLD);
     await transferTo((await escrowOf(did)).vault, UNIT);
@@ -118,7 +118,7 @@ describe("a sync (MKT-27)", () => {
     expect(told).toHaveLength(1);
   });
 
-  it("where the chain does not answer is 503, and writes nothing", async () => {
+  it("is 503 and writes nothing if the chain does not answer", async () => {
     const { did } = await world.provider();
     await follow(world);
     await deposit(did, UNIT);

@@ -1,5 +1,5 @@
-// Random histories of a vault by the real contract: at every booked block the lines add up to what the vault holds, and no statement changes a
-// line but to reverse it (MKT-23, MKT-28).
+// Random histories of a vault with the real contract: at every booked block the lines add up to what the vault holds, and statements change a line
+// only to reverse it (MKT-23, MKT-28).
 import fc from "fast-check";
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ async function setThreshold(did: string, units: number): Promise<void> {
 }
 
 describe("a random history of a vault", () => {
-  it("is booked so that the lines add up to what the vault holds, and what counts to what is facilitated", async () => {
+  it("is booked so that the lines add up to what the vault holds, and the balance to deposits and facilitated settlements", async () => {
     const step = fc.record({ act: fc.constantFrom(...STEPS), units: fc.integer({ min: 1, max: 20 * UNIT }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), async (history) => {
@@ -71,8 +71,8 @@ describe("a random history of a vault", () => {
   });
 });
 
-describe("the ledger is append-only", () => {
-  it("no statement deletes a line, or changes one of a place that is not reversed", () => {
+describe("the append-only ledger", () => {
+  it("has no statement that deletes a line, or changes one that is not reversed", () => {
     const written = [...traffic.statements].filter((sql) =>
       /^(update|delete from|insert into) "ledger_lines"/.test(sql),
     );

@@ -1,4 +1,4 @@
-// When a provider has left a vault (MKT-30): it sells nothing there, nothing is open, and every dispute window has closed, at that instant.
+// A provider has left a vault (MKT-30) if it sells nothing there, nothing is open, and every dispute window has closed at that instant.
 import { expect, it } from "vitest";
 import { leaves } from "../../src/vaults/exit.ts";
 
@@ -10,6 +10,6 @@ it.each([
   ["not a millisecond before", { ...gone, closesAt: NOW + 1 }, false],
   ["not while it sells", { ...gone, sells: true }, false],
   ["not while something is open", { ...gone, open: true }, false],
-])("leaves %s", (_name, standing, left) => {
+])("decides that the provider has left: %s", (_name, standing, left) => {
   expect(leaves({ standing }, NOW)).toBe(left);
 });

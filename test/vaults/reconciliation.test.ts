@@ -1,4 +1,4 @@
-// What a vault holds less than its lines say is told to the operator, and never repaired (MKT-28).
+// A vault that holds less than its lines say is reported to the operator, and never repaired (MKT-28).
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { bookedOf, escrowOf, follow, robVault, transferTo } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -17,7 +17,7 @@ const list = (query = ""): Promise<Reply> => world.call("GET", `${ROUTE}${query}
 const listed = async (query = ""): Promise<Json[]> => expectStatus(await list(query), 200).data;
 const sync = (did: string) => world.call("POST", `/v1/agents/${did}/escrow/sync`);
 
-/** Holds 10, of which 3 have gone past the contract. */
+/** A provider whose vault held 10, of which 3 have gone past the contract. */
 async function robbed(): Promise<string> {
   const { did } = await world.provider();
   await deposit(did, 10 * UNIT);
@@ -51,7 +51,7 @@ describe("a vault that holds less than its lines say", () => {
     expect((await escrowOf(did)).balance).toBe(10 * UNIT);
   });
 
-  it("is found once however often it is looked at, and stays listed after its alert is acknowledged", async () => {
+  it("is found once however often it is compared, and stays listed after its alert is acknowledged", async () => {
     const did = await robbed();
     for (let n = 0; n < 3; n++) expectStatus(await sync(did), 200);
     const [difference, ...others] = await listed(`?did=${did}`);
@@ -61,7 +61,7 @@ describe("a vault that holds less than its lines say", () => {
     expect(await listed(`?did=${did}`)).toEqual([{ ...difference, alert_id: null }]);
   });
 
-  it("has its blocks read anew once, also where another one is looked at in between", async () => {
+  it("has its blocks read again once, even if another vault is compared in between", async () => {
     const [one, other] = [await robbed(), await robbed()];
     const reread = async () =>
       (
@@ -75,7 +75,7 @@ describe("a vault that holds less than its lines say", () => {
     expect(await reread()).toBe(before);
   });
 
-  it("is levelled by nothing that comes later: a deposit is booked beside it", async () => {
+  it("is not balanced by anything later: a deposit is booked in full", async () => {
     const did = await robbed();
     await deposit(did, 5 * UNIT);
     await follow(world);
@@ -98,7 +98,7 @@ describe("a plain transfer into a vault", () => {
 });
 
 describe("the list", () => {
-  it("has the newest first, pages through those of one instant, and filters by network and provider", async () => {
+  it("shows the newest first, pages through differences of one instant, and filters by network and provider", async () => {
     const did = `did:aeap:${crypto.randomUUID()}`;
     const insert =
       "insert into ledger_differences (network, did, contract, held, expected, block_number, found_at) values (?, ?, '0xc', ?, 20, 1, ?)";
@@ -123,7 +123,7 @@ describe("the list", () => {
     expect(seen).toEqual(["0.000012", "0.000002", "0.000001", "0.000003"]);
   });
 
-  it("refuses a network that there is not", async () => {
+  it("refuses an unknown network", async () => {
     const refused = await list("?network=nowhere");
     expect([refused.status, refused.body.code]).toEqual([422, "validation_failed"]);
     expect(refused.body.field_errors).toEqual([expect.objectContaining({ field: "network", code: "invalid_value" })]);

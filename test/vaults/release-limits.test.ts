@@ -1,4 +1,4 @@
-// How often a release of a provider's vault is asked for: each costs gas (MKT-29).
+// Limits how often a release of a provider's vault can be requested, because each costs gas (MKT-29).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { heldBy } from "../follower/support.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const release = (did: string): Promise<Reply> =>
   world.call("POST", `/v1/agents/${did}/escrow/release`, { body: { network: "base-sepolia" } });
-/** To its end, also on a busy machine: asked again while it waits, it is the same release. */
+/** Requests until the release is done, also on a busy machine: a request while it waits is for the same release. */
 async function released(did: string): Promise<Json> {
   for (;;) {
     const answer = expectStatus(await release(did), 200);
@@ -21,12 +21,12 @@ async function released(did: string): Promise<Json> {
   }
 }
 const outcome = ({ status, body }: Reply) => [status, body.code];
-/** As if it had been asked for at these instants. */
+/** Pretends that releases were requested at these instants. */
 const asked = (did: string, asks: readonly number[]) =>
   rows("update chain_operations set asks = ? where subject = ? and kind = 'release'", JSON.stringify(asks), did);
 
 describe("a release", () => {
-  it("is asked for ten times in 24 hours of real time, and one that is refused is not counted", async () => {
+  it("can be requested ten times in 24 hours of real time, and a refused request is not counted", async () => {
     const did = await funded(world, 20 * UNIT);
     const asks = Array.from({ length: 9 }, (_, n) => world.deps.clock.now() - (9 - n) * HOUR_MS);
     await released(did);
@@ -41,12 +41,12 @@ describe("a release", () => {
     const most = secondsLeft();
     const refused = await release(did);
     expect(outcome(refused)).toEqual([429, "rate_limited"]);
-    // The ask of nine hours ago no longer counts fifteen hours from now.
+    // The request of nine hours ago no longer counts fifteen hours from now.
     const seconds = Number(refused.headers.get("retry-after"));
     expect(seconds).toBeLessThanOrEqual(most);
     expect(seconds).toBeGreaterThanOrEqual(secondsLeft());
     expect([await operationOf(did), await heldBy(did)]).toEqual([before, THRESHOLD + UNIT]);
-    // What a job does is not held up, nor another agent.
+    // Another agent is not limited by this.
     expect((await released(await funded(world, 20 * UNIT))).status).toBe("released");
     try {
       world.offset = 15 * HOUR_MS;
@@ -56,7 +56,7 @@ describe("a release", () => {
     }
   });
 
-  it("at once is asked for no more often than the day has", async () => {
+  it("cannot be requested more often by concurrent calls", async () => {
     const did = await funded(world, 20 * UNIT);
     const asks = Array.from({ length: 9 }, () => world.deps.clock.now());
     await released(did);

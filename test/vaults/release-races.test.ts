@@ -1,5 +1,5 @@
-// Whatever is asked of a vault at once, the job, the follower and other calls beside it, each unit leaves once, and what a provider needs its
-// vault for stays in it (MKT-27, MKT-29, MKT-30).
+// Whatever requests, jobs and followers work on a vault concurrently, each unit leaves it once, and what its provider needs stays in it (MKT-27,
+// MKT-29, MKT-30).
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -27,7 +27,7 @@ const release = (did: string, amount?: string, key = world.key): Promise<Reply> 
 const sync = (did: string, key = world.key): Promise<Reply> =>
   world.call("POST", `/v1/agents/${did}/escrow/sync`, { key });
 const drive = (did: string, of = world) => driveAs(did, of);
-/** What the minute's job does where the contract was left with another threshold. */
+/** Runs the minute's job, in case the contract was left with another threshold. */
 const levelled = (did: string): Promise<boolean> =>
   world.serve(() => followThreshold(world.deps, { did, environment: "sandbox", network: NETWORK }, later()));
 const market = (did: string) => `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
@@ -37,8 +37,8 @@ const openMarket = (did: string): Promise<Reply> =>
   });
 const times = <T>(count: number, act: () => Promise<T>): Promise<T>[] => Array.from({ length: count }, act);
 const sumOf = async (did: string) => (await linesOf(did)).reduce((sum, { amount }) => sum + amount, 0);
-describe("at once", () => {
-  it("releases, syncs, the job and the follower of a revoked provider empty its vault once", async () => {
+describe("concurrent calls", () => {
+  it("empty the vault of a revoked provider once: releases, syncs, the job and the follower", async () => {
     const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "It ends." } }), 200);
     const [asked, synced] = await Promise.all([
@@ -57,7 +57,7 @@ describe("at once", () => {
     expect(await escrowOf(did)).toMatchObject({ balance: 0, threshold: 0, chain_threshold: 0 });
   });
 
-  it("a market that goes and comes back beside releases has its threshold in the contract, and the lines are what the vault holds", async () => {
+  it("leave the contract with the threshold of a market that is removed and opened again, and lines that match the vault", async () => {
     for (let round = 0; round < 3; round++) {
       const did = await funded(world, 20 * UNIT);
       await Promise.all([
@@ -84,7 +84,7 @@ describe("a provider that comes back while its low threshold is on its way", () 
   it("keeps its vault: nothing is released after its market is open", async () => {
     const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("DELETE", market(did)), 204);
-    // Behind the low threshold, before the release.
+    // After the low threshold, before the release.
     world.meter.beforeBatch(4, async () => void expectStatus(await openMarket(did), 200));
     expect(await drive(did)).toBe(false);
     world.meter.beforeBatch(Number.POSITIVE_INFINITY, async () => undefined);
@@ -94,7 +94,7 @@ describe("a provider that comes back while its low threshold is on its way", () 
     expect(await escrowOf(did)).toMatchObject({ balance: 20 * UNIT, chain_threshold: THRESHOLD, state: "ACTIVE" });
   });
 
-  it("and asks for a release gets what stands above its threshold, where the contract still has the low one", async () => {
+  it("gets only what is above its threshold from a release although the contract still has the low one", async () => {
     const did = await funded(world, 20 * UNIT);
     const { token } = chainOf(NETWORK);
     const args = [didHash(did), token as `0x${string}`, BigInt(THRESHOLD), 0n] as const;
@@ -113,7 +113,7 @@ describe("a provider that comes back while its low threshold is on its way", () 
 });
 
 describe("a vault of both environments", () => {
-  it("keeps what production needs, whatever the sandbox key takes away and asks for", async () => {
+  it("keeps what production needs, whatever the sandbox key removes and requests", async () => {
     const { did } = await world.provider({ principal_id: world.tenantPrincipalId });
     await openLive(world, did);
     await deposit(did, 20 * UNIT);
@@ -129,7 +129,7 @@ describe("a vault of both environments", () => {
     expect(await escrowOf(did, "production")).toMatchObject({ balance: THRESHOLD, state: "ACTIVE" });
   });
 
-  it("is the agent's environment's alone: the other key finds nothing, before the promotion and after it", async () => {
+  it("belongs to the agent's environment only: the other key finds nothing, before and after the promotion", async () => {
     const { did } = await world.provider({ principal_id: world.tenantPrincipalId });
     await openLive(world, did);
     await deposit(did, 20 * UNIT);
@@ -147,8 +147,8 @@ describe("a vault of both environments", () => {
   });
 });
 
-describe("settlements that nobody facilitated", () => {
-  it("go to the wallet of a provider that leaves, show nothing below zero, and hold up no closing", async () => {
+describe("settlements that were not facilitated", () => {
+  it("go to the wallet of a provider that leaves, make no balance negative, and do not block a closing", async () => {
     const own = await createWorld();
     await givePassword(own);
     const { consumer, provider } = await pairOf(own);

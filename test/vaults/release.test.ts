@@ -1,4 +1,4 @@
-// What stands above threshold and reserve goes to the provider's wallet, and all of it once the provider leaves (MKT-29, MKT-30, CHN-28).
+// A vault's surplus above threshold and reserve goes to the provider's wallet, and everything once the provider leaves (MKT-29, MKT-30, CHN-28).
 
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ import {
 
 type Hex = `0x${string}`;
 
-/** Who gives and takes the roles of the contract. */
+/** This account gives and takes the roles of the contract. */
 const OWNER = account(5);
 let world: World;
 beforeAll(async () => {
@@ -51,7 +51,7 @@ async function walletHolds(): Promise<number> {
 }
 
 describe("a release (MKT-29)", () => {
-  it("sends all that stands above the threshold to the wallet, and the follower books it", async () => {
+  it("sends everything above the threshold to the wallet, and the follower books it", async () => {
     const did = await funded(world, 20 * UNIT);
     const before = await walletHolds();
     const answer = await released(did);
@@ -81,7 +81,7 @@ describe("a release (MKT-29)", () => {
     expect(again.body.detail.last_release).toEqual({ status: "released", tx_hash: answer.tx_hash });
   });
 
-  it("takes the amount for what is expected: another one is refused, and nothing is sent", async () => {
+  it("compares the amount with what is releasable: another amount is refused, and nothing is sent", async () => {
     const did = await funded(world, 20 * UNIT);
     for (const amount of ["4.99", "5.01"]) {
       const refused = await release(did, { amount });
@@ -97,7 +97,7 @@ describe("a release (MKT-29)", () => {
     expect((await released(did, { amount: "5.00" })).status).toBe("released");
   });
 
-  it("is refused where nothing stands above, on an unknown network, of a consumer and of another platform", async () => {
+  it("is refused if nothing is above the threshold, on an unknown network, for a consumer and for another platform", async () => {
     const did = await funded(world, THRESHOLD);
     expect(outcome(await release(did))).toEqual([409, "invalid_status"]);
     expect(outcome(await release(did, { network: "nowhere" }))).toEqual([422, "validation_failed"]);
@@ -111,7 +111,7 @@ describe("a release (MKT-29)", () => {
     expect(await operationOf(did)).toBeUndefined();
   });
 
-  it("where the chain does not answer is 503, and nothing is wanted", async () => {
+  it("is 503 and requests nothing if the chain does not answer", async () => {
     const did = await funded(world, 20 * UNIT);
     expect(outcome(await release(did, {}, withSilentChain(world)))).toEqual([503, "chain_unavailable"]);
     expect(await operationOf(did)).toBeUndefined();
@@ -127,14 +127,14 @@ describe("a release (MKT-29)", () => {
     expect(await heldBy(did)).toBe(18 * UNIT);
   });
 
-  it("brings the contract to the threshold first, to the last base unit", async () => {
+  it("writes the exact threshold to the contract first", async () => {
     const did = await funded(world, 20 * UNIT);
     await rows("update escrows set threshold = ? where did = ?", 14_900_000, did);
     expect((await released(did)).amount).toBe("5.10");
     expect([await chainThreshold(did), await heldBy(did)]).toEqual([14_900_000, 14_900_000]);
   });
 
-  it("asked for ten times at once goes out once", async () => {
+  it("is sent once if it is requested ten times concurrently", async () => {
     const did = await funded(world, 20 * UNIT);
     const answers = await Promise.all(Array.from({ length: 10 }, () => release(did)));
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
@@ -151,7 +151,7 @@ describe("a release (MKT-29)", () => {
     expect(again.body).toMatchObject({ amount: "5.00", status: "waiting" });
   });
 
-  it("that dies between any two trips is taken up again by the job, and goes out once", async () => {
+  it("is resumed by the job if it dies between any two trips, and is sent once", async () => {
     for (const batch of [3, 4, 5]) {
       const did = await funded(world, 20 * UNIT);
       world.meter.beforeBatch(batch, () => Promise.reject(new Error("the Worker died")));
@@ -164,20 +164,20 @@ describe("a release (MKT-29)", () => {
       expect(await drive(did)).toBe(true);
       await follow(world);
       expect(await releasesOf(did)).toEqual([["release", -5 * UNIT, THRESHOLD]]);
-      // Also where the Worker had sent it and noted nothing: the event tells the transaction.
+      // This holds also if the Worker had sent it and noted nothing: the event names the transaction.
       const [{ tx_hash }] = (await linesOf(did)).filter(({ kind }) => kind === "release") as [Json];
       expect(await operationOf(did)).toMatchObject({ status: "done", tx_hash });
     }
   });
 
-  it("is looked at again by its transaction: what is deposited afterwards stays", async () => {
+  it("is checked again by its transaction: later deposits stay", async () => {
     const did = await funded(world, 20 * UNIT);
     await released(did);
     await deposit(did, 7 * UNIT);
     await rows("update chain_operations set next_check_at = 1 where subject = ? and kind = 'release'", did);
     expect(await drive(did)).toBe(true);
     expect(await heldBy(did)).toBe(22 * UNIT);
-    // A reorganisation has taken the release away.
+    // A reorg has removed the release.
     const gone = `0x${"0".repeat(64)}`;
     await rows("update chain_operations set tx_hash = ? where subject = ? and kind = 'release'", gone, did);
     expect(await drive(did)).toBe(true);
@@ -198,13 +198,13 @@ describe("a provider that leaves (MKT-30)", () => {
     const at = `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
     expectStatus(await own.call("DELETE", at), 204);
     const ask = () => release(did, {}, own);
-    // 9.995 above the threshold: the others stand behind what is open.
+    // The other 15.00 stay while something is open.
     expect((await ask()).body.amount).toBe("14.995");
     expect(await drive(did, own)).toBe(true);
     expect(await heldBy(did)).toBe(THRESHOLD);
     own.advance(73 * HOUR_MS);
     await own.run(autoConfirmTasks);
-    // The rating has lowered the threshold: what stands above it may go, and no more while the window is open.
+    // The rating has lowered the threshold: the amount above it is released, and nothing else while the window is open.
     await ask();
     const { threshold } = await escrowOf(did);
     expect([threshold > THRESHOLD / 2, await heldBy(did)]).toEqual([true, threshold]);
@@ -218,7 +218,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expect(report.escrow[0]).toMatchObject({ held: "0.00", threshold: "0.00", chain_threshold: "0.00" });
   });
 
-  it("is found by the job, and its account can be closed after it", async () => {
+  it("is found by the job, and its account can be closed afterwards", async () => {
     const own = await createWorld();
     await givePassword(own);
     const { did } = await own.agent("PROVIDER");
@@ -231,7 +231,7 @@ describe("a provider that leaves (MKT-30)", () => {
     const at = `${marketsPath(did)}/GLOBAL-USDC?network=${NETWORK}`;
     expectStatus(await own.call("DELETE", at, { key: own.liveKey }), 204);
     const found = (await findLeaving.find(own.deps, null, 100)).map(({ id }) => id);
-    // One walk reads forty escrows: others' may be before it.
+    // One slice reads forty escrows, and others may come before this one.
     if ((await rows("select count(*) as n from escrows"))[0].n <= 40) expect(found).toContain(`${did} ${NETWORK}`);
     expect(await drive(did, own)).toBe(true);
     await follow(own);
@@ -240,7 +240,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expectStatus(await close(own), 200);
   });
 
-  it("gets it as a revoked agent too, whatever markets it had", async () => {
+  it("gets all of its vault as a revoked agent too, whatever markets it had", async () => {
     const did = await funded(world, 20 * UNIT);
     expectStatus(await world.call("POST", `/v1/agents/${did}/revoke`, { body: { reason: "It ends." } }), 200);
     expect(await drive(did)).toBe(true);
@@ -249,7 +249,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expect((await linesOf(did)).reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
   });
 
-  it("that opens a market again has its threshold back, in the contract too", async () => {
+  it("has its threshold back, in the contract too, if it opens a market again", async () => {
     const did = await funded(world, 20 * UNIT);
     await removeMarket(did);
     expect(await drive(did)).toBe(true);
@@ -273,7 +273,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expect(await escrowOf(did)).toMatchObject({ state: "ACTIVE" });
   });
 
-  it("that opened a market again before the release was driven keeps its escrow", async () => {
+  it("keeps its escrow if it opens a market again before the release is driven", async () => {
     const did = await funded(world, 20 * UNIT);
     await removeMarket(did);
     const markets = [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet: account(8) }];
@@ -282,7 +282,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expect([await heldBy(did), await chainThreshold(did)]).toEqual([20 * UNIT, THRESHOLD]);
   });
 
-  it("whose low threshold the contract refuses is an alert, and gets its vault an hour later", async () => {
+  it("raises an alert if the contract refuses its low threshold, and gets its vault an hour later", async () => {
     const did = await funded(world, 20 * UNIT);
     await removeMarket(did);
     const { authority } = chainOf(NETWORK);
@@ -305,7 +305,7 @@ describe("a provider that leaves (MKT-30)", () => {
     expect(await heldBy(did)).toBe(0);
   });
 
-  it("whose job dies between any two steps is taken up again, and gets it once", async () => {
+  it("gets its vault once even if the job dies between any two steps", async () => {
     for (const batch of [2, 3, 4]) {
       const did = await funded(world, 20 * UNIT);
       await removeMarket(did);

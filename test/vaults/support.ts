@@ -1,4 +1,4 @@
-// What the tests of releases do to a provider's vault, and what they read of it.
+// Helpers of the tests of releases: what they do to a provider's vault, and what they read of it.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -13,7 +13,7 @@ export const UNIT = 1_000_000;
 export const THRESHOLD = 15 * UNIT;
 export const NETWORK = "base-sepolia";
 
-/** A provider whose vault holds so many base units, all of them booked. */
+/** A provider whose vault holds this many base units, all of them booked. */
 export async function funded(world: World, units: number): Promise<string> {
   const { did } = await world.provider();
   await deposit(did, units);
@@ -21,7 +21,7 @@ export async function funded(world: World, units: number): Promise<string> {
   return did;
 }
 
-/** What the minute's job does with a vault. */
+/** Runs the minute's job for a vault. */
 export const drive = (did: string, of: World, network = NETWORK): Promise<boolean> =>
   of.serve(() => driveVault(of.deps, { did, network }, later()));
 
@@ -30,7 +30,7 @@ export const operationOf = async (did: string): Promise<Json> =>
 
 export const releasesOf = async (did: string) => (await bookedOf(did)).filter(([kind]) => kind === "release");
 
-/** What the contract keeps back of a vault: base units. */
+/** The reserve that the contract keeps back of a vault, in base units. */
 export async function reserveOf(did: string, network = NETWORK): Promise<number> {
   const { settlement_contract: to, token } = chainOf(network);
   const args = [didHash(did), token as `0x${string}`] as const;
