@@ -1,5 +1,5 @@
-// `GET /v1/operator/networks` (CHN-32): networks as configured and as their chains have them, with a line for each fault. What a chain is
-// asked is only read, so the networks of all files serve.
+// `GET /v1/operator/networks` (CHN-32): networks as configured and as their chains have them, with a line for each fault. These tests only read the
+// chains, so they use the networks of all files.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { workingDeps } from "../../src/context.ts";
@@ -27,7 +27,7 @@ const operator = () => ({ key: null, headers: { Authorization: `Bearer ${inject(
 const ask = (on: World = world, query = ""): Promise<Reply> => on.call("GET", `${PATH}${query}`, operator());
 const listed = async (on: World = world): Promise<Json[]> => expectStatus(await ask(on), 200).data;
 const withNetworks = (...networks: NetworkInput[]): World => withVars(world, { NETWORKS: JSON.stringify(networks) });
-/** The only network of a world, as it is listed. */
+/** Lists a world that has only this network. */
 const seen = async (change: Partial<NetworkInput>): Promise<Json> => {
   const [one] = await listed(withNetworks({ ...SANDBOX, ...change }));
   return one;
@@ -108,7 +108,7 @@ describe("a network", () => {
     expect(one.node.head_block).toBeGreaterThanOrEqual(one.follower.head_block);
   });
 
-  it("that takes no new intents says why", async () => {
+  it("states why it takes no new intents", async () => {
     await rows(
       "insert into followers (network, booked_block, booked_hash, head_block, read_through, read_at, paused) values (?, 1, '', 1, 1, 1, 1)",
       LIVE.network,
@@ -117,7 +117,7 @@ describe("a network", () => {
     await rows("delete from followers where network = ?", LIVE.network);
   });
 
-  it("has the delays of its contract and the accounts of the service's keys", async () => {
+  it("shows the delays of its contract and the accounts of the service's keys", async () => {
     // Starts the lab first, because its start may take longer than the time limit of a reading.
     await headOf("lab-delayed");
     const one = await listed(withNetworks(configured("lab-delayed")));
@@ -129,7 +129,7 @@ describe("a network", () => {
   });
 });
 
-describe("what is not as it should be is one line", () => {
+describe("the faults of a network", () => {
   const roles = (holder: string, address: string | undefined) =>
     [holder.toUpperCase(), `${holder.toUpperCase()}_DELAYED`].map(
       (role) => `the ${holder}'s key, ${address}, does not hold the role ${role}`,
@@ -163,18 +163,18 @@ describe("what is not as it should be is one line", () => {
       { settlement_contract: account(7) },
       [`no contract code at settlement_contract ${account(7)}`],
     ],
-  ])("%s", async (_name, change, faults) => {
+  ])("report %s in one line each", async (_name, change, faults) => {
     expect((await seen(change)).faults).toEqual(faults);
   });
 
-  it("a node that cannot be reached, in the list with networks that are all right", async () => {
+  it("report a node that cannot be reached, in a list with healthy networks", async () => {
     const dead = { ...SANDBOX, rpc_url: `http://127.0.0.1:1/${NODE_KEY}` };
     const [live, one] = await listed(withNetworks(dead, LIVE));
     expect([live.faults, one.faults]).toEqual([[], ["the node cannot be reached, or refuses to answer"]]);
     expect(one).toMatchObject({ node: { chain_id: null, head_block: null }, token: null, editions: [] });
   });
 
-  it("accounts without their roles, or short of gas", async () => {
+  it("report accounts without their roles, or short of gas", async () => {
     const [one] = await listed(withNetworks({ ...SANDBOX, low_gas_eth: 1_000_000 }));
     expect(one.faults.map((line: string) => line.replace(/holds \S+/, "holds some"))).toEqual(
       [
@@ -191,7 +191,7 @@ describe("what is not as it should be is one line", () => {
     expect(other.faults).toEqual([...roles("registrar", REGISTRAR), ...roles("arbiter", ARBITER)]);
   });
 
-  it("and never a node's address", async () => {
+  it("never contain a node's address", async () => {
     const hidden = {
       ...SANDBOX,
       rpc_url: `http://127.0.0.1:1/${NODE_KEY}`,
@@ -205,7 +205,7 @@ describe("what is not as it should be is one line", () => {
 });
 
 describe("the list", () => {
-  it("goes page by page, by name", async () => {
+  it("is paged by name", async () => {
     const first = expectStatus(await ask(world, "?limit=1"), 200);
     expect([first.data[0].network, first.has_more]).toEqual(["base", true]);
     const second = expectStatus(await ask(world, `?limit=1&cursor=${first.next_cursor}`), 200);
@@ -213,7 +213,7 @@ describe("the list", () => {
     expect((await ask(world, "?limit=0")).status).toBe(422);
   });
 
-  it("is one trip to the database, and asks no node for whoever is no operator", async () => {
+  it("takes one trip to the database, and asks no node unless the caller is an operator", async () => {
     world.meter.reset();
     await listed();
     const { trips, rowsRead, rowsWritten } = world.meter.reading;
@@ -232,13 +232,13 @@ describe("the list", () => {
   });
 });
 
-describe("NETWORKS that are refused", () => {
+describe("a refused NETWORKS configuration", () => {
   const other = (change: Partial<NetworkInput>): string => JSON.stringify([{ ...SANDBOX, ...change }]);
   it.each<[string, string, RegExp]>([
     ["no JSON", "[", /^NETWORKS: it is not JSON$/],
     ["a token used as contract", other({ settlement_contract: SANDBOX.token }), /^NETWORKS: .*base-sepolia/],
     ["one network under two names", JSON.stringify([SANDBOX, { ...SANDBOX, network: "again" }]), /^NETWORKS: .*again/],
-  ])("are told to operators in one line, and nothing else is done: %s", async (_name, NETWORKS, line) => {
+  ])("is reported to operators in one line, and nothing else is done: %s", async (_name, NETWORKS, line) => {
     const faulty = withVars(world, { NETWORKS });
     const told = expectStatus(await ask(faulty), 200);
     expect(told).toEqual({
