@@ -1,4 +1,4 @@
-// A rating is read from the agent's row alone (TSK-15, TSK-17): at each instant, and by whatever method, it is the one that the rows of all
+// A rating is read from the agent's row alone (TSK-15, TSK-17): at each instant and by any method it equals the one that the rows of all
 // counterparties give.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const YEARS_MS = 1_500 * DAY_MS;
 const METHOD: RatingMethod = { ...DEFAULT_PARAMETERS, minimum: { interactions: 1, counterparties: 1 } };
 
 type Given = { readonly signal: Signal; readonly at: number };
-/** A signal of a counterparty; `replaces` is the number of an earlier one of the same counterparty that it takes the place of. */
+/** A signal of a counterparty. `replaces`: the number of an earlier signal of the same counterparty that it replaces. */
 type Step = Given & { readonly counterparty: string; readonly replaces: number };
 type Played = { readonly row: RatedAgent; readonly others: readonly CounterpartyRow[] };
 
@@ -48,7 +48,7 @@ function play(steps: readonly Step[]): Played {
     others.set(counterparty, { did: row.did, environment: row.environment, counterpartyPrincipalId, ...sums });
     given.set(counterparty, [...earlier.filter((one) => one !== replaced), { signal, at }]);
   }
-  // As the database gives it back.
+  // As the database returns it.
   return { row: JSON.parse(JSON.stringify(row)), others: [...others.values()] };
 }
 
@@ -75,7 +75,7 @@ const wholly = ({ row, others }: Played, by: RatingMethod, now: number): number 
     now,
   );
 
-/** The millisecond at which decay moves the rating within the stretch, where it does. */
+/** The millisecond at which decay moves the rating within the interval; null if it does not. */
 function moveWithin(rate: (at: number) => number | null, from: number, to: number): number | null {
   let [low, high] = [from, to];
   if (rate(low) === rate(high)) return null;
@@ -105,7 +105,7 @@ const methods: fc.Arbitrary<RatingMethod> = fc
   .map((parts) => ({ ...METHOD, ...parts }));
 
 describe("a rating from the agent's row", () => {
-  it("is the whole computation at each instant, to the millisecond at which decay moves it", () => {
+  it("equals the whole computation at each instant, to the millisecond at which decay moves it", () => {
     let moves = 0;
     let clipped = 0;
     fc.assert(
@@ -124,7 +124,7 @@ describe("a rating from the agent's row", () => {
     expect([moves > 0, clipped > 0]).toEqual([true, true]);
   });
 
-  it("knows a counterparty that comes to be heavy because others fall", () => {
+  it("includes a counterparty that becomes heavy because others fall", () => {
     const signal = (counterparty: string, weight: number, r: number): Step => ({
       counterparty,
       signal: { r, weight },
@@ -138,7 +138,7 @@ describe("a rating from the agent's row", () => {
     expect(ratingAt(played.row, METHOD, NOW)).toBe(wholly(played, METHOD, NOW));
   });
 
-  it("keeps at most three counterparties, and none where the weight is spread", () => {
+  it("keeps at most three counterparties, and none if the weight is spread", () => {
     const of = (names: string) => play([...names].map((counterparty, n) => ({ ...one(1 + n / 100), counterparty })));
     const one = (weight: number): Omit<Step, "counterparty"> => ({ signal: { r: 1, weight }, at: NOW, replaces: 9 });
     expect([..."abcdefg"].map((_, n) => of("abcdefg".slice(0, n + 1)).row.ratingHeaviest.length)).toEqual([
@@ -153,7 +153,7 @@ describe("the routes", () => {
     world = await createWorld();
   });
 
-  it("tell the rating of all counterparties' rows at the instant that they name, in the rows of the agent alone", async () => {
+  it("return the rating that the rows of all counterparties give at the named instant, and read only the agent's rows", async () => {
     const provider = await world.provider();
     const outcomes = [{ outcome: "confirmed" }, { outcome: "rejected" }, { outcome: "partial", score: 0.3 }];
     for (const [n, outcome] of outcomes.entries()) {

@@ -1,7 +1,7 @@
-// The computation of docs/ratings.md, a second time (TSK-17).
+// The computation of docs/ratings.md, written a second time (TSK-17).
 import type { Json } from "../support/world.ts";
 
-/** A rating of nothing but the answer that tells it. */
+/** Computes a rating from nothing but its public answer. */
 export function computed({ sums, heaviest, method, interactions, counterparties, as_of }: Json): number | null {
   let { weight, weighted } = sums;
   const most = Math.max(method.max_share, 1 / Math.max(1, counterparties)) * weight;

@@ -23,7 +23,7 @@ describe("the rating's minimums", () => {
     expect([sandbox.minimum.interactions, production.minimum.interactions]).toEqual([3, 7]);
   });
 
-  it("that name no count for an environment stop the service at its start", () => {
+  it("stop the service at its start if they name no count for an environment", () => {
     expect(() => checkConfiguration({ ...env, RATING_MIN_INTERACTIONS: "sandbox=1" })).toThrow(/production/);
     const worded = { ...env, RATING_MIN_COUNTERPARTIES: "sandbox=x,production=2" };
     expect(() => checkConfiguration(worded)).toThrow(/sandbox/);
@@ -48,12 +48,12 @@ describe("the rating's parameters", () => {
     },
   };
 
-  it("are the defaults of the rules where nothing is configured", () => {
+  it("are the defaults of the rules if nothing is configured", () => {
     expect(parseRatingParameters("")).toEqual(DEFAULT_PARAMETERS);
     expect(parseRatingParameters('{"signals": {"provider": {}}}')).toEqual(DEFAULT_PARAMETERS);
   });
 
-  it("that are configured are the published ones, and those that a task is rated by", async () => {
+  it("are published as configured, and tasks are rated by them", async () => {
     const other = await createWorld({ RATING_PARAMETERS: JSON.stringify(given) });
     const method = expectStatus(await other.call("GET", "/v1/rating-method", { key: null }), 200);
     expect(method).toMatchObject({
@@ -91,7 +91,7 @@ describe("the rating's parameters", () => {
     ['{"signals": {"provider": {"partial": {"r": 1}}}}', /signals.provider.partial/],
     ['{"signals": {"provider": {"dispute_partially_upheld": {"r": 1}}}}', /dispute_partially_upheld/],
     ['{"signals": {"provider": {"adored": {"r": 1}}}}', /signals.provider/],
-  ])("that are %s stop the service at its start with the reason", (text, reason) => {
+  ])("stop the service at its start with the reason if they are %s", (text, reason) => {
     expect(() => checkConfiguration({ ...env, RATING_PARAMETERS: text })).toThrow(reason);
   });
 });

@@ -1,5 +1,5 @@
-// The table of docs/ratings.md: what it costs to buy a rating from ten principals, computed of the service's own functions (TSK-7 to TSK-14,
-// MKT-16) and of the contract's shares (CHN-1).
+// The table of docs/ratings.md: the cost of buying a rating from ten principals, computed with the service's own functions (TSK-7 to TSK-14, MKT-16)
+// and the contract's shares (CHN-1).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -18,7 +18,7 @@ const BASE = baseThreshold({ decimals: DECIMALS });
 const FEE_BPS = 5;
 const ESCROW_BPS = 1_000;
 const BPS = 10_000;
-/** What the honest buyer paid whose dispute is upheld. */
+/** The payment of the honest buyer whose dispute is upheld. */
 const VICTIM = 100;
 
 const TASKS = [10, 30, 100];
@@ -28,7 +28,7 @@ const AMOUNT_MAX = 1_000_000 * UNIT;
 
 type Sold = { readonly counterparty: string; readonly signal: Signal };
 
-/** Sold at one instant, which is the best for the buyer of a rating: nothing has decayed yet. */
+/** All tasks are of one instant, which is best for the buyer of a rating, because nothing has decayed yet. */
 function ratingAfter(sold: readonly Sold[], days = 0): number | null {
   const held = new Map<string, Sums>();
   const total = { weight: 0, weighted: 0, interactions: sold.length, counterparties: 0 };
@@ -49,7 +49,7 @@ const bought = (tasks: number, units: number): Sold[] =>
     signal: providerSignal(METHOD, "confirmed", units / UNIT),
   }));
 
-/** The smallest amount in whole cents with which so many tasks reach a rating; null where none does. Weights never fall with the amount. */
+/** The smallest amount in whole cents with which this many tasks reach a rating; null if none does. Weights never fall as the amount grows. */
 function smallestAmount(tasks: number, wanted: number): number | null {
   const reaches = (cents: number) => (ratingAfter(bought(tasks, cents * CENT)) ?? 0) >= wanted;
   let [low, high] = [0, AMOUNT_MAX / CENT];
@@ -62,7 +62,7 @@ function smallestAmount(tasks: number, wanted: number): number | null {
   return high * CENT;
 }
 
-/** What the contract takes and keeps of the payments, in their order, into a vault that was empty. */
+/** The fees that the contract takes of the payments, and the amount that it keeps in a vault that was empty. */
 function paid(tasks: number, units: number): { fees: number; locked: number } {
   let [fees, balance] = [0, 0];
   let threshold = BASE;
@@ -73,7 +73,7 @@ function paid(tasks: number, units: number): { fees: number; locked: number } {
     balance += Math.min(escrow, Math.max(0, threshold - balance));
     threshold = escrowThreshold(BASE, ratingAfter(bought(n, units)));
   }
-  // What stands above the threshold is released.
+  // The surplus above the threshold is released.
   return { fees, locked: Math.min(balance, threshold) };
 }
 
@@ -98,7 +98,7 @@ function row(tasks: number, units: number): string[] {
   ];
 }
 
-/** First the smallest payments that there are, then what a higher rating takes. */
+/** A row for the smallest possible payments, then one for each higher rating. */
 function rowsOf(tasks: number): string[][] {
   const least = ratingAfter(bought(tasks, 1)) ?? Number.NaN;
   const higher = RATINGS.filter((wanted) => wanted > least).map((wanted) => {
@@ -124,13 +124,13 @@ const HEADINGS = [
 
 const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
-it("docs/ratings.md says what it costs to buy a rating from ten principals", () => {
+it("docs/ratings.md states the cost of buying a rating from ten principals", () => {
   const rule = `|${HEADINGS.map(() => "---:").join("|")}|`;
   const table = [line(HEADINGS), rule, ...TASKS.flatMap(rowsOf).map(line)].join("\n");
   expect(readFileSync(join(root, "docs/ratings.md"), "utf8")).toContain(`\n${table}\n`);
 });
 
-it("the shares are those of the contract", () => {
+it("the shares here equal those of the contract", () => {
   const contract = readFileSync(join(root, "src/chain/contracts/SettlementContract.sol"), "utf8");
   expect(contract).toContain(`uint16 public feeBps = ${FEE_BPS};`);
   expect(contract).toContain("uint256 public constant ESCROW_BPS = 1_000;");

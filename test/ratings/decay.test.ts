@@ -1,4 +1,4 @@
-// When decay alone moves a published rating (TSK-23).
+// The instant at which decay alone moves a published rating (TSK-23).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DAY_MS, SECOND_MS } from "../../src/core/limits.ts";
@@ -10,7 +10,7 @@ import { runs } from "../support/scale.ts";
 const NOW = Date.UTC(2026, 10, 21);
 const BY: RatingMethod = { ...DEFAULT_PARAMETERS, minimum: { interactions: 1, counterparties: 1 } };
 
-/** Sums as they are stored, of so much weight now. */
+/** Stored sums that weigh this much now. */
 const sumsOf = (weight: number, r: number, counterparties = 8, by = BY): AgentSums => {
   const scaled = weight * forwardScale(by, NOW);
   return { weight: scaled, weighted: scaled * r, interactions: 10, counterparties };
@@ -26,7 +26,7 @@ describe("the next change", () => {
     mu: fc.constantFrom(0, 0.3, 0.5, 0.505, 0.77, 1),
   });
 
-  it("is the first instant at which the rounded rating is another one, to the second", () => {
+  it("is the first instant at which the rounded rating differs, to the second", () => {
     fc.assert(
       fc.property(weight, r, methods, (w, part, method) => {
         const by = { ...BY, ...method };
@@ -43,7 +43,7 @@ describe("the next change", () => {
         expect(at(sums, [], next + SECOND_MS, by)).not.toBe(rating);
         const before = next - 3 * SECOND_MS;
         if (before > NOW) expect(at(sums, [], before, by)).toBe(rating);
-        // Towards the prior, by one step.
+        // The rating moves towards the prior, by one step.
         const moved = at(sums, [], next + SECOND_MS, by) ?? Number.NaN;
         expect(Math.abs(moved - method.mu)).toBeLessThan(Math.abs((rating ?? Number.NaN) - method.mu) + 1e-9);
       }),
@@ -51,7 +51,7 @@ describe("the next change", () => {
     );
   });
 
-  it("counts what clipping leaves of the heaviest", () => {
+  it("counts the heaviest as clipped", () => {
     const sums = sumsOf(10, 1, 4);
     const heaviest = [{ weight: sums.weight * 0.9, weighted: sums.weighted * 0.9 }];
     const next = nextChange(sums, heaviest, BY, NOW);
@@ -60,7 +60,7 @@ describe("the next change", () => {
     expect(at(sums, heaviest, Number(next) - 3 * SECOND_MS)).toBe(at(sums, heaviest, NOW));
   });
 
-  it("of a rating at the prior, of one without weight and of an unrated agent never comes", () => {
+  it("never comes for a rating at the prior, for one without weight, and for an unrated agent", () => {
     expect(nextChange(sumsOf(5, 0.5), [], BY, NOW)).toBeNull();
     expect(nextChange(sumsOf(0, 0), [], BY, NOW)).toBeNull();
     expect(nextChange({ ...sumsOf(5, 1), interactions: 0 }, [], BY, NOW)).toBeNull();

@@ -1,4 +1,4 @@
-// A rating follows from its public answer alone (TSK-17), by the computation of docs/ratings.md, which computed.ts writes a second time.
+// A rating follows from its public answer alone (TSK-17), by the computation of docs/ratings.md, which computed.ts repeats.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -36,7 +36,7 @@ describe("a rating", () => {
     expect(JSON.stringify(answer)).not.toContain("prn_");
   });
 
-  it("follows from it whatever the sums are, at any age, and is null where it is", async () => {
+  it("follows from the answer for any sums, at any age, also where it is null", async () => {
     const { did } = await world.consumer();
     const share = fc.record({
       weight: fc.double({ min: 0, max: 40, noNaN: true }),

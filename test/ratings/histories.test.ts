@@ -1,5 +1,5 @@
-// Random histories of the signals of agents and of time (TSK-6 to TSK-15, TSK-17): every row, answer and published number says what a plain
-// recomputation of all signals says (history-model.ts). A failure prints the seed, the path and the shortest history that fails.
+// Random histories of agents' signals and of time (TSK-6 to TSK-15, TSK-17): every row, answer and published number matches a plain recomputation of
+// all signals (history-model.ts). A failure prints the seed, the path and the shortest history that fails.
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
@@ -10,13 +10,13 @@ import { computed } from "./computed.ts";
 import { type Cast, expectRounded, Play } from "./history-play.ts";
 
 const HISTORIES = isWhole() ? 5_000 : 15;
-/** Ends a run that stands still. */
+/** Agents that trade with the first one. */
 const OTHERS = 5;
 const PRINCIPALS = OTHERS + 3;
-/** By so much the sandbox of another platform is ahead of the first one's. */
+/** The sandbox of another platform is this far ahead of the first one's. */
 const AHEAD_MS = 45 * DAY_MS;
 
-/** Other methods than the one of the rules: what is published of each is all that the model knows. */
+/** Methods other than the one of the rules. The model knows only what is published of each. */
 const METHODS = [
   {},
   { half_life_days: 30, kappa: 0.5, mu: 0.7, counterparty_clip: { max_share: 0.4 } },
@@ -43,14 +43,14 @@ beforeAll(async () => {
   cast = { dids, principals, ahead: { id: other.platformId, offsetMs: AHEAD_MS } };
 });
 
-// ---- What a history is made of ---------------------------------------------------------------------------------------------
+// ---- The steps of a history ------------------------------------------------------------------------------------------------
 
 const other = fc.integer({ min: 1, max: OTHERS });
 const provides = fc.boolean();
 const score = fc.double({ min: 0, max: 1, noNaN: true });
-/** From a base unit to a billion whole units, small and large as often. */
+/** From a base unit to a billion whole units; small and large amounts are equally frequent. */
 const units = fc.double({ min: 0, max: 15, noNaN: true }).map((digits) => Math.floor(10 ** digits));
-/** What fell due is recorded later. */
+/** How long after it fell due something is recorded. */
 const late = fc.integer({ min: 0, max: 72 * HOUR_MS });
 const which = fc.nat(99);
 
@@ -134,7 +134,7 @@ async function take(play: Play, world: World, one: Step): Promise<void> {
   return play.verdict(chosen, one.verdict);
 }
 
-it("of histories, every rating is that of all its signals", async () => {
+it("gives every agent the rating of all its signals, after any history", async () => {
   await fc.assert(
     fc.asyncProperty(history, async ({ steps, environment, method: chosen }) => {
       const { world, method } = worlds[chosen] ?? { world: null, method: null };

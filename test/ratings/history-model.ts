@@ -1,12 +1,12 @@
-// A plain model of ratings (TSK-6 to TSK-14): each agent's signals as a list, and its rating computed of the whole list at each reading. It
-// keeps no sums and knows of the service what GET /v1/rating-method publishes.
+// A plain model of ratings (TSK-6 to TSK-14): each agent's signals are a list, and its rating is computed from the whole list at each reading. It
+// keeps no sums, and knows of the service only what GET /v1/rating-method publishes.
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Json } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
 
 export type Side = "provider" | "consumer";
-/** What happened, by the names of the published method; `amount` in whole units. */
+/** The case that is rated, by the names of the published method. `amount` is in whole units. */
 export type Case = { readonly side: Side; readonly name: string; readonly amount: number; readonly score: number };
 type Given = {
   readonly at: number;
@@ -17,7 +17,7 @@ type Given = {
 };
 
 export class Model {
-  /** Of each agent, by the names under which its signals were given. */
+  /** The signals of each agent, by the names under which they were given. */
   readonly #signals = new Map<string, Map<string, Given>>();
   readonly #method: Json;
   readonly #environment: Environment;
@@ -32,7 +32,7 @@ export class Model {
     this.#signals.set(agent, given.set(name, { ...this.worth(what), ...rest }));
   }
 
-  /** Another worth for the same interaction: nothing else of it changes. */
+  /** Gives an interaction another worth, and changes nothing else of it. */
   replace(agent: string, name: string, what: Case): void {
     const before = this.#signals.get(agent)?.get(name);
     if (!before) throw new Error("a signal that was never given");
@@ -43,7 +43,7 @@ export class Model {
     this.#signals.get(agent)?.delete(name);
   }
 
-  /** Its value and weight before any decay. */
+  /** The value and weight of a case before any decay. */
   worth({ side, name, amount, score }: Case): Pick<Given, "r" | "w"> {
     const { weight, signals } = this.#method;
     const { r, weight_factor } = signals[side][name];
@@ -63,7 +63,7 @@ export class Model {
     };
   }
 
-  /** Before rounding; null before the minimum. */
+  /** Before rounding; null below the minimum. */
   rating(agent: string, now: number): number | null {
     const { half_life_days, kappa, mu, counterparty_clip, minimum_interactions, minimum_counterparties } = this.#method;
     const { interactions, counterparties } = this.counts(agent);
@@ -88,7 +88,7 @@ export class Model {
   }
 }
 
-/** The two decimals that may be published of a value: both neighbours of one that lies within 1e-9 of a tie. */
+/** The numbers of two decimals that may be published for a value: both neighbours if it is within 1e-9 of a tie. */
 export function roundings(value: number): number[] {
   const [below, above] = [Math.floor(value * 100), Math.floor(value * 100) + 1];
   const rest = value * 100 - below;

@@ -1,4 +1,4 @@
-// Plays histories of signals on real rows, by what closes a task, ends its dispute and takes its settlement back (tasks), with the model beside them.
+// Plays histories of signals on real rows, with the code that closes a task, ends its dispute and reverses its settlement (tasks), and in the model.
 import { eq, inArray, sql } from "drizzle-orm";
 import { expect } from "vitest";
 import { rateAgent } from "../../src/agents/rate.ts";
@@ -23,10 +23,10 @@ import { insertPurchase } from "./history-rows.ts";
 export type Platform = { readonly id: string; readonly offsetMs: number };
 
 export type Cast = {
-  /** The first one trades with all others, now as provider and now as consumer. */
+  /** The first one trades with all others, either as provider or as consumer. */
   readonly dids: readonly string[];
   readonly principals: readonly string[];
-  /** Of another sandbox, whose clock is ahead. */
+  /** Another sandbox, whose clock is ahead. */
   readonly ahead?: Platform;
 };
 
@@ -35,19 +35,19 @@ export type Verdict = { readonly name: "upheld" | "partially_upheld" | "rejected
 type Task = {
   /** The id of its row. */
   readonly name: string;
-  /** Its end, on the clock that rules it. */
+  /** The task's end, on the clock that rules it. */
   readonly at: number;
   readonly units: number;
   readonly did: Readonly<Record<Side, string>>;
   readonly platform: Readonly<Record<Side, Platform>>;
-  /** At the settlement. */
+  /** As of the settlement. */
   readonly principal: Readonly<Record<Side, string>>;
-  /** What the task itself gives both sides. */
+  /** The task's own signals for both sides. */
   own: Readonly<Record<Side, Part>>;
-  /** Closed by the end of a dispute: another end of that one is another end of the task. */
+  /** Closed by the end of a dispute, so that another verdict also changes the end of the task. */
   readonly held: boolean;
   verdict: Verdict | null;
-  /** The principal under which it has rated a side; null where it gave that no signal. */
+  /** The principal under which the task has rated a side; null if it gave the side no signal. */
   readonly ratedBy: Record<Side, string | null>;
 };
 export type NewTask = Readonly<Pick<Task, "at" | "units" | "own">> & {
@@ -55,9 +55,9 @@ export type NewTask = Readonly<Pick<Task, "at" | "units" | "own">> & {
   readonly consumer: number;
   /** An auto-confirmation without the consumer's will gives no signal before a verdict does (TSK-12). */
   readonly silent: boolean;
-  /** A dispute holds it, and ends it by this. */
+  /** A dispute holds the task, and ends it with this verdict. */
   readonly held?: Verdict;
-  /** Whose platform is the one whose clock is ahead. */
+  /** The side on the platform whose clock is ahead. */
   readonly ahead?: Side | null;
 };
 
@@ -65,7 +65,7 @@ const SIDES = ["provider", "consumer"] as const;
 const OTHER = { provider: "consumer", consumer: "provider" } as const;
 const DECIMALS = 6;
 const TOOK = { answered_promptly: HOUR_MS, answered: 48 * HOUR_MS, auto_confirmed: 72 * HOUR_MS } as const;
-/** How long disputes hold what they hold: none of it is the consumer's delay. */
+/** How long disputes hold a task: this is not the consumer's delay. */
 const HELD_MS = 200 * HOUR_MS;
 
 type Batch = Pick<ReturnType<typeof closeTask>, "statements" | "rated">;
@@ -86,7 +86,7 @@ export class Play {
     for (const [n, did] of cast.dids.entries()) this.#principalOf.set(did, cast.principals[n] ?? "");
   }
 
-  /** The cast as new, in an environment. */
+  /** Resets the cast, in an environment. */
   static async begin(world: World, method: Json, cast: Cast, environment: Environment): Promise<Play> {
     const { db } = world.deps;
     const none = { ratingWeight: 0, ratingWeighted: 0, ratingInteractions: 0, ratingCounterparties: 0 };
@@ -154,7 +154,7 @@ export class Play {
     await this.#commit(task, batch, first, now);
   }
 
-  /** A verdict takes the place of what the task has given before, also of another verdict, and is dated as that. */
+  /** A verdict replaces what the task has given before, also by another verdict, and keeps its date. */
   async verdict(task: Task, verdict: Verdict): Promise<void> {
     const { db } = this.#deps;
     const before = { ...task };
@@ -176,7 +176,7 @@ export class Play {
     await this.#commit(task, batch, moved, now);
   }
 
-  /** A reorganisation has taken the settlement away. */
+  /** A reorg has removed the settlement. */
   async takeBack(task: Task): Promise<void> {
     const { db } = this.#deps;
     this.tasks.splice(this.tasks.indexOf(task), 1);
@@ -185,7 +185,7 @@ export class Play {
     for (const side of SIDES) if (task.ratedBy[side] !== null) this.model.takeBack(task.did[side], task.name);
   }
 
-  /** An intent that a consumer opened and left unpaid: no interaction. */
+  /** An intent that a consumer opened and left unpaid. It is no interaction. */
   async abandoned(consumer: number, provider: number, units: number, at: number): Promise<void> {
     const { db } = this.#deps;
     const [did, by] = [this.#did(consumer), this.#principal(this.#did(provider))];
@@ -205,7 +205,7 @@ export class Play {
     await commit(db, rated.statements);
   }
 
-  /** The rows of its signals stay with the principal that it leaves. */
+  /** The rows of the agent's signals stay with the principal that it leaves. */
   async transfer(agent: number, principal: number): Promise<void> {
     const [did, to] = [this.#did(agent), this.#cast.principals[principal] ?? ""];
     this.#principalOf.set(did, to);
@@ -214,7 +214,7 @@ export class Play {
 
   // ---- The readings ------------------------------------------------------------------------------------------------------
 
-  /** The rows of all agents say at some instants what the model says. Returns how many ratings there were. */
+  /** Compares the rows of all agents with the model at some instants. Returns how many ratings there were. */
   async compare(...instants: number[]): Promise<number> {
     const reads = this.#cast.dids.map((did) => [did, findRatedAgent(this.#world.deps.db, did)] as const);
     const rows = Object.values(await readBatch(this.#world.deps.db, Object.fromEntries(reads)));
@@ -235,17 +235,17 @@ export class Play {
 
   // ---- How a batch rates -------------------------------------------------------------------------------------------------
 
-  /** The first signal that a task gives a side. */
+  /** Gives a side the first signal of a task. */
   #first(task: Task, side: Side, now: number): void {
     const [did, counterparty] = [task.did[side], task.principal[OTHER[side]]];
     task.ratedBy[side] = counterparty;
-    // Where its own clock is another than the task's, the provider is rated from now on.
+    // If the provider's clock is not the task's, the provider is rated from now on.
     const apart = side === "provider" ? this.#apart(task.platform) : 0;
     const at = apart === 0 ? task.at : now + apart;
     this.model.give(did, task.name, caseOf(task, side), { at, counterparty, interaction: true });
   }
 
-  /** `moved`: whose rating the model has moved. What is stored of each is right on its own clock. */
+  /** `moved`: the sides whose rating the model has moved. Each stored rating is right on its own clock. */
   async #commit({ did, platform }: Task, { statements, rated }: Batch, moved: readonly Side[], now: number) {
     expect(SIDES.filter((side) => rated[side])).toEqual(moved);
     await commit(this.#deps.db, statements);
@@ -256,7 +256,7 @@ export class Play {
     }
   }
 
-  /** By how much the provider's clock is ahead of the consumer's. Production has one. */
+  /** By how much the provider's clock is ahead of the consumer's. Production has one clock. */
   #apart({ provider, consumer }: Task["platform"]): number {
     return this.environment === "sandbox" ? provider.offsetMs - consumer.offsetMs : 0;
   }
@@ -301,7 +301,7 @@ function outcomeOf({ name, score }: Part) {
 const sameWorth = (one: { r: number; w: number }, other: { r: number; w: number }): boolean =>
   one.r === other.r && one.w === other.w;
 
-/** What counts of a task for a side, after its verdict. */
+/** The case of a task for a side, after its verdict. */
 function caseOf({ own, verdict, units }: Task, side: Side): Case {
   const amount = units / 10 ** DECIMALS;
   if (side === "provider" && (verdict?.name === "upheld" || verdict?.name === "partially_upheld"))

@@ -1,4 +1,4 @@
-// The rows of a purchase that nobody has paid: what closes its task, decides about it and takes it back reads nothing else.
+// The rows of an unpaid purchase. The code that closes its task, decides about it and reverses it reads nothing else.
 import { newId } from "../../src/core/ids.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -12,7 +12,7 @@ export type Purchase = {
   readonly platform: Readonly<Record<Side, string>>;
   readonly principal: Readonly<Record<Side, string>>;
   readonly units: number;
-  /** False where the consumer has shown no will of its own (TSK-12). */
+  /** False if the consumer has shown no will of its own (TSK-12). */
   readonly willed: boolean;
   readonly status: "open" | "disputed";
   readonly openedAt: number;

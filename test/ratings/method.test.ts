@@ -4,7 +4,7 @@ import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
 import { createWorld, expectStatus } from "../support/world.ts";
 
 describe("GET /v1/rating-method", () => {
-  it("is public, open to any origin, and asks the database nothing", async () => {
+  it("is public, open to any origin, and does not read the database", async () => {
     const world = await createWorld();
     world.meter.reset();
     const reply = await world.call("GET", "/v1/rating-method", { key: null });

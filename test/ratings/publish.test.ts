@@ -1,4 +1,4 @@
-// Ratings that decay has moved are published anew, once each (TSK-23).
+// Ratings that decay has moved are published again, once each (TSK-23).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { publishRatings } from "../../src/agents/publish-ratings.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
@@ -37,7 +37,7 @@ const recordsOf = async (did: string, cursor: string) =>
     .map(({ change_type }) => change_type);
 
 describe("the job", () => {
-  it("publishes the number that decay has made of it, with its document, its threshold and one record", async () => {
+  it("publishes the rating that decay has moved, with its document, its threshold and one record", async () => {
     const { provider } = await rated();
     const { agent_rating: before } = await shown(provider);
     const { cursor } = await changesFrom(world, "");
@@ -72,7 +72,7 @@ describe("the job", () => {
     expect((await shown(provider)).agent_rating).toBeCloseTo(after.agent_rating - 0.01, 9);
   });
 
-  it("looks at nobody whose rating stands", async () => {
+  it("reads no agent whose rating stays", async () => {
     await rated();
     world.meter.reset();
     const { db } = world.deps;
@@ -81,7 +81,7 @@ describe("the job", () => {
     expect(db && world.meter.reading.rowsRead - before).toBeLessThanOrEqual(2);
   });
 
-  it("gives way to a signal at the same time, and notes again what is not moved yet", async () => {
+  it("publishes nothing that decay has not moved yet, and notes it again", async () => {
     const { provider } = await rated();
     await env.DB.prepare("update agents set republish_at = 1 where did = ?").bind(provider).run();
     const { cursor } = await changesFrom(world, "");
@@ -90,7 +90,7 @@ describe("the job", () => {
     expect(await recordsOf(provider, cursor)).toEqual([]);
   });
 
-  it("leaves that of an agent which has ended as it was then", async () => {
+  it("leaves the rating of an agent that has ended as it was", async () => {
     const { provider } = await rated();
     const revoked = await world.call("POST", `/v1/agents/${provider}/revoke`, { body: { reason: "Gone." } });
     expectStatus(revoked, 200);
@@ -106,7 +106,7 @@ describe("the job", () => {
     expect((await dueOf(provider)).at).toBeNull();
   });
 
-  it("is for nobody without a rating", async () => {
+  it("skips agents without a rating", async () => {
     const { did } = await world.consumer();
     expect(await dueOf(did)).toEqual({ at: null, by: "" });
     expect(await publishRatings.record(world.deps, did)).toBe(false);
@@ -117,7 +117,7 @@ describe("a sandbox with a clock of its own", () => {
   const advance = async (reader: World, days: number) =>
     expectStatus(await reader.call("POST", "/v1/sandbox/clock/advance", { body: { seconds: days * 86_400 } }), 200);
 
-  it("publishes what an advance has moved before it answers, that of the first one a minute later, and nobody else's", async () => {
+  it("publishes what an advance has moved before it answers, after the first advance a minute later, and nothing of other platforms", async () => {
     [world, other] = [await createWorld(), await createWorld()];
     const first = await rated();
     const second = await rated();

@@ -130,7 +130,7 @@ describe("a rating", () => {
     const flood = (n: number): Entry[] =>
       Array.from({ length: n }, () => ({ signal: { r: 1, weight: 1 }, at: NOW, counterparty: "a" }));
     const without = rate([...honest, ...flood(1)]) ?? 0;
-    // A quarter of the unclipped weight is all that it holds, against honest weight that does not grow.
+    // The flood holds only a quarter of the unclipped weight, against honest weight that does not grow.
     const { sums, heaviest } = storeOf([...honest, ...flood(96)]);
     const [own] = heaviest;
     expect(own?.weight).toBeCloseTo(96 * (sums.weight / 100), 6);
@@ -139,7 +139,7 @@ describe("a rating", () => {
     expect(without).toBeLessThan(0.5);
   });
 
-  it("is null before the environment's minimum, and in production with one counterparty", () => {
+  it("is null below the environment's minimum, and in production with one counterparty", () => {
     const tasks = (n: number, parties: string[]): Entry[] =>
       Array.from({ length: n }, (_, i) => ({
         signal: { r: 1, weight: 1 },
@@ -181,7 +181,7 @@ describe("the signals of a closed task", () => {
     [{ ...base, outcome: "confirmed", score: 1, verdict: "partially_upheld", verdictScore: 0.3 }, 0.3, 4, 1],
     [{ ...base, outcome: "confirmed", score: 1, verdict: "rejected" }, 1, 2, 0],
     [{ ...base, outcome: "auto_confirmed", score: 1, verdict: "rejected" }, 1, 1, 0],
-  ] as const)("%o", (task, r, weight, consumer) => {
+  ] as const)("are as the rules say for %o", (task, r, weight, consumer) => {
     const signals = taskSignals(BY, task);
     expect(signals.provider.r).toBe(r);
     expect(signals.provider.weight).toBeCloseTo(weight, 12);
@@ -193,7 +193,7 @@ describe("the signal of a verdict", () => {
   it.each([
     ["dispute_upheld", 0.4, 0, 6],
     ["dispute_partially_upheld", 0.4, 0.4, 4],
-  ] as const)("%s", (verdict, score, r, weight) => {
+  ] as const)("is as the rules say for %s", (verdict, score, r, weight) => {
     const signal = providerSignal(BY, verdict, 99, score);
     expect(signal.r).toBe(r);
     expect(signal.weight).toBeCloseTo(weight, 12);

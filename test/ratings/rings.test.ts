@@ -1,4 +1,4 @@
-// What ratings are proof against: agents that praise each other (TSK-13, FAC-14), and what they forgive (TSK-7).
+// Ratings resist agents that praise each other (TSK-13, FAC-14), and forgive old faults (TSK-7).
 import { inArray } from "drizzle-orm";
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -15,7 +15,7 @@ const SERIES = 11;
 let world: World;
 let ring: Agent[];
 let outsider: Agent;
-/** One for each agent of a series. */
+/** One principal for each agent of a series. */
 let apart: string[];
 beforeAll(async () => {
   world = await createWorld();
@@ -32,7 +32,7 @@ beforeAll(async () => {
 const ratingOf = async ({ did }: { did: string }): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200);
 
-/** A settled task of each pair, whose window is over; the minute's job closes it with all praise. */
+/** Makes a settled task for each pair, whose window is over. The minute's job closes it with all praise. */
 async function trade(pairs: readonly (readonly [provider: Agent, consumer: Agent])[], name: string): Promise<void> {
   const { task } = await facilitated(world);
   const side = (of: number) => {
@@ -54,14 +54,14 @@ async function trade(pairs: readonly (readonly [provider: Agent, consumer: Agent
   await copyRow("transactions", `task_id = '${task}'`, settled, { to: pairs.length });
   const due = { ...changed, confirm_by: String(world.now() - 1) };
   await copyRow("tasks", `task_id = '${task}'`, due, { to: pairs.length });
-  // Of many that meet at one agent one may lose each of its tries: the next minute finds it again.
+  // Among many tasks of one agent, one may lose each of its tries: the next minute finds it again.
   let closed = 0;
   for (let minute = 0; minute < 3; minute++) closed += await world.run(autoConfirmTasks);
   expect(closed).toBe(pairs.length);
 }
 
-it("a ring of twenty agents under two principals has no published rating, however much it trades", async () => {
-  // A payment within one principal opens no task (FAC-14): each trades with the ten of the other one.
+it("publishes no rating for a ring of twenty agents under two principals, however much it trades", async () => {
+  // A payment within one principal opens no task (FAC-14), so each agent trades with the ten of the other principal.
   const pairs = ring.flatMap((provider, n) =>
     ring.filter((_, m) => n % 2 !== m % 2).map((consumer) => [provider, consumer] as const),
   );
@@ -70,7 +70,7 @@ it("a ring of twenty agents under two principals has no published rating, howeve
     const told = { interactions: RING, counterparties: 1, agent_rating: null };
     expect(await ratingOf(agent)).toMatchObject(told);
   }
-  // One task with a stranger is what it takes, and only for the agent that had it.
+  // One task with a stranger is enough, but only for the agent that had it.
   const [first, ...others] = ring;
   if (!first) throw new Error("unreachable: a ring of none");
   await trade([[first, outsider]], "outside");
@@ -80,7 +80,9 @@ it("a ring of twenty agents under two principals has no published rating, howeve
 
 const DAYS = [0, 90, 180, 360];
 
-/** The published ratings of an agent with ten consumers, each under its own principal, that sells for 10.00 to each, and then every week to one of them. */
+/**
+ * The published ratings of an agent with ten consumers, each under its own principal. It sells for 10.00 to each, and then every week to one of them.
+ */
 async function series({ faults, sells }: { faults: number; sells: boolean }): Promise<(number | null)[]> {
   const dids = ring.slice(0, SERIES).map(({ did }) => did);
   const method = expectStatus(await world.call("GET", "/v1/rating-method", { key: null }), 200);
@@ -107,6 +109,6 @@ it.each([
   ["five of ten at fault and good work since", { faults: 5, sells: true }, [0.5, 0.78, 0.88, 0.94]],
   ["no fault ever", { faults: 0, sells: true }, [0.92, 0.94, 0.95, 0.95]],
   ["ten old faults and no work since", { faults: 10, sells: false }, [0.08, 0.14, 0.22, 0.38]],
-])("old faults decay: %s, after 0, 90, 180 and 360 days", async (_name, history, expected) => {
+])("lets old faults decay: %s, after 0, 90, 180 and 360 days", async (_name, history, expected) => {
   expect(await series(history)).toEqual(expected);
 });

@@ -1,4 +1,4 @@
-// The Python script that docs/ratings.md prints makes of an answer the number that the service has published (TSK-17).
+// The Python script that docs/ratings.md prints computes the published number from an answer of the service (TSK-17).
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const script = /```python\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
 const isThere = spawnSync("python3", ["--version"]).status === 0;
 const NOW = Date.UTC(2026, 10, 25, 20, 41, 7, 80);
 
-/** Decayed: what each counterparty holds at `at`, and at what value. */
+/** `held`: the decayed weight of each counterparty at `at`, and its value. */
 type Case = {
   readonly held: readonly (readonly [weight: number, r: number])[];
   readonly interactions?: number;
@@ -54,7 +54,7 @@ const spread = (weights: readonly number[], r: number): Case["held"] => weights.
 const ALONE = spread([2.5], 0.8);
 const CASES: Record<string, [Case, number | null]> = {
   "one counterparty": [{ held: ALONE }, 0.67],
-  "nobody yet": [{ held: [] }, null],
+  "no counterparty yet": [{ held: [] }, null],
   "fewer interactions than the minimum": [
     { held: ALONE, by: { minimum: { interactions: 2, counterparties: 1 } } },
     null,
@@ -114,7 +114,7 @@ const CASES: Record<string, [Case, number | null]> = {
 };
 
 describe.skipIf(!isThere)("the script", () => {
-  it.each(Object.entries(CASES))("%s", (_name, [one, expected]) => {
+  it.each(Object.entries(CASES))("computes the published number: %s", (_name, [one, expected]) => {
     const answer = answerOf(one);
     expect(answer.agent_rating).toBe(expected);
     expect(printed(answer)).toBe(expected === null ? "None" : String(expected));

@@ -1,4 +1,5 @@
-// Confirmations of one seller that read the same row (AGT-28): each adds to the sums, and none is refused while the published rating stays.
+// Concurrent confirmations of one seller that read the same row (AGT-28): each adds to the sums, and none is refused while the published rating
+// stays.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { publishRatings } from "../../src/agents/publish-ratings.ts";
@@ -26,7 +27,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** A seller whose rating one purchase does not change: each buyer holds a sixth of its history. */
+/** A seller whose rating is not changed by one purchase: each buyer holds a sixth of its history. */
 beforeEach(async () => {
   seller = await world.provider();
   buyers = [];
@@ -137,14 +138,14 @@ describe("confirmations of one seller at the same time", () => {
     expect(await publishRatings.record(world.deps, seller.did)).toBe(true);
     const computedAt = (await sellerNow()).row.republishAt;
     expect(computedAt).toBeGreaterThan(world.now());
-    // A confirmation without another one in between computes it itself.
+    // Without a concurrent confirmation, a confirmation computes it itself.
     expectStatus(await buy(1), 200);
     expect((await sellerNow()).row.republishAt).toBeGreaterThan(world.now());
   });
 });
 
-describe("a confirmation is decided again", () => {
-  it("when another one has moved the published rating", async () => {
+describe("a confirmation", () => {
+  it("is decided again when another one has moved the published rating", async () => {
     const task = await bought(buyerAt(1));
     const others = await boughtBy([2, 3, 4, 5], "9000.00");
     const acts = others.map((one) => () => confirm(world, ...one, { outcome: "rejected" }));
@@ -156,7 +157,7 @@ describe("a confirmation is decided again", () => {
     expect(agentRating).toBeLessThan(Number(before));
   });
 
-  it("when another one of the same new buyer has come first", async () => {
+  it("is decided again when another one of the same new buyer has come first", async () => {
     const principal = await world.principal();
     const [one, two] = [await buyerOf(principal), await buyerOf(principal)];
     const [task, other] = [await bought(one), await bought(two)];
@@ -166,7 +167,7 @@ describe("a confirmation is decided again", () => {
     expect((await expectWhole()).ratingCounterparties).toBe(BUYERS + 1);
   });
 
-  it("when others have brought the rating so near to the next one that this one moves it", async () => {
+  it("is decided again when others have brought the rating so near to the next one that this one moves it", async () => {
     const task = await bought(buyerAt(1));
     const { row, told } = await sellerNow();
     const { kappa, mu, half_life_days, origin } = told.method;
@@ -182,7 +183,7 @@ describe("a confirmation is decided again", () => {
     expect(expectStatus(reply, 200).provider_ar).toBe(agentRating);
   });
 
-  it("when decay has been published", async () => {
+  it("is decided again when decay has been published", async () => {
     const task = await bought(buyerAt(1));
     const publish = () => rows("update agents set agent_rating = 0.01 where did = ?", seller.did);
     const { reply, refused } = await confirmBetween([buyerAt(1), task], publish);
@@ -193,7 +194,7 @@ describe("a confirmation is decided again", () => {
   it.each([
     ["its buyer", 1],
     ["another buyer", 2],
-  ])("when %s has become heavy enough to be clipped", async (_, heavy) => {
+  ])("is decided again when %s has become heavy enough to be clipped", async (_, heavy) => {
     const task = await bought(buyerAt(1));
     const { row, told } = await sellerNow();
     const heavier = async () => {
@@ -211,7 +212,7 @@ describe("a confirmation is decided again", () => {
     expect((await expectWhole()).ratingHeaviest).toHaveLength(1);
   });
 
-  it("when a reorganisation has taken the buyer's only other signal back", async () => {
+  it("is decided again when a reorg has removed the buyer's only other signal", async () => {
     const newcomer = await buyerOf();
     const first = await bought(newcomer);
     expectStatus(await confirm(world, newcomer, first), 200);

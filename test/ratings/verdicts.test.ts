@@ -1,5 +1,5 @@
-// Verdicts over the API beside the plain model (history-model.ts), where what was rated has moved since (DSP-14, FAC-18, TSK-18): a party has come to
-// another principal, a reorganisation has taken the settlement away, or the parties' sandboxes have clocks of their own.
+// Verdicts over the API match the plain model (history-model.ts) after what was rated has moved (DSP-14, FAC-18, TSK-18): a party has another
+// principal, a reorg has removed the settlement, or the parties' sandboxes have clocks of their own.
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { readBatch } from "../../src/db/batch.ts";
@@ -45,7 +45,7 @@ async function transferred(agent: Agent): Promise<Agent> {
   return { ...agent, certificate, principalId: principal_id };
 }
 
-// ---- What the model hears of it -------------------------------------------------------------------------------------------
+// ---- The signals of the model ---------------------------------------------------------------------------------------------
 
 type Rated = Readonly<Record<Side, { readonly name: string; readonly score?: number; readonly at: number }>>;
 
@@ -56,14 +56,14 @@ const caseOf = ({ intent }: Bought, side: Side, { name, score = 0 }: { name: str
 });
 function give(bought: Bought, rated: Rated): void {
   for (const side of SIDES) {
-    // As it was bought, whoever has gone elsewhere since.
+    // The principal at the purchase, even if the agent has another one since.
     const counterparty = bought[side === "provider" ? "consumer" : "provider"].principalId;
     const rest = { at: rated[side].at, counterparty, interaction: true };
     model.give(didOf(bought, side), bought.task, caseOf(bought, side, rated[side]), rest);
   }
 }
 
-/** What a verdict gives in place of the task's own signals: the other side keeps its own. */
+/** The signal that a verdict gives in place of the task's own; the other side keeps its own. */
 const VERDICTS = {
   upheld: { body: {}, side: "provider", name: "dispute_upheld", score: 0 },
   partially_upheld: { body: { refund_amount: "3" }, side: "provider", name: "dispute_partially_upheld", score: 0.7 },
@@ -91,7 +91,7 @@ async function confirmed(pair: Pair, amount = "10.00"): Promise<Bought> {
   return bought;
 }
 
-/** Of a consumer that showed no will of its own, so that it rates nobody. */
+/** A purchase whose consumer showed no will of its own, so that the task rates no agent. */
 async function silent(pair: Pair): Promise<Bought & { readonly endedAt: number }> {
   const bought = await facilitated(buying, pair);
   await rows("update transactions set consumer_willed = 0 where transaction_id = ?", bought.fac.transaction_id);
@@ -102,7 +102,7 @@ async function silent(pair: Pair): Promise<Bought & { readonly endedAt: number }
   return { ...bought, endedAt: task?.closed_at };
 }
 
-/** When it was decided, on the clock of the consumer's platform. */
+/** The instant of the decision, on the clock of the consumer's platform. */
 async function decided(bought: Bought, verdict: Verdict): Promise<number> {
   const { dispute_id: id } = expectStatus(await file(buying, bought), 201);
   await arbitrated(buying, { ...bought, id });
@@ -124,7 +124,7 @@ async function reversed(bought: Bought): Promise<void> {
 
 // ---- The comparison --------------------------------------------------------------------------------------------------------
 
-/** The rows and the published numbers of everybody are those of all its signals, now and later. */
+/** Expects that the rows and published numbers of all agents are those of all their signals, now and later. */
 async function expectPlain(): Promise<void> {
   const { db, env } = buying.deps;
   const method = ratingMethod(env, "sandbox");
@@ -149,19 +149,19 @@ const countersOf = async ({ did }: Agent): Promise<Json[]> =>
     ({ id }) => id,
   );
 
-describe("after a party has come to another principal", () => {
+describe("a verdict after a party has another principal", () => {
   it.each<[Side, Verdict]>([
     ["consumer", "upheld"],
     ["consumer", "partially_upheld"],
     ["consumer", "rejected"],
     ["provider", "upheld"],
     ["provider", "rejected"],
-  ])("of the %s, %s replaces the signal under the principal of that time", async (side, verdict) => {
+  ])("replaces the signal under the principal of the settlement (the %s has moved, %s)", async (side, verdict) => {
     const pair = { consumer: await buyer(), provider: await seller(buying) };
     const bought = await confirmed(pair);
     await confirmed({ ...pair, consumer: await buyer() });
     const after = { ...pair, [side]: await transferred(pair[side]) };
-    // Its counterparty knows both principals from here on, each by other sums.
+    // Its counterparty has sums of both principals from here on.
     await confirmed(after, "300.00");
     await replaced({ ...bought, ...after }, verdict);
     await expectPlain();
@@ -169,7 +169,7 @@ describe("after a party has come to another principal", () => {
     expect(await countersOf(moved)).toEqual(expect.arrayContaining([pair[side].principalId, after[side].principalId]));
   });
 
-  it("a task that rated nobody is rated under the one of its settlement", async () => {
+  it("rates a task without signals under the principal of its settlement", async () => {
     const pair = { consumer: await buyer(), provider: await seller(buying) };
     await confirmed(pair);
     const bought = await silent(pair);
@@ -185,9 +185,9 @@ describe("after a party has come to another principal", () => {
   });
 });
 
-describe("a settlement that is taken away after a verdict", () => {
+describe("a settlement that a reorg removes after a verdict", () => {
   it.each<Verdict>(["upheld", "partially_upheld", "rejected"])(
-    "%s: its signals go as the verdict left them",
+    "loses its signals as the verdict %s left them",
     async (verdict) => {
       const pair = { consumer: await buyer(), provider: await seller(buying) };
       const bought = await confirmed(pair);
@@ -199,10 +199,10 @@ describe("a settlement that is taken away after a verdict", () => {
     },
   );
 
-  it("also where the dispute had held the task, and its consumer has come to another principal", async () => {
+  it("loses its signals also if the dispute had held the task and its consumer has another principal", async () => {
     const pair = { consumer: await buyer(), provider: await seller(buying) };
     await confirmed({ ...pair, consumer: await buyer() });
-    // What stays under the same principal.
+    // This one stays, under the same principal.
     await confirmed(pair, "300.00");
     const { id, ...bought } = await disputed(buying, { pair });
     await arbitrated(buying, { ...bought, id });
@@ -216,14 +216,14 @@ describe("a settlement that is taken away after a verdict", () => {
   });
 });
 
-describe("between sandboxes with clocks of their own", () => {
+describe("a verdict between sandboxes with clocks of their own", () => {
   beforeEach(async () => {
     await advanced(selling, 200 * DAY_S);
     await advanced(buying, 30 * DAY_S);
   });
 
   it.each<Verdict>(["upheld", "partially_upheld", "rejected"])(
-    "%s replaces the provider's signal as it was dated, however far both have gone since",
+    "replaces the provider's signal with its old date, however far both clocks have moved since: %s",
     async (verdict) => {
       const pair = { consumer: await buyer(), provider: await seller(selling) };
       const bought = await confirmed(pair);
@@ -237,7 +237,7 @@ describe("between sandboxes with clocks of their own", () => {
     },
   );
 
-  it("a verdict about a task that had rated nobody is dated now for the provider, and as the task for the consumer", async () => {
+  it("dates its signal of a task without signals as now for the provider, and as the task for the consumer", async () => {
     const pair = { consumer: await buyer(), provider: await seller(selling) };
     const bought = await silent(pair);
     await advanced(selling, 60 * DAY_S);
