@@ -1,5 +1,4 @@
-// Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19), which the store writes. The contract's threshold follows
-// through the queue.
+// Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19). The contract's threshold follows through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
 import { escrowStateAt } from "./states.ts";
 import { escrowThreshold } from "./threshold.ts";
@@ -8,7 +7,6 @@ export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowR
 
 export const hasTurned = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
 
-/** A rating moves the threshold of every network. */
 export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
   const threshold = escrowThreshold(escrow.baseThreshold, rating);
   return { ...escrow, threshold, state: escrowStateAt({ ...escrow, threshold }) };

@@ -7,13 +7,11 @@ import { countedUnits } from "../core/money.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 
-/** An event that moves a vault's token. */
 export type Movement = Extract<EventAt, { kind: "settled" | "deposit" | "release" | "payout" }>;
 
 export const isMovement = (event: EventAt): event is Movement =>
   event.kind === "deposit" || event.kind === "release" || event.kind === "payout" || event.kind === "settled";
 
-/** A vault as its newest line leaves it. */
 export type Vault = Pick<LedgerLine, "did" | "network" | "contract" | "held" | "deposited" | "number">;
 
 export const emptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">): Vault => ({

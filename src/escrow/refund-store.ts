@@ -60,12 +60,11 @@ export const findRefundAddresses = (db: Database, transactionId: SQL<string>): R
     (found) => found.map(({ refundTo }) => refundTo),
   );
 
-/** Settlement keys, as rows of one column. */
 export const keysIn = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
 export const refundedBehind = (network: string, behind: number): SQL =>
   sql`select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind}`;
 
-/** Sums up the refunds of a settlement, in base units. */
+/** In base units. */
 export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
   read(
     db

@@ -15,10 +15,7 @@ type Held = {
 export const CONSTRAINING_HUNDREDTHS = floorAmount(CONSTRAINING_DISPUTES, 2);
 export const BASE_HUNDREDTHS = floorAmount(ESCROW_BASE_THRESHOLD, 2);
 
-/**
- * CONSTRAINED if the disputed amount is at least 5.00 and exceeds the balance, otherwise FUNDING or ACTIVE by the balance (MKT-17). A provider that
- * has left has no threshold, and is never ACTIVE.
- */
+/** CONSTRAINED if at least 5.00 and more than the balance are disputed; else ACTIVE or FUNDING by the threshold, and FUNDING without one (MKT-17). */
 export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: Held): EscrowState {
   const constraining = (baseThreshold * CONSTRAINING_HUNDREDTHS) / BASE_HUNDREDTHS;
   if (disputed >= constraining && disputed > Math.max(0, balance)) return "CONSTRAINED";
@@ -44,7 +41,6 @@ export function worstEscrowState(role: EconomicRole, escrows: readonly { state: 
 
 type EscrowStates = Readonly<Record<string, EscrowState>>;
 
-/** The states of an agent's escrows, as its row holds them. */
 export const statesOf = (escrows: readonly { network: string; state: EscrowState }[]): EscrowStates =>
   Object.fromEntries(escrows.map(({ network, state }) => [network, state]));
 

@@ -24,10 +24,7 @@ const behind = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 -
 /** The contract lags since now, unless it lagged before. By the database's clock, because a moved test clock does not move the chain. */
 const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
 
-/**
- * Writes a new threshold, also for the other environment on the vault, and the state that follows. Aborts the batch if another state or threshold was
- * written meanwhile.
- */
+/** Writes the threshold to the rows of both environments, and the state that follows. Aborts the batch if either was written meanwhile. */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] => [
   ...mustChange(
     db,
@@ -50,10 +47,7 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
     .where(keyed({ ...before, environment: OTHER_ENVIRONMENT[before.environment] })),
 ];
 
-/**
- * Relative to the row, so that settlements and movements in any order come to the same balance (MKT-19). Aborts the batch if the row would get
- * another state than was foreseen.
- */
+/** Relative, so that records in any order come to the same balance (MKT-19). Aborts the batch if the state would not be the foreseen one. */
 export const moveBalance = (
   db: Database,
   before: EscrowRow,
@@ -141,7 +135,6 @@ const stateIs = (state: EscrowRow["state"] | SQL, after: Held): SQL => {
     when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
 };
 
-/** Aborts the batch unless the escrows are in the states that were judged. */
 export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
   judged.map((row) =>
     guard(db, sql`exists (select 1 from escrows where ${and(keyed(row), eq(escrows.state, row.state))})`),
@@ -160,10 +153,7 @@ export const dropSandboxEscrows = (db: Database, dids: readonly string[]): State
     ),
 ];
 
-/**
- * Appends the present wallet to the former ones if the new one differs. By the database's clock, because a moved test clock does not date the chain's
- * blocks.
- */
+/** Adds the present wallet to the former ones if it is replaced. By the database's clock, because a moved test clock does not date blocks. */
 const formerBefore = (wallet: string): SQL<string> => {
   const now = sql`cast(unixepoch('subsec') * 1000 as integer)`;
   return sql`case when ${escrows.operationalWallet} = ${wallet} then ${escrows.formerWallets} else
@@ -190,7 +180,6 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
       ),
   );
 
-/** Removes the threshold of a vault whose provider leaves. */
 export const dropThreshold = (db: Database, before: EscrowRow): Statement[] =>
   mustChange(
     db,
@@ -277,7 +266,6 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
 export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(keyed(key)));
 
-/** One for each environment. */
 export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(onVault(vault)));
 
@@ -294,10 +282,7 @@ export type UnrequestedThreshold = {
   readonly present: boolean;
 };
 
-/**
- * Records the contract's threshold, so that the job that follows thresholds writes the wanted one back. A threshold that is too near for the job to
- * act is recorded as unknown.
- */
+/** Makes the job that follows thresholds write the wanted one back. A threshold that is too near for the job counts as unknown (0). */
 export const noteUnrequestedThreshold = (
   db: Database,
   unrequested: UnrequestedThreshold,
@@ -318,10 +303,7 @@ export const noteUnrequestedThreshold = (
 
 export type MovedStates = { readonly escrowStates?: SQL };
 
-/**
- * Columns of an agent's row, for the batch that opens or moves escrows of its environment. Relative to the row, because batches about different
- * networks do not know of each other.
- */
+/** For the batch that opens or moves escrows of the agent's environment. Relative, because batches for other networks do not know of it. */
 export const movedStates = (moved: Parameters<typeof statesOf>[0]): MovedStates =>
   moved.length === 0
     ? {}

@@ -4,7 +4,7 @@ import { parseAmount } from "../core/money.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
-/** The threshold of an unrated provider, in base units of the network's token. A network that names none has the usual one. */
+/** In base units of the network's token. A network that names no base has the usual one. */
 export function baseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }: Based): number {
   const parsed = parseAmount(escrow_base, decimals);
   if (!parsed.ok) throw new Error("unreachable: a configured base can be counted");

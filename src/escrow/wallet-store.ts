@@ -6,7 +6,6 @@ import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
 
-/** Inserts the wallets that are not stored yet. */
 export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Statement[] => {
   const named = JSON.stringify(wallets.map(({ did, network, wallet, since }) => [did, network, wallet, since]));
   const rows = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${named}) where true`;

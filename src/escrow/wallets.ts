@@ -1,5 +1,4 @@
-// The operational wallets of a provider over time (FAC-17): the present one, and earlier ones for as long as a payment to them may still be
-// facilitated.
+// The operational wallets of a provider over time (FAC-17): the present one, and earlier ones while a payment to them may still be facilitated.
 import * as z from "zod";
 import { DAY_MS } from "../core/limits.ts";
 import type { WalletSince } from "../db/tables/agents.ts";
@@ -12,7 +11,7 @@ const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() })
 
 type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
 
-/** Wallets before the present one, in lower case. */
+/** In lower case. */
 const formerOf = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
   formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet, until }) => ({ wallet: wallet.toLowerCase(), until }));
 

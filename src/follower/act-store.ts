@@ -82,7 +82,6 @@ export type ActsSeen = {
   readonly after: number;
   readonly through: number;
   readonly places: readonly Pick<ActPlace, "txHash" | "logIndex">[];
-  /** The block that is booked now. */
   readonly booked: number;
   /** Calls that were ready before this instant have expired. Epoch milliseconds. */
   readonly readySince: number;

@@ -30,7 +30,6 @@ import { followWallets, type WalletSet } from "./wallets.ts";
 type Reading = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
-  /** The newest block of the chain. */
   readonly head: BlockAt;
   /** How far the network is read; null unless that is the head. */
   readonly level: Pick<FollowerRow, "headBlock" | "readThrough" | "readAt"> | null;

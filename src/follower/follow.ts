@@ -1,6 +1,5 @@
 // The follower of a network (CHN-24): reads the contract's events after the last booked block, and books what moved a vault once it has the network's
-// confirmations and two readings have found it. It is safe to run twice or concurrently, because each batch is guarded by the place that it read
-// from.
+// confirmations and two readings agree. Safe to run twice and concurrently: each batch is guarded by the place that it read from.
 import { digestOfEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
 import { eventsUpTo } from "../chain/logs.ts";
@@ -80,7 +79,6 @@ type Step = {
   /** `old`: level with a head whose block is so old that the node may have stalled. */
   readonly followed: Followed | "old";
   readonly booked: number;
-  /** The block that the node calls the newest. */
   readonly head: number;
   /** The last block with the network's confirmations. `moved`: something has moved between the booked block and this one. */
   readonly settled: number;
@@ -128,9 +126,7 @@ async function recordTurned(deps: Deps, { network, turned }: FollowerRow): Promi
   await commitAll(deps, [...statements, ...noteTurned(deps.db, network, { recorded })]);
 }
 
-/**
- * Compares the settlements whose blocks are booked, before the network counts as level. Returns false if there is more to compare, or to read again.
- */
+/** Compares settlements whose blocks are booked, before the network counts as level. Returns false if there is more to compare or to read again. */
 async function compareBooked(
   deps: Deps,
   network: Network,

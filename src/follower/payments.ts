@@ -92,9 +92,7 @@ function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: 
   return { taken, statements, rest: taken.length < all.length };
 }
 
-/**
- * `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment this reading lacks, or has with other terms.
- */
+/** `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment is missing or has other terms. */
 function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
   const still = found.bound.filter(isBound);
   const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
@@ -298,7 +296,6 @@ function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): bool
   );
 }
 
-/** Returns the terms of a payment as intents store theirs. */
 const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   termsOf(network, providerDidHash, consumerDidHash, gross);
 

@@ -22,7 +22,6 @@ import type { EachJob } from "../jobs/job.ts";
 type Refund = Extract<EventAt, { kind: "refund" }>;
 type RefundTo = Extract<EventAt, { kind: "refund_to" }>;
 
-/** Picks the refunds in the network's token up to a block. */
 export const refundsIn = ({ network, token }: Network, events: readonly EventAt[], through: number): RefundRow[] =>
   events
     .filter((event): event is Refund => event.kind === "refund" && event.token === token.toLowerCase())
@@ -47,10 +46,7 @@ export function refundAddressesIn(
   return [...new Map(last).values()];
 }
 
-/**
- * Belongs to the batch that records who owes the refund: it is awaited from now on. A second call for the settlement replaces amount and instant. If
- * that much is booked already, the refund is done at once.
- */
+/** For the batch that records the debt. Called again, it replaces amount and instant; if enough is booked already, the refund is done at once. */
 export const awaitRefund = (db: Database, refund: AwaitedRefund): Statement => putAwaitedRefund(db, refund, Date.now());
 
 /** Besides the refunds, this changes only operations that await them. */
@@ -82,9 +78,7 @@ export function takeRefundsBack(db: Database, { network }: Network, behind: numb
   ];
 }
 
-/**
- * Fails refunds that did not come in time. Only the chain's own time counts, because a block that the follower has not read yet may have the payment.
- */
+/** Fails refunds that were not paid in time. Only the chain's own time counts, because a block that was not read yet may have the payment. */
 export const failUnpaidRefunds: EachJob = {
   kind: "each",
   name: "fail_unpaid_refunds",

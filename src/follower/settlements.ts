@@ -31,7 +31,7 @@ const BLOCKS_APART = 30;
 /** Whether a block is further ahead than nodes can be apart: a node that was believed at the facilitation may have named any number. */
 const isBeyond = (head: Head, blockNumber: number): boolean => head !== null && blockNumber > head + BLOCKS_APART;
 
-/** Returns the settlements before the first one of this network whose block is not booked yet. `unchecked`: as recorded before the reading. */
+/** Returns the settlements before the first one of this network whose block is not booked yet. `unchecked`: read before the chain, in order. */
 export function checkable(
   { network }: Network,
   { booked, head }: { readonly booked: number; readonly head: Head },

@@ -20,7 +20,6 @@ import { findEscrowsByHash, findMarketsByHash, findNamedByHash, findProvidersByH
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 
-/** Picks the wallet changes in the network's token up to a block. */
 export const walletsIn = ({ token }: Network, events: readonly EventAt[], through: number): WalletSet[] =>
   events.filter(
     (event): event is WalletSet =>

@@ -38,7 +38,6 @@ type Cases<C extends string> = { readonly [name in C]: Case };
 /** An agent below this is unrated (TSK-13). */
 export type RatingMinimum = { readonly interactions: number; readonly counterparties: number };
 
-/** The method of one environment. */
 export type RatingMethod = RatingParameters & { readonly minimum: RatingMinimum };
 
 /** The instant at which the forward scale is 1. It cannot be configured, because every stored sum is scaled from it. */

@@ -23,7 +23,6 @@ export type AgentSums = Sums & {
 
 /** One side's signal of one interaction: `r` in 0..1, `weight` before any decay. */
 export type Signal = { readonly r: number; readonly weight: number };
-/** How a task ended, for its rating. */
 export type RatedOutcome = TaskOutcome | "auto_confirmed";
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
@@ -31,7 +30,6 @@ const clamp = (value: number, low: number, high: number): number => Math.min(hig
 export const signalWeight = ({ weight }: RatingParameters, amountWholeUnits: number): number =>
   clamp(Math.log10(1 + amountWholeUnits), weight.min, weight.max);
 
-/** The scale of a signal at an instant; `at` is epoch milliseconds. */
 export const forwardScale = ({ halfLifeDays }: RatingParameters, at: number): number =>
   2 ** ((at - RATING_ORIGIN) / (halfLifeDays * DAY_MS));
 
@@ -106,7 +104,6 @@ export function unroundedRating(
 /** From this number of counterparties on, more of them do not lower the share that one may hold. */
 export const FIXED_SHARE_FROM = 1 / CLIP_MIN;
 
-/** The highest weight that one counterparty may hold. */
 const mostOf = (clip: number, { weight, counterparties }: AgentSums): number =>
   Math.max(clip, 1 / Math.max(1, counterparties)) * weight;
 

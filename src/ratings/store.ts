@@ -46,10 +46,7 @@ export const findRatedAgent = (
 
 const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId: ratedBy } = ratingCounterparties;
 
-/**
- * The four heaviest counterparties of an agent, which a new signal needs in addition to the agent's row. `rated`: a DID and the environment that it
- * is rated in, as one expression.
- */
+/** The four heaviest counterparties, which a new signal needs besides the agent's row. `rated`: its DID and environment, as one expression. */
 export const findHeaviestOf = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
@@ -70,7 +67,6 @@ export const findCounterparty = (
 export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyRow | null> =>
   readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${ratedBy}) = ${rated}`));
 
-/** The columns of the rows `c`. */
 const shown = {
   did: sql<string>`c.did`.as("did"),
   environment: sql<Environment>`c.environment`.as("environment"),
@@ -79,10 +75,7 @@ const shown = {
   weighted: sql<number>`c.weighted`.as("weighted"),
 };
 
-/**
- * The four heaviest counterparties of several agents. `rated`: a subquery with the columns `did` and `environment`. An agent that it names twice is
- * read twice.
- */
+/** The four heaviest counterparties of several agents. `rated`: a subquery of `did` and `environment`; an agent in it twice is read twice. */
 export const findHeaviestIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
@@ -114,10 +107,8 @@ export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement 
 export type Added = Sums & {
   readonly interactions: number;
   readonly counterparties: number;
-  /** The weight of the counterparty with the signal. */
   readonly counterpartyWeight: number;
   readonly by: RatingMethod;
-  /** The instant of the rating. */
   readonly now: number;
 };
 
