@@ -1,22 +1,22 @@
-// Judges the address of an endpoint (EVT-21): at its creation, at a change, and again before each delivery. The service calls what anybody names, so
-// nothing that stands behind a firewall, and no service of the cloud itself, may be named. The URL parser has brought every notation of an IP
-// address to one form before it is judged.
+// Checks the address of an endpoint (EVT-21) when it is created or changed, and again before each delivery. The service calls any address that a
+// customer names, so it must refuse hosts behind a firewall and services of the cloud itself. The URL parser has already normalized every notation of
+// an IP address.
 
 const LENGTH_MAX = 2_000;
 
-/** Why an address is refused, as a sentence for its field. */
+/** Why an address is refused: the message for its field. */
 export type AddressFault = string;
 
 export type AddressRules = {
-  /** True in local development, where a receiver runs beside the service: then http to this machine is accepted too. */
+  /** True in local development, where the receiver runs on the same machine, so that http to this machine is accepted too. */
   readonly local: boolean;
-  /** The host of the service itself, which calls nobody in circles. */
+  /** The host of the service itself, which must not call itself in circles. */
   readonly own: string;
 };
 
 const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
-/** Names that stand for something inside, whoever answers for them; each with all that ends with it. */
+/** Names of internal hosts. Each also covers all names that end with it. */
 const INSIDE = [
   "localhost",
   "local",
@@ -36,13 +36,13 @@ const INSIDE = [
   "onion",
   "test",
   "invalid",
-  // Instance data of clouds.
+  // Instance metadata of clouds.
   "metadata.azure.com",
   "metadata.goog",
   "instance-data.ec2",
   "metadata.packet.net",
   "rancher-metadata.rancher",
-  // Names that everybody knows to answer with addresses of the asking machine or of its network.
+  // Public names that resolve to the caller's own machine or network.
   "localtest.me",
   "lvh.me",
   "vcap.me",
@@ -52,16 +52,16 @@ const INSIDE = [
   "lcl.host",
   "traefik.me",
   "local.gd",
-  // Whoever asks gets the address that the name spells.
+  // Names that resolve to the address that they spell.
   "nip.io",
   "sslip.io",
   "xip.io",
 ] as const;
 
-/** Null where the address is accepted. Never throws on what `text` holds. */
+/** Null if the address is accepted. Never throws, whatever `text` holds. */
 export function judgeAddress(text: string, { local, own }: AddressRules): AddressFault | null {
   if (text.length > LENGTH_MAX) return `Must have at most ${LENGTH_MAX} characters.`;
-  // The parser drops these without a word.
+  // The parser drops or replaces these silently.
   if (/[\s\p{Cc}\\]/u.test(text)) return "Must not have white space, control characters or backslashes.";
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null) return "Must be an absolute URL.";
@@ -78,7 +78,7 @@ const PUBLIC = "Must name a host of the public internet.";
 function judgeHost(hostname: string, own: string): AddressFault | null {
   if (hostname.startsWith("[") || /^\d+(\.\d+){3}$/.test(hostname)) return ADDRESS;
   const name = hostname.replace(/(?<!\.)\.+$/, "");
-  // The parser accepts some names that no host has.
+  // The parser accepts some names that no host can have.
   if (!/^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])$/.test(name))
     return PUBLIC;
   if (name === own) return "Must not be this service.";
@@ -87,11 +87,11 @@ function judgeHost(hostname: string, own: string): AddressFault | null {
 
 // ---- Addresses of a name -------------------------------------------------------------------------------------------------
 
-/** True for an address that anybody may reach: not of this machine, a private network, a link, a carrier, a cloud, a test or a group. */
+/** True for an address of the public internet: not loopback, private, link-local, carrier-grade NAT, cloud, test or multicast. */
 export const isPublicAddress = (address: string): boolean =>
   address.includes(":") ? isPublicV6(address) : isPublicV4(address);
 
-/** First address and length of the prefix. */
+/** First address and prefix length of the ranges that are not public. */
 const CLOSED_V4: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -108,7 +108,7 @@ const CLOSED_V4: readonly (readonly [string, number])[] = [
   ["203.0.113.0", 24],
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
-  // Instance data and the resolver of clouds, at addresses of their own.
+  // Instance metadata and resolver of a cloud, at an address outside the other ranges.
   ["168.63.129.16", 32],
 ];
 
@@ -126,7 +126,9 @@ function isPublicV4(text: string): boolean {
   });
 }
 
-/** Global unicast is 2000::/3. Within it: protocol assignments with Teredo, documentation, 6to4, whose addresses carry a v4 address. */
+/**
+ * Global unicast is 2000::/3. Not public within it are protocol assignments with Teredo, documentation, and 6to4, whose addresses carry a v4 address.
+ */
 function isPublicV6(text: string): boolean {
   const [first = 0, second = 0] = v6Of(text) ?? [];
   if (first < 0x2000 || first > 0x3fff) return false;
@@ -134,7 +136,7 @@ function isPublicV6(text: string): boolean {
   return first !== 0x2002 && first !== 0x3fff;
 }
 
-/** Its eight groups; null for what is no address. */
+/** The eight groups of the address; null if the text is not one. */
 function v6Of(text: string): number[] | null {
   if (!URL.canParse(`http://[${text}]/`)) return null;
   const [head = "", tail] = new URL(`http://[${text}]/`).hostname.slice(1, -1).split("::");

@@ -1,9 +1,9 @@
-// How the answers of receivers are stored: deflated where that is shorter, one behind the other beside the log of attempts. They are most of what a
-// delivery leaves.
+// Packs the answers of receivers: deflated if that is shorter, and concatenated in a column next to the log of attempts. They are most of the bytes
+// that a delivery stores.
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Attempt, DeliveryRow, StoredAttempt } from "../db/tables/webhooks.ts";
 
-/** An attempt as it is stored, and its deflated answer, null where the answer stands in the attempt. */
+/** The attempt as it is stored, and its deflated answer, which is null if the attempt itself holds the answer. */
 export function packAnswer({ answer, ...attempt }: Attempt): { stored: StoredAttempt; deflated: Buffer | null } {
   const deflated = answer === null ? null : deflateRawSync(answer);
   if (deflated === null || deflated.length >= Buffer.byteLength(answer ?? ""))

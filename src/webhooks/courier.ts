@@ -1,5 +1,5 @@
-// The object of one endpoint (EVT-25): delivers what is due, is called again by its alarm for what is due later, and lets an endpoint that fails
-// rest. It keeps the id that it works for, and nothing else that counts: what is due stands in the database.
+// The Durable Object of one endpoint (EVT-25): delivers what is due, sets its alarm for what is due later, and backs off from an endpoint that fails.
+// It stores only the endpoint's id, because the database holds the deliveries.
 import { buildDeps, type Env } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
@@ -8,13 +8,13 @@ import { deliverDue } from "./deliver.ts";
 import { CLAIMS_AT_ONCE, restMs } from "./schedule.ts";
 
 const ID = "webhookId";
-/** How long one invocation works, which an alarm may for fifteen minutes. */
+/** How long one invocation works. An alarm may run for fifteen minutes. */
 const WORKS_MS = 5 * MINUTE_MS;
 
 export class WebhookCourier extends WebhookObject<Env> {
   /** Tests replace it. */
   clock = systemClock;
-  /** The work under way. */
+  /** The work of the current invocation; null while idle. */
   running: Promise<void> | null = null;
   private again = false;
   private failuresInARow = 0;
@@ -25,7 +25,7 @@ export class WebhookCourier extends WebhookObject<Env> {
     this.again = true;
     this.running ??= this.work(webhookId).finally(() => {
       this.running = null;
-      // Woken while it was at its end: another invocation's.
+      // The object was woken just as its work ended: another invocation continues.
       if (!this.again) return;
       this.again = false;
       this.ctx.waitUntil(this.callAt(webhookId, this.restsUntil));
@@ -37,7 +37,7 @@ export class WebhookCourier extends WebhookObject<Env> {
     const webhookId = await this.ctx.storage.get<string>(ID);
     if (webhookId === undefined) return;
     await this.wake(webhookId);
-    // An alarm's handler is kept alive, which what it left behind may not be.
+    // The runtime keeps an alarm's handler alive, but not necessarily a promise that it leaves running.
     await this.running;
   }
 
@@ -45,7 +45,7 @@ export class WebhookCourier extends WebhookObject<Env> {
     let nextAt: number | null = null;
     let claims = 0;
     const until = this.clock.now() + WORKS_MS;
-    /** Whether it goes on after a claim. */
+    /** Counts a round's outcome, and decides whether another round follows. */
     const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
       claims += 1;
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
@@ -64,13 +64,13 @@ export class WebhookCourier extends WebhookObject<Env> {
       console.error(JSON.stringify({ event: "webhook_failed", webhook: webhookId, message }));
       nextAt = this.clock.now() + MINUTE_MS;
     }
-    // What has come meanwhile is another invocation's.
+    // The next invocation handles a call that woke the object meanwhile.
     if (this.again) nextAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, Math.max(this.clock.now(), this.restsUntil));
     this.again = false;
     if (nextAt !== null) await this.callAt(webhookId, nextAt);
   }
 
-  /** Returns when it goes on; null where nothing waits. */
+  /** Returns when to continue, or null if no delivery waits. */
   private deliver(webhookId: string, goesOn: Parameters<typeof deliverDue>[2]): Promise<number | null> {
     return deliverDue(buildDeps(this.env, this.env.ISSUER, this.clock), webhookId, goesOn);
   }

@@ -1,4 +1,4 @@
-// Makes an endpoint (EVT-22). Its secret is shown in the answer, and sealed in the database.
+// Creates an endpoint (EVT-22). The response shows its secret; the database holds it sealed.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { type FieldError, fieldError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -17,7 +17,6 @@ import { newestSealKey, sealSecret } from "./secrets.ts";
 import { countEndpoints, insertEndpoint } from "./store.ts";
 import { toNewWebhookView } from "./views.ts";
 
-/** The fault of an address, if it has one. */
 export function addressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
   if (url === undefined) return [];
   const own = new URL(deps.config.issuer).hostname;
@@ -26,7 +25,7 @@ export function addressFaults({ deps }: ManagementCall, url: string | undefined)
   return hostIsAsWritten(url) ? [] : [fieldError("url", "invalid_format", "Must name its host as it is resolved.")];
 }
 
-/** Reported with the faults of the other fields. */
+/** Reports these faults together with those of the other fields. */
 export const precheckNew = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
   precheck({ count: countEndpoints(call.db, call.tenant) }, ({ count }) => [
     ...addressFaults(call, url),
@@ -39,13 +38,13 @@ function limitFaults(count: number): FieldError[] {
   return [fieldError("url", "invalid_value", message)];
 }
 
-/** Each name once. */
+/** Removes duplicate names. */
 export const selectionOf = (names: readonly string[]): string[] => [...new Set(names)];
 
 export async function createWebhook(call: ManagementCall, input: WebhookInput): Promise<NewWebhookView> {
   const { db, deps, tenant, environment } = call;
   const now = realTime(call);
-  // The insert counts, and refuses one too many: then the call is decided again, and says why.
+  // The insert enforces the limit. Only a retry after a conflict counts again, so that it can name the limit as the fault.
   const {
     caller,
     account,

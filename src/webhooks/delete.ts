@@ -1,5 +1,5 @@
-// Deletes an endpoint (EVT-22). What waits for it is dropped by its object, and what was tried by the retention of 30 days. The account is told of one
-// that was enabled (EVT-34).
+// Deletes an endpoint (EVT-22). Its object drops the queued deliveries, and the retention of 30 days drops the logged ones. The account gets a notice
+// if the endpoint was enabled (EVT-34).
 import type { ManagementCall } from "../call.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";

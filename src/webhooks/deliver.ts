@@ -1,5 +1,5 @@
-// Delivers what is due of one endpoint (EVT-25 to EVT-28): claims by compare-and-set with a lease, POSTs a few at a time, and records what came of
-// it. A crash in between leaves the lease, behind which the same deliveries are tried again: a receiver may get one twice, and loses none.
+// Delivers what is due for one endpoint (EVT-25 to EVT-28): leases deliveries by compare-and-set, POSTs a few at a time, and records the outcomes.
+// After a crash the lease expires and the same deliveries are tried again: a receiver may get one twice, but misses none.
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
 import { eachAtOnce } from "../core/parallel.ts";
@@ -26,11 +26,11 @@ import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "
 import { openSecrets } from "./secrets.ts";
 import { findById, noteFailing } from "./store.ts";
 
-/** Longer than the slowest claim takes: three times six at once, each for fifteen seconds behind five of the resolver. */
+/** Longer than the slowest claim: three times six at once, each with fifteen seconds after five of the resolver. */
 export const LEASE_MS = 75 * SECOND_MS;
 const DROPPED_AT_ONCE = 500;
 
-/** The endpoint, what is claimed, and what may be claimed next: now, or later. */
+/** The endpoint, the claimed deliveries, further due ones in `found`, and when the next may be claimed. */
 export type Claim = {
   readonly endpoint: EndpointRow | null;
   readonly claimed: readonly SentRow[];
@@ -39,9 +39,9 @@ export type Claim = {
 };
 
 type Before = {
-  /** The outcomes of the claim before, recorded in the same trip. */
+  /** The outcomes of the previous claim, recorded in the same trip. */
   readonly statements?: readonly Statement[];
-  /** What it found. Empty: what is due is found and claimed by one statement. */
+  /** Further due deliveries that the previous claim found. If empty, one statement finds and claims what is due. */
   readonly found?: readonly SentRow[];
 };
 
@@ -72,7 +72,7 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
     found: findFree(db, webhookId, { now, limit: CLAIMED_AT_ONCE, after: wanted.at(-1) }),
   });
   const own = wanted.filter((_, n) => (rest as Record<string, unknown>)[`claim ${n}`] === true);
-  // SQLite returns what it has changed in no order.
+  // SQLite returns changed rows in no order.
   const claimed = [...(due ?? []), ...own.map((one) => ({ ...one, leaseUntil: until }))].sort(
     (a, b) => a.nextAt - b.nextAt || (a.deliveryId < b.deliveryId ? -1 : 1),
   );
@@ -86,10 +86,10 @@ const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
 export type Chance = { readonly startTimer: StartTimer; readonly random: () => number };
 const CHANCE: Chance = { startTimer, random: Math.random };
 
-/** How many of a round the receiver took, and how many were sent to it. */
+/** How many deliveries of a round the receiver accepted, and how many were sent. */
 type Round = { readonly taken: number; readonly tried: number };
 
-/** Delivers in rounds until nothing is due, or `goesOn` says that the endpoint rests. */
+/** Delivers in rounds until nothing is due or `goesOn` returns false. Returns when to continue, or null if no delivery waits. */
 export async function deliverDue(
   deps: Deps,
   webhookId: string,
@@ -106,7 +106,7 @@ export async function deliverDue(
       await dropLeft(deps, webhookId);
       return null;
     }
-    // What waits of a disabled one waits for its owner, who wakes it.
+    // Deliveries of a disabled endpoint wait until its owner enables it, which wakes this object.
     if (endpoint.status !== "enabled") {
       await commit(
         deps.db,
@@ -116,7 +116,7 @@ export async function deliverDue(
     }
     if (claimed.length === 0) {
       if (!guessed) return nextAt;
-      // Others were faster: what is left is found anew.
+      // Other callers were faster, so the next round searches again.
       continue;
     }
     const outcomes = await attemptAll(deps, endpoint, claimed, chance);
@@ -133,10 +133,10 @@ export async function deliverDue(
   }
 }
 
-/** A batch whose answer was lost may be sent again: what it records counts where the lease is still held. Nothing is sent twice for it. */
+/** Sends a batch again, because its answer may have been lost. Outcomes count only while the lease is held, so this causes no second POST. */
 const onceMore = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
 
-/** Of an endpoint that was deleted with deliveries waiting. */
+/** Drops the deliveries and the replay of an endpoint that was deleted. */
 async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
   for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
     const { count } = await readBatch(db, {
@@ -170,7 +170,7 @@ async function attemptAll(
       try {
         refusal = await judged();
       } catch (thrown) {
-        // Not the receiver's failure: it is tried again behind the lease, and no attempt is counted.
+        // The resolver failed, not the receiver: the delivery is retried after the lease, and no attempt is counted.
         unjudged = thrown;
         return;
       }
@@ -184,7 +184,7 @@ async function attemptAll(
   return outcomes;
 }
 
-/** How long a judgement of an address counts: names change, and a resolver is not asked for each of many. */
+/** How long a judgement of an address is valid: names change, but the resolver must not be asked for each of many deliveries. */
 const JUDGED_MS = 5 * SECOND_MS;
 
 function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeReceiver> {
@@ -206,7 +206,7 @@ const wasSent = ({ attempt }: Outcome): boolean => attempt.error !== "event_expi
 
 const GONE = 410;
 
-/** What is written of the outcomes, and whether they disable the endpoint. */
+/** The statements that record the outcomes, and why they disable the endpoint, if they do. */
 function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Outcome[], { taken, tried }: Round) {
   const { webhookId, failingSince } = endpoint;
   const statements = [

@@ -1,4 +1,4 @@
-// Lists an endpoint's deliveries, newest first, and delivers one once more (EVT-29).
+// Lists an endpoint's deliveries, newest first, and sends one again (EVT-29).
 import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { instantOfId } from "../core/ids.ts";
@@ -15,7 +15,7 @@ import type { DeliveryView } from "./responses.ts";
 import type { DeliveryQuery } from "./schema.ts";
 import { toDeliveryView } from "./views.ts";
 
-/** The first instant of the deliveries that are shown. */
+/** Deliveries from before this instant are no longer shown. */
 export const firstShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
 
 export async function getDeliveries(
@@ -52,7 +52,10 @@ export async function getDeliveries(
 
 const NONE: Found<ListedDelivery> = { rows: [], end: null };
 
-/** Two lists as one. Where a scan ended before the page was full, the page ends there too: what the other one has behind it is not its turn yet. */
+/**
+ * Merges the two lists. If a scan ended before the page was full, the page ends there too: rows of the other list after that point are not next in
+ * order.
+ */
 function merge(one: Found<ListedDelivery>, other: Found<ListedDelivery>, limit: number): Found<ListedDelivery> {
   const full = ({ rows }: Found<ListedDelivery>) => rows.length > limit;
   const ends = [one, other].flatMap((list) => (list.end !== null && !full(list) ? [list.end] : []));
@@ -79,7 +82,7 @@ function knownDelivery({ tried, untried }: Delivery, deliveryId: string, now: nu
   if (!isKept || (tried === null && untried === null)) throw new ServiceError("not_found");
 }
 
-/** Before the faults of a request: are there such an endpoint and such a delivery? */
+/** Answers 404 for an unknown endpoint or delivery before any fault of the request. */
 export const precheckDelivery = (call: ManagementCall, webhookId: string, deliveryId: string): Precheck =>
   precheck(ownDelivery(call, webhookId, deliveryId), ({ endpoint, ...delivery }) => {
     known(endpoint);
@@ -89,7 +92,7 @@ export const precheckDelivery = (call: ManagementCall, webhookId: string, delive
 
 const EVENT_GONE = "The event of this delivery is older than 30 days, and is no longer kept.";
 
-/** The same bytes under the same event's id. One that waits is due at once; one that is being delivered, or that nobody has tried yet, stays so. */
+/** Sends the same bytes with the same event id. A delivery that waits becomes due at once; one that is leased or was never tried stays as it is. */
 export async function redeliver(call: ManagementCall, webhookId: string, deliveryId: string): Promise<DeliveryView> {
   const now = realTime(call);
   const { endpoint, place, ...delivery } = await call.read({
@@ -100,7 +103,7 @@ export async function redeliver(call: ManagementCall, webhookId: string, deliver
   knownDelivery(delivery, deliveryId, now);
   requireEnabled(own);
   const { tried } = delivery;
-  // It is in somebody's hands, or due already: of several calls at once the first one has brought it forward.
+  // It is leased or due already: the first of several concurrent calls has brought it forward.
   const isDue = place !== null && (place.leaseUntil > now || place.nextAt <= now + SECOND_MS);
   if (tried !== null && !isDue && !tried.hasEvent) throw new ServiceError("not_found", { message: EVENT_GONE });
   const statements = tried === null || isDue ? [] : again(call, tried, now);

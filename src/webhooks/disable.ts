@@ -1,4 +1,4 @@
-// Disables an endpoint that is gone or has failed for days (EVT-28): with an entry of the activity log and a notice to the account.
+// Disables an endpoint that answered 410 or has failed for days (EVT-28), with an entry in the activity log and a notice to the account.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
@@ -10,7 +10,7 @@ import { findAddressee } from "../journal/notice-store.ts";
 import { type Notice, recordNotice } from "../journal/notices.ts";
 import { updateEndpoint } from "./store.ts";
 
-/** The notice of an endpoint that gets no more events, named by its id and host: its path may hold a secret. */
+/** The notice that an endpoint gets no events any longer. It names only the id and the host, because the path may hold a secret. */
 export const disabledNotice = (
   { environment, webhookId, url }: EndpointRow,
   cause: DisabledCause | "deleted",
@@ -19,7 +19,7 @@ export const disabledNotice = (
   data: { environment, webhookId, host: new URL(url).host, cause },
 });
 
-/** False where its owner has changed it meanwhile: the next failure decides again. */
+/** False if the owner has changed the endpoint meanwhile: the next failure decides again. */
 export async function disableFailing(
   deps: Deps,
   endpoint: EndpointRow,

@@ -1,4 +1,4 @@
-// What a fan-out reads: the events behind its mark, and the endpoints of their owners.
+// Store of the fan-out: the events after its mark, and the endpoints of their owners.
 import { asc, eq, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
@@ -15,7 +15,7 @@ export const findFresh = (db: Database, limit: number) => ({
   fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
 });
 
-/** The platforms whose agents have opened intents. */
+/** The platforms whose agents opened the intents. */
 export const findOpeners = (db: Database, intentIds: readonly string[]) =>
   readAll(
     db
@@ -25,7 +25,7 @@ export const findOpeners = (db: Database, intentIds: readonly string[]) =>
       .where(sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`),
   );
 
-/** Enabled endpoints of the owners of events. */
+/** The enabled endpoints of the events' owners. */
 export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {
   const owners = new Set(fresh.map(({ platformId, environment }) => JSON.stringify([platformId, environment])));
   const [part] = inParts([...owners].map((owner) => JSON.parse(owner)));

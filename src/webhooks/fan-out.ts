@@ -1,5 +1,5 @@
-// Makes deliveries of new events (EVT-24): one for each endpoint that selects the event, committed with the mark, and so once. What a lost
-// notification or a crash leaves is found by the minute's job.
+// Makes deliveries from new events (EVT-24): one for each endpoint that selects the event, committed with the outbox's mark, so that each is made
+// once. The minute's job finds events whose notification was lost.
 import type { Deps } from "../context.ts";
 import { newId } from "../core/ids.ts";
 import { retryConflicts } from "../core/retry.ts";
@@ -15,20 +15,20 @@ import { findFresh, findOpeners, findReceivers } from "./fan-out-store.ts";
 import { nudge } from "./nudge.ts";
 import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
 
-/** Events of one commit: with as many endpoints as an account may have, they are 2,000 deliveries. */
+/** Events of one commit. They make 2,000 deliveries for an account with as many endpoints as it may have. */
 export const FANNED_OUT = 100;
 
-/** Fans out all new events, or so many slices of them; what another run is faster with, that fans out. */
+/** Fans out all new events, or at most `slices` slices. A concurrent run may fan out some of them first. */
 export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
   for (let slice = 0; slice < slices && (await fanOutSlice(deps)); slice++);
 }
 
 type Fresh = { readonly mark: number; readonly fresh: readonly EventRow[] };
 
-/** The next new events, and the mark behind which they come. */
+/** The next new events, and the mark that they follow. */
 export const findSlice = ({ db }: Deps): Promise<Fresh> => readBatch(db, findFresh(db, FANNED_OUT));
 
-/** `found`: as it was read; read anew where another run was faster. Returns false where nothing is left. */
+/** `found`: the slice as it was read. It is read again if another run was faster. Returns false if no events are left. */
 export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
   const { db } = deps;
   let known = found;
@@ -62,8 +62,8 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
 type Openers = ReadonlyMap<string, string>;
 
 /**
- * An intent that ends unpaid has cost its opener nothing, so its events count for the opener, with the deliveries to the opener's own endpoints. Those
- * to the other account's count for nobody: neither uses up the volume of the other with them.
+ * An intent that ends unpaid has cost its opener nothing, so its events count toward the opener's volume, and so do the deliveries to the opener's
+ * own endpoints. Deliveries to the other account's endpoints count for neither account, so that neither can use up the other's volume.
  */
 async function openersOf(db: Database, fresh: readonly EventRow[]): Promise<Openers> {
   const ids = fresh.filter(({ type }) => type === ENDED_UNPAID).map(({ object }) => String(object["intent_id"]));
@@ -91,13 +91,13 @@ function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRo
   return { deliveries: inOrder(deliveries), counted };
 }
 
-/** Ids of one instant are in no order: they are given to the deliveries in the order of their events. */
+/** Ids of one instant are in no order, so this sorts them and assigns them to the deliveries in the order of their events. */
 export function inOrder(deliveries: readonly NewDelivery[]): NewDelivery[] {
   const ids = deliveries.map(({ deliveryId }) => deliveryId).sort();
   return deliveries.map((delivery, n) => ({ ...delivery, deliveryId: ids[n] ?? delivery.deliveryId }));
 }
 
-/** A test event is queued for its endpoint as it is made, and for no other. */
+/** A test event is queued when it is made, and only for its endpoint. */
 const TEST: EventType = "webhook.test";
 
 const receives = (endpoint: EndpointRow, event: EventRow): boolean =>
@@ -108,7 +108,7 @@ function countOf(event: EventRow, deliveries: number): Counted {
   return { platformId, environment, events: 1, deliveries, bytes: bytesOf(event) * (1 + deliveries) };
 }
 
-/** How long the body is that each delivery sends. */
+/** The length of the body that each delivery sends. */
 export const bytesOf = (event: ViewedEvent): number => new TextEncoder().encode(bodyOf(event)).length;
 
 export const selects = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
@@ -128,5 +128,5 @@ export const newDelivery = (
   eventType: event.type,
 });
 
-/** The bytes of every attempt of every endpoint: what the event's row says, in one order. */
+/** The body of every attempt for every endpoint, with the same bytes each time, because only the event's row determines them. */
 export const bodyOf = (event: ViewedEvent): string => JSON.stringify(toEventView(event));

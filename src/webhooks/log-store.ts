@@ -1,4 +1,4 @@
-// Store of the log of deliveries: one row each, from the first attempt on.
+// Store of the log of deliveries: one row for each delivery, from its first attempt on.
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
@@ -13,7 +13,7 @@ import {
 import { packAnswer } from "./answers.ts";
 import { type Looked, readLooked, skipOver } from "./skip-store.ts";
 
-/** A claimed delivery after its attempt. `nextAt`: null where it was the last one. */
+/** The result of a claimed delivery's attempt. `nextAt`: null if it was the last one. */
 export type Outcome = {
   readonly claimed: QueuedRow;
   readonly attempt: Attempt;
@@ -21,10 +21,10 @@ export type Outcome = {
   readonly nextAt: number | null;
 };
 
-/** Whether one more attempt fits into the log of a delivery; the oldest one makes room otherwise. */
+/** Whether the log of a delivery has room for one more attempt. If not, the oldest attempt is removed. */
 const HAS_ROOM = sql`json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS_KEPT}`;
 
-/** Before the places are moved on: it writes of those that still are as they were claimed. */
+/** Must run before the places are moved, because it writes only for places that are still as they were claimed. */
 export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
   inParts(
     outcomes.map(({ claimed: one, attempt, status, nextAt }) => {
@@ -59,7 +59,6 @@ export type DeliveryFilter = {
   readonly eventId?: string | undefined;
 };
 
-/** What a list shows of a delivery. */
 export type ListedDelivery = Omit<DeliveryRow, "eventSeq" | "webhookId">;
 
 export const fitsFilter = ({ eventType, eventId }: DeliveryFilter): SQL | undefined =>
@@ -84,7 +83,7 @@ const shownOfLog = Object.fromEntries(
 
 export type DeliveryPage = { readonly limit: number; readonly after: string | null };
 
-/** Those that were tried, newest first. */
+/** Deliveries that were tried, newest first. */
 export function listTried(
   db: Database,
   webhookId: string,
@@ -105,7 +104,7 @@ export function listTried(
   );
 }
 
-/** `hasEvent`: whether what it sends is still kept. */
+/** `hasEvent`: whether the event that it sends is still kept. */
 export type TriedDelivery = DeliveryRow & { readonly hasEvent: boolean };
 
 export const findTried = (db: Database, webhookId: string, deliveryId: string): Read<TriedDelivery | null> =>
@@ -119,7 +118,7 @@ export const findTried = (db: Database, webhookId: string, deliveryId: string): 
       .where(and(eq(deliveries.webhookId, webhookId), eq(deliveries.deliveryId, deliveryId))),
   );
 
-/** It waits again. Fails (Conflict) where it is no longer as it was read. */
+/** Makes the delivery wait again. Fails (Conflict) if it changed since it was read. */
 export const waitAgain = (db: Database, before: DeliveryRow, nextAt: number): Statement[] =>
   mustChange(
     db,
@@ -144,7 +143,7 @@ export const pruneLogged = (db: Database, webhookId: string, before: string, lim
         where webhook_id = ${webhookId} and delivery_id < ${before} order by delivery_id limit ${limit})`,
   );
 
-/** Endpoints behind an id whose first delivery is older than an id. */
+/** Endpoints after `after` whose first delivery has an id below `before`. */
 export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<Looked> =>
   readLooked(
     db,

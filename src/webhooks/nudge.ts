@@ -1,4 +1,4 @@
-// Tells the queue which endpoints have deliveries that are due. A message that is lost loses nothing: the minute's job finds what waits.
+// Tells the queue which endpoints have due deliveries. If a message is lost, the minute's job finds them.
 import type { Env } from "../context.ts";
 
 /** The most messages that a queue takes at once. */
@@ -13,18 +13,18 @@ export async function nudge(
     for (let at = 0; at < messages.length; at += MESSAGES)
       await WEBHOOK_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
   } catch {
-    // The queue is down.
+    // The queue is down. The minute's job wakes the endpoints.
   }
 }
 
 type Objects = Pick<Env, "WEBHOOKS">;
 
-/** Wakes the object of an endpoint, which returns at once. */
+/** Wakes the object of an endpoint, which works in the background. */
 export async function wakeOrThrow({ WEBHOOKS }: Objects, webhookId: string, afresh = false): Promise<void> {
   await WEBHOOKS.get(WEBHOOKS.idFromName(webhookId)).wake(webhookId, afresh);
 }
 
-/** One that cannot be reached is found by the minute's job. */
+/** If the object cannot be reached, the minute's job wakes it. */
 export async function wake(objects: Objects, webhookId: string, afresh = false): Promise<void> {
   try {
     await wakeOrThrow(objects, webhookId, afresh);

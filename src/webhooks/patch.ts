@@ -1,5 +1,4 @@
-// Changes an endpoint (EVT-22): its address, what it selects, its description, and whether it gets deliveries. Each is an entry of its own in the
-// activity log.
+// Changes an endpoint (EVT-22): its address, event selection, description and status. Each change is its own entry in the activity log.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
@@ -18,7 +17,7 @@ import type { WebhookPatch } from "./schema.ts";
 import { updateEndpoint } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 
-/** Before the faults of a request: is there such an endpoint? The address is judged with the other fields. */
+/** Answers 404 for an unknown endpoint before any fault of the request. The address is judged with the other fields. */
 export const precheckPatch = (call: ManagementCall, webhookId: string, { url }: Partial<WebhookPatch>): Precheck =>
   precheck(ownEndpoint(call, webhookId), ({ endpoint }) => {
     known(endpoint);
@@ -55,10 +54,10 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   return view;
 }
 
-/** Whether a patch names what the account is told of (EVT-34). */
+/** Whether the patch may lead to a notice to the account (EVT-34). */
 const mayTell = ({ url, status }: WebhookPatch): boolean => url !== undefined || status === "disabled";
 
-/** One that is disabled is named by the host that got its events. */
+/** The notice about a disabled endpoint names the host that got its events so far. */
 function noticesOf(before: EndpointRow, after: EndpointRow): Notice[] {
   const { environment, webhookId } = before;
   const [host, previousHost] = [new URL(after.url).host, new URL(before.url).host];
@@ -70,7 +69,7 @@ function noticesOf(before: EndpointRow, after: EndpointRow): Notice[] {
   return [...(after.url === before.url ? [] : [moved]), ...(isDisabled ? [disabledNotice(before, "owner")] : [])];
 }
 
-/** The columns that it writes: since when the endpoint fails is written by its deliveries too, and left alone unless it begins afresh. */
+/** The columns to write. Deliveries write `failingSince` too, so it is left alone unless the address or the status changes. */
 function changesOf(before: EndpointRow, patch: WebhookPatch, now: number): Partial<EndpointRow> {
   const { url = before.url, event_types, description = before.description, status = before.status } = patch;
   const afresh = url !== before.url || status !== before.status;
@@ -81,7 +80,7 @@ function changesOf(before: EndpointRow, patch: WebhookPatch, now: number): Parti
     description,
     status,
     disabledCause: status === before.status ? before.disabledCause : cause,
-    // Another address, or another chance.
+    // A new address or status is a fresh start.
     ...(afresh && { failingSince: null }),
     updatedAt: Math.max(now, before.updatedAt + 1),
   };

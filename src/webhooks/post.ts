@@ -1,5 +1,5 @@
-// One POST to an endpoint (EVT-25): 15 seconds over the whole answer, redirects not followed, 64 KiB of it read, 1 KiB kept. Whatever the receiver
-// does, it ends as an attempt and throws nothing.
+// Sends one POST to an endpoint (EVT-25): at most 15 seconds for the whole answer, redirects not followed, 64 KiB read, 1 KiB kept. Whatever the
+// receiver does, the result is an attempt, and nothing is thrown.
 import {
   ANSWER_KEPT_MAX_BYTES,
   ANSWER_READ_MAX_BYTES,
@@ -10,7 +10,7 @@ import {
 import type { Attempt } from "../db/tables/webhooks.ts";
 import { signWebhook } from "../protocol/webhook-signature.ts";
 
-/** Why an attempt failed without an answer, or in spite of its status. */
+/** Why an attempt failed without an answer, or despite its status. */
 export const ATTEMPT_ERRORS = [
   "timeout",
   "connection_failed",
@@ -23,7 +23,7 @@ export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
 export type Posted = {
   readonly url: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly secrets: readonly string[];
   readonly eventId: string;
   readonly body: string;
@@ -31,7 +31,7 @@ export type Posted = {
 
 const USER_AGENT = "Service-Webhooks/1";
 
-/** Calls `act` after so many milliseconds, unless the returned function was called before. */
+/** Calls `act` after `ms` milliseconds, unless the returned function is called first. */
 export type StartTimer = (ms: number, act: () => void) => () => void;
 
 export const startTimer: StartTimer = (ms, act) => {
@@ -82,7 +82,7 @@ export async function post({ url, secrets, eventId, body }: Posted, start: Start
 
 type Kept = { readonly bytes: Uint8Array; length: number };
 
-/** Ends with the answer, or behind so much of it. */
+/** Reads to the end of the answer, or at most ANSWER_READ_MAX_BYTES. */
 async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): Promise<void> {
   if (body === null) return;
   const reader = body.getReader();
@@ -105,7 +105,9 @@ async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): 
   }
 }
 
-/** A character that the end cuts is left out. What is stored is bounded too: a byte that is no UTF-8 is stored as three, a control as six. */
+/**
+ * Drops a character that the end cuts. The stored length is bounded too: a byte that is not UTF-8 is stored as three, and a control character as six.
+ */
 function textOf({ bytes, length }: Kept): string {
   const text = new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
   let [kept, stored] = ["", 0];
@@ -119,11 +121,11 @@ function textOf({ bytes, length }: Kept): string {
 const utf8 = new TextEncoder();
 const QUOTES = 2;
 
-/** True where the receiver has taken the delivery. */
+/** True if the receiver accepted the delivery. */
 export const isTaken = ({ status, error }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300;
 
-/** One that was not sent. */
+/** An attempt that was not sent. */
 export const unsent = (error: AttemptError): Attempt => ({
   at: Date.now(),
   status: null,

@@ -1,5 +1,5 @@
-// Store of the queue: what waits for its next attempt. Of a healthy delivery four rows are written: its place, its lease, its end, and its row in
-// the log (docs/performance.md).
+// Store of the queue of deliveries that wait for their next attempt. A delivery that succeeds at once writes four rows: its place, its lease, its
+// removal, and its row in the log (docs/performance.md).
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { firstId, instantOfId } from "../core/ids.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -14,7 +14,7 @@ import { isEnabled } from "./store.ts";
 
 // ---- Queueing ------------------------------------------------------------------------------------------------------------
 
-/** A delivery that was never tried: its place is the instant of its id. `eventSeq`: null for the event that the batch has just written. */
+/** A delivery that was never tried: its place is the instant of its id. `eventSeq`: null for the event that the same batch writes. */
 export type NewDelivery = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "eventId" | "eventType"> & {
   readonly eventSeq: number | null;
 };
@@ -28,7 +28,7 @@ export const queueDeliveries = (db: Database, each: readonly NewDelivery[]): Sta
       ),
   );
 
-/** The event of a row, null once it is deleted. */
+/** The event of a row; null once it is deleted. */
 const EVENT =
   sql`(select json_array(id, type, occurred_at, environment, json(object), json(previous)) from events where seq = event_seq)`
     .mapWith((text: string): ViewedEvent => {
@@ -37,15 +37,15 @@ const EVENT =
     })
     .as("event");
 
-/** A delivery with what is sent. */
+/** A delivery with the event that it sends. */
 export type SentRow = QueuedRow & { readonly event: ViewedEvent | null };
 const SENT = { ...getTableColumns(queue), event: EVENT };
 
 // ---- Claiming ------------------------------------------------------------------------------------------------------------
 
 /**
- * What is due and in nobody's hands, the longest due first, into the caller's hands until `until`. Of two callers each row goes to one. The last of
- * them is found first, and then all up to there: a list of places would be read once more.
+ * Leases up to `limit` due deliveries until `until`, oldest first; each goes to one caller only. The statement finds the last of them and then
+ * updates all up to it, because a list of places would be read twice.
  */
 export const claimDue = (
   db: Database,
@@ -64,7 +64,7 @@ export const claimDue = (
   );
 };
 
-/** What nobody has in hand, in the order in which it is claimed, behind a place where one is named. */
+/** Due deliveries that are not leased, in the order in which they are claimed, after the place `after` if there is one. */
 export const findFree = (
   db: Database,
   webhookId: string,
@@ -84,7 +84,7 @@ export const findFree = (
       .limit(limit),
   );
 
-/** One that was found, into the caller's hands: at a third of what `claimDue` reads. False where another has it, or it has moved on. */
+/** Leases a delivery that was found before, with a third of the reads of `claimDue`. False if another caller leased it, or it has moved. */
 export const claimFound = (db: Database, found: Place, now: number, until: number): Read<boolean> => ({
   statement: db
     .update(queue)
@@ -93,17 +93,17 @@ export const claimFound = (db: Database, found: Place, now: number, until: numbe
   map: ({ meta }: D1Result) => meta.changes > 0,
 });
 
-/** Back out of the caller's hands, untried. */
+/** Releases the lease without an attempt. */
 export const putBack = (db: Database, held: Held): Statement =>
   db
     .update(queue)
     .set({ leaseUntil: 0 })
     .where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-/** How many of the next places are looked at for the one that is free first. */
+/** How many of the next places are searched for the one that is free first. */
 const LOOKED_AT = 20;
 
-/** When the next of an endpoint's deliveries may be claimed; null where none waits. Those behind the first are read where it is in somebody's hands. */
+/** When the next delivery of an endpoint may be claimed; null if none waits. Later places are read only if the first one is leased. */
 export const findNextAt = (db: Database, webhookId: string): Read<number | null> => {
   const own = sql`from webhook_queue where webhook_id = ${webhookId}`;
   const first = sql`(select max(next_at, lease_until) ${own} order by next_at limit 1)`;
@@ -122,14 +122,14 @@ export const findNextAt = (db: Database, webhookId: string): Read<number | null>
 
 // ---- After an attempt ----------------------------------------------------------------------------------------------------
 
-/** A place as it was claimed. Where another has claimed it since, nothing of it is changed. */
+/** A place as it was claimed. Nothing of it is changed if another caller has claimed it since. */
 export type Held = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
 
-/** Behind its last attempt. One statement each: a list of places would be read twice. */
+/** Ends a delivery after its last attempt. One statement each, because a list of places would be read twice. */
 export const endQueued = (db: Database, held: Held): Statement =>
   db.delete(queue).where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-/** Behind a failed attempt. */
+/** Postpones a delivery after a failed attempt. */
 export const putOff = (db: Database, held: Held, nextAt: number): Statement =>
   db
     .update(queue)
@@ -142,14 +142,14 @@ const atPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
 
 // ---- Once more -----------------------------------------------------------------------------------------------------------
 
-/** Queues what has ended. */
+/** Queues a delivery again that has ended. */
 export const queueAgain = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
   const { webhookId, deliveryId, eventSeq, eventId, eventType } = ended;
   const none = { tries: 0, logged: true, leaseUntil: 0 };
   return db.insert(queue).values({ webhookId, nextAt: now, deliveryId, eventSeq, eventId, eventType, ...none });
 };
 
-/** Fails (Conflict) where it is in somebody's hands. */
+/** Fails (Conflict) if the delivery is leased. */
 export const bringForward = (db: Database, place: Place, now: number): Statement[] =>
   mustChange(
     db,
@@ -169,7 +169,7 @@ const UNTRIED = {
   logged: queue.logged,
 };
 
-/** Those that were never tried, newest first: their places are the instants of their ids. */
+/** Deliveries that were never tried, newest first: their places are the instants of their ids. */
 export function listUntried(
   db: Database,
   webhookId: string,
@@ -204,15 +204,15 @@ export function listUntried(
 
 type Untried = ListedDelivery & { readonly beyond: number; readonly logged: number; readonly nextAt: number };
 
-/** Where the list goes on behind a row that a scan ended with: the id of one that was tried is of another instant than its place. */
+/** Where the list continues after the row that ended a scan. The id of a tried delivery has another instant than its place. */
 function placeOf({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
   if (logged === 0) return deliveryId;
   const place = firstId("dlv", nextAt + 1);
-  // Never where this page began.
+  // The next page must not start where this one did.
   return after !== null && place >= after ? firstId("dlv", nextAt) : place;
 }
 
-/** The place of one that was tried, and waits again. */
+/** The place of a delivery that was tried and waits again. */
 export const findPlace = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
   readOne(
     db
@@ -224,7 +224,6 @@ export const findPlace = (db: Database, webhookId: string, deliveryId: string): 
       ),
   );
 
-/** One that was never tried. */
 export const findUntried = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
   readOne(
     db
@@ -235,7 +234,7 @@ export const findUntried = (db: Database, webhookId: string, deliveryId: string)
 
 // ---- Sweeping ------------------------------------------------------------------------------------------------------------
 
-/** Endpoints behind an id with deliveries that are due: those that get any, and those that are no more. */
+/** Endpoints after `after` that have due deliveries and are enabled or deleted. A failing one counts as due now. */
 export const findWaiting = (db: Database, now: number, after: string, limit: number): Read<Looked> =>
   readLooked(
     db,
@@ -250,7 +249,7 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
     ),
   );
 
-/** Of an endpoint that is no more: a slice of what waited. */
+/** Deletes a slice of the queue of a deleted endpoint. */
 export const dropQueued = (db: Database, webhookId: string, limit: number): Read<number> =>
   read(
     db
@@ -262,13 +261,13 @@ export const dropQueued = (db: Database, webhookId: string, limit: number): Read
     (rows) => rows.length,
   );
 
-/** What nobody is shown any more: it waits for an endpoint that has been disabled for long. */
+/** Deletes deliveries that are too old to be shown: they wait for an endpoint that has been disabled for long. */
 export const pruneQueued = (db: Database, webhookId: string, before: number, limit: number): Statement =>
   db.delete(queue).where(
     sql`(webhook_id, next_at, delivery_id) in (select webhook_id, next_at, delivery_id from webhook_queue
         where webhook_id = ${webhookId} and next_at < ${before} order by next_at limit ${limit})`,
   );
 
-/** Endpoints behind an id whose first place is older than an instant. */
+/** Endpoints after `after` whose first place is older than `before`. */
 export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<Looked> =>
   readLooked(db, skipOver(sql`webhook_queue`, sql`case when min(next_at) < ${before} then 1 end`, after, limit));

@@ -8,7 +8,7 @@ import type { WebhookQuery } from "./schema.ts";
 import { findEndpoint, listEndpoints } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 
-/** What ends with a secret or a delivery ends in real time, whatever a sandbox's clock says. */
+/** Secrets expire and deliveries are pruned in real time, whatever a sandbox clock says. */
 export const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
 export async function getWebhook(call: ManagementCall, webhookId: string): Promise<WebhookView> {
@@ -28,7 +28,7 @@ export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Pr
   );
 }
 
-/** Before the faults of a request: is there such an endpoint? */
+/** Answers 404 for an unknown endpoint before any fault of the request. */
 export const precheckWebhook = (call: ManagementCall, webhookId: string): Precheck =>
   precheckKnown(ownEndpoint(call, webhookId).endpoint);
 
@@ -41,7 +41,7 @@ export function known(endpoint: EndpointRow | null): EndpointRow {
   return endpoint;
 }
 
-/** @throws 409 where it gets no deliveries */
+/** @throws 409 if the endpoint is disabled */
 export function requireEnabled({ status }: EndpointRow): void {
   if (status === "enabled") return;
   throw new ServiceError("invalid_status", { message: "The endpoint is disabled.", detail: { status } });

@@ -1,4 +1,4 @@
-// Store of replays that run, and of the events that they queue once more.
+// Store of the running replays, and of the events that they queue again.
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -11,7 +11,7 @@ export const findReplay = (db: Database, webhookId: string): Read<ReplayRow | nu
   readOne(db.select().from(replays).where(eq(replays.webhookId, webhookId)));
 
 /**
- * Those that run, in the order of their endpoints, behind one. The replay of an account that has used up its volume is due when the day of its mark
+ * The due replays after `after`, in the order of their endpoints. If an account has used up its volume, its replay is due when the day of the mark
  * ends.
  */
 export const findReplays = (db: Database, now: number, after: string, limit: number): Read<Due[]> => {
@@ -33,7 +33,7 @@ export const findReplays = (db: Database, now: number, after: string, limit: num
 export const findLastNumber = (db: Database): Read<number> =>
   read(db.select({ seq: sql<number | null>`max(seq)`.as("seq") }).from(events), ([row]) => row?.seq ?? 0);
 
-/** One that runs already is widened: what either asks for is queued, some of it twice. */
+/** Widens a replay that already runs, so some events are queued twice. */
 export const beginReplay = (
   db: Database,
   { webhookId, platformId, environment }: EndpointRow,
@@ -47,7 +47,6 @@ export const beginReplay = (
       set: { afterSeq: sql`min(after_seq, excluded.after_seq)`, toSeq: sql`max(to_seq, excluded.to_seq)`, askedAt },
     });
 
-/** The next events of a replay, in their order: those of its account and environment. */
 export const findReplayed = (
   db: Database,
   { platformId, environment, afterSeq, toSeq }: ReplayRow,
@@ -60,7 +59,7 @@ export const findReplayed = (
     ),
   );
 
-/** As it was read: of two runs one counts, and none of a replay that was asked for since. */
+/** The replay as it was read: only one of two concurrent runs counts, and neither if a replay was requested since. */
 const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
   and(
     eq(replays.webhookId, webhookId),
@@ -75,6 +74,6 @@ export const moveReplay = (db: Database, replay: ReplayRow, to: number): Stateme
 export const endReplay = (db: Database, replay: ReplayRow): Statement[] =>
   mustChange(db, db.delete(replays).where(asRead(replay)));
 
-/** Of an endpoint that is no more. */
+/** For an endpoint that was deleted. */
 export const dropReplay = (db: Database, webhookId: string): Statement =>
   db.delete(replays).where(eq(replays.webhookId, webhookId));

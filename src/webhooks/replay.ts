@@ -1,5 +1,5 @@
-// Queues the events since a place once more for one endpoint (EVT-31). The call writes one row: a job queues the events slice by slice, each with the
-// replay's own mark, so that a crash in the middle neither leaves one out nor queues one twice.
+// Queues the events since an event or instant again for one endpoint (EVT-31). The call writes one row; a job queues the events slice by slice and
+// moves the replay's mark in the same commit, so that a crash neither skips an event nor queues it twice.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -39,22 +39,22 @@ const BOUND = {
 
 type Since = ReplayInput["since"];
 
-/** The number behind which it begins; null where there is no such event. */
+/** The number of the event after which the replay begins; null if there is no such event. */
 const placeOf = ({ db, tenant }: ManagementCall, since: Since, first: number) =>
   "id" in since ? findNumber(db, tenant, since.id, first) : findNumberAt(db, tenant, since.at, first);
 
-/** What is wrong with a place that was looked up. */
+/** The fault of `since`; `after` is the number that was found for it. */
 function faultOf(call: ManagementCall, since: Since, after: number | null): FieldError | null {
   if ("at" in since && since.at > call.now) return fieldError("since", "invalid_value", "Must not be in the future.");
   return after === null && !isOld(call, since) ? fieldError("since", "not_found") : null;
 }
 
-/** An event that is shown no more; an instant of then begins with the first that is shown. */
+/** True for an event that is no longer shown. An instant that old begins with the first event that is shown. */
 function isOld(call: ManagementCall, since: Since): boolean {
   return "id" in since && mayBeOlder(since.id, firstListed(realTime(call)), call.now - realTime(call));
 }
 
-/** Before the faults of a request: is there such an endpoint? The place is judged with the other fields. */
+/** Answers 404 for an unknown endpoint before any fault of the request. `since` is judged with the other fields. */
 export const precheckReplay = (call: ManagementCall, webhookId: string, { since }: Partial<ReplayInput>): Precheck =>
   precheck(
     {
@@ -95,7 +95,7 @@ export async function replayEvents(
   return view;
 }
 
-/** Where the message is lost, the minute's job goes on. */
+/** If the message is lost, the minute's job continues. */
 async function startReplay({ env }: Deps, webhookId: string): Promise<void> {
   await env.JOB_QUEUE.send({ kind: "record", job: replayJob.name, ids: [webhookId], apart: true }).catch(
     () => undefined,
@@ -123,7 +123,7 @@ async function recordReplay(deps: Deps, webhookId: string): Promise<Recorded> {
   return "more";
 }
 
-/** True where nothing is left of it. */
+/** True if nothing is left to queue. */
 async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
   const { db, env, clock } = deps;
   const { replay, endpoint } = await readBatch(db, {
@@ -131,7 +131,7 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     endpoint: findById(db, webhookId),
   });
   if (replay === null) return true;
-  // Disabled meanwhile: it gets nothing new.
+  // An endpoint that was disabled meanwhile gets no new deliveries.
   if (endpoint?.status !== "enabled") {
     await commit(db, endpoint === null ? [dropReplay(db, webhookId)] : endReplay(db, replay));
     return true;
@@ -141,7 +141,7 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     events: findReplayed(db, replay, SLICE),
     volumes: findVolumes(db, [platformId]),
   });
-  // The replay of an account that has used up its volume goes on with the next day.
+  // If the account has used up its volume, its replay continues the next day.
   const isUsedUp = volumes.some(({ marks }) => volumeMark(marks, environment, clock.now()) !== null);
   if (isUsedUp) return true;
   const last = events.at(-1);

@@ -1,5 +1,5 @@
-// Judges an endpoint's address before a delivery (EVT-21): the URL again, and where a resolver is configured the addresses that its name has now.
-// The connection itself is made by the platform, which resolves once more: what it then finds is not seen.
+// Checks an endpoint's address before a delivery (EVT-21): the URL again and, if a resolver is configured, the addresses that its name has now. The
+// runtime resolves the name once more when it connects, and that result cannot be seen.
 import type { Env } from "../context.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { isPublicAddress, judgeAddress } from "./address.ts";
@@ -9,12 +9,12 @@ const WAIT_MS = 5 * SECOND_MS;
 const A = 1;
 const AAAA = 28;
 
-/** Null where the address is accepted. @throws Error where the resolver does not answer */
+/** Null if the address is accepted. @throws Error if the resolver does not answer */
 export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
   const local = isLocal(env);
   if (judgeAddress(url, { local, own: ownHost(env) }) !== null) return "address_refused";
   const { hostname, protocol } = new URL(url);
-  // What an address on this machine needs no resolver for.
+  // An address on this machine needs no resolver.
   if (local && (protocol === "http:" || hostname === "localhost" || !/[a-z]/.test(hostname))) return null;
   if (env.WEBHOOK_RESOLVER === "") return null;
   const addresses = await addressesOf(env.WEBHOOK_RESOLVER, hostname);
@@ -24,11 +24,11 @@ export async function judgeReceiver(env: Env, url: string): Promise<AttemptError
 
 export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): boolean => WEBHOOK_LOOPBACK === "on";
 
-/** Empty where no address is configured: then the service knows no host of its own. */
+/** Empty if no address is configured: then the service knows no host of its own. */
 export const ownHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
   URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
 
-/** Of both families; empty where it has none. */
+/** Addresses of both families; empty if the name has none. */
 const addressesOf = async (resolver: string, name: string): Promise<string[]> =>
   (await Promise.all(["A", "AAAA"].map((type) => ask(resolver, name, type)))).flat();
 
@@ -57,7 +57,7 @@ type Answered = {
   readonly Answer?: readonly { readonly type: number; readonly data: string }[];
 };
 
-/** @throws Error where WEBHOOK_RESOLVER is neither empty nor a URL, or WEBHOOK_LOOPBACK is neither on nor off */
+/** @throws Error if WEBHOOK_RESOLVER is neither empty nor a URL, or WEBHOOK_LOOPBACK is neither on nor off */
 export function checkResolver({ WEBHOOK_RESOLVER, WEBHOOK_LOOPBACK }: Env): unknown {
   if (WEBHOOK_LOOPBACK !== "on" && WEBHOOK_LOOPBACK !== "off")
     throw new Error("WEBHOOK_LOOPBACK is neither on nor off");

@@ -23,7 +23,7 @@ export async function rotateSecret(
   const changed = {
     secret: await sealSecret(deps.env, webhookId, secret),
     sealKey: await newestSealKey(deps.env),
-    // Under the newest key too: the older one may be taken away meanwhile.
+    // Seals it again under the newest key: the older seal key may be removed during the grace period.
     previousSecret:
       grace_hours === 0
         ? null
@@ -38,7 +38,7 @@ export async function rotateSecret(
     subject: { type: "webhook_endpoint", id: webhookId },
   } as const;
   await call.commit([...updateEndpoint(db, before, changed), recordActivity(db, before, call.now, rotated)], view);
-  // It may have rested for a receiver that had another secret.
+  // The endpoint may be backing off because its receiver expected another secret.
   if (before.status === "enabled") call.background(wake(deps.env, webhookId, true));
   return view;
 }

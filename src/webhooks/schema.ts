@@ -1,4 +1,4 @@
-// Webhook endpoints and their deliveries on the wire (EVT-22, EVT-29).
+// Wire schemas of webhook endpoints and their deliveries (EVT-22, EVT-29).
 import * as z from "zod";
 import { instantOfId } from "../core/ids.ts";
 import {
@@ -49,7 +49,7 @@ export const webhookPatch = z
   .register(z.globalRegistry, { id: "WebhookPatch" });
 export type WebhookPatch = z.infer<typeof webhookPatch>;
 
-/** What is fixed at creation, and what the service says of an endpoint. */
+/** Rejects fields that are fixed at creation, and fields that only the service sets. */
 export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHED, status: webhookStatus });
 
 export const VIEW = {

@@ -1,5 +1,5 @@
-// Secrets of endpoints at rest (EVT-23): sealed under a key of WEBHOOK_SEAL_KEYS, the newest first, older ones readable. A sealed text names its key,
-// and opens for its endpoint alone.
+// Secrets of endpoints at rest (EVT-23): sealed under the newest key of WEBHOOK_SEAL_KEYS, and still readable with older ones. A sealed text names
+// its key, and opens only for its own endpoint.
 import type { Env } from "../context.ts";
 import { sealingUnder } from "../core/seal-keys.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
@@ -11,7 +11,7 @@ export const {
   open: openSecret,
 } = sealingUnder("WEBHOOK_SEAL_KEYS");
 
-/** The secrets that count now, the newest first. */
+/** The secrets that are valid now, newest first. */
 export function openSecrets(
   env: Env,
   { webhookId, secret, previousSecret, previousUntil }: EndpointRow,

@@ -1,11 +1,11 @@
-// Walks over the endpoints that have rows in a table whose key begins with them, without reading those rows.
+// Walks over the endpoints that have rows in a table whose key begins with the endpoint's id, without reading those rows.
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read } from "../db/batch.ts";
 
-/** `oldest`: the least of what holds of them. `looked`: the last that was looked at; null behind the last of all. */
+/** `oldest`: the least of the aggregates. `looked`: the last endpoint that was looked at; null after the last of all. */
 export type Looked = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
 
-/** At most `limit` endpoints behind `after`, each with an aggregate of its rows, which holds where it is not null. */
+/** At most `limit` endpoints after `after`, each with an aggregate of its rows. Those whose aggregate is null are skipped. */
 export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) => ({
   limit,
   from: sql`(with recursive ids (id, n) as (

@@ -15,7 +15,7 @@ export const findEndpoint = (db: Database, tenant: Tenant, webhookId: string): R
       .where(and(eq(endpoints.webhookId, webhookId), within(endpoints, tenant))),
   );
 
-/** For its own object, which knows no tenant. */
+/** For the endpoint's own object, which knows no tenant. */
 export const findById = (db: Database, webhookId: string): Read<EndpointRow | null> =>
   readOne(db.select().from(endpoints).where(eq(endpoints.webhookId, webhookId)));
 
@@ -37,11 +37,11 @@ export const listEndpoints = (
 const countOf = (tenant: Tenant): SQL<number> =>
   sql<number>`(select count(*) from ${endpoints} where ${within(endpoints, tenant)})`;
 
-/** Never more than WEBHOOKS_MAX. */
+/** Never more than WEBHOOKS_MAX, which the insert enforces. */
 export const countEndpoints = (db: Database, tenant: Tenant): Read<number> =>
   read(db.select({ count: countOf(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
 
-/** Fails (Conflict) where the account has as many as it may. It gets the events that are written from here on. */
+/** Fails (Conflict) if the account has WEBHOOKS_MAX endpoints already. The new endpoint gets the events that are written from now on. */
 export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter" | "replays">): Statement[] =>
   mustChange(
     db,
@@ -53,7 +53,7 @@ export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter
     ),
   );
 
-/** Changes an endpoint only as it was read. */
+/** Fails (Conflict) if the endpoint changed since it was read. */
 export const updateEndpoint = (
   db: Database,
   { webhookId, updatedAt }: EndpointRow,
@@ -67,19 +67,19 @@ export const updateEndpoint = (
       .where(and(eq(endpoints.webhookId, webhookId), eq(endpoints.updatedAt, updatedAt))),
   );
 
-/** Fails (Conflict) where another call deleted it. */
+/** Fails (Conflict) if another call deleted it. */
 export const deleteEndpoint = (db: Database, webhookId: string): Statement[] =>
   mustChange(db, db.delete(endpoints).where(eq(endpoints.webhookId, webhookId)));
 
-/** All of an account, with it. */
+/** For the deletion of an account. */
 export const deleteEndpointsOf = (db: Database, platformId: string): Statement =>
   db.delete(endpoints).where(eq(endpoints.platformId, platformId));
 
-/** When its failures began, or that they are over. */
+/** `failingSince`: when the failures began; null once they are over. */
 export const noteFailing = (db: Database, webhookId: string, failingSince: number | null): Statement =>
   db.update(endpoints).set({ failingSince }).where(eq(endpoints.webhookId, webhookId));
 
-/** Fails (Conflict) where another replay was asked for meanwhile. */
+/** Fails (Conflict) if another replay was requested meanwhile. */
 export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, asked: readonly number[]): Statement[] =>
   mustChange(
     db,
@@ -94,13 +94,13 @@ export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, as
       ),
   );
 
-/** As a condition of a write. */
+/** The condition of a write. */
 export const isEnabled = (webhookId: string): SQL =>
   sql`exists (select 1 from ${endpoints} where webhook_id = ${webhookId} and status = 'enabled')`;
 
 // ---- Sealing -------------------------------------------------------------------------------------------------------------
 
-/** Whose secret is sealed under another key than the newest, behind an id: two ranges of an index by keys. */
+/** Endpoints after `after` whose secret is not sealed under the newest key: two ranges of an index by seal key. */
 export const findSealedOtherwise = (
   db: Database,
   newest: string,

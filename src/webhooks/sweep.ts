@@ -1,4 +1,4 @@
-// What the jobs do for webhooks: fan out what a lost notification left, wake the endpoints whose deliveries are due, and delete what is older than 30
+// Jobs for webhooks: they fan out events whose notification was lost, wake endpoints whose deliveries are due, and delete rows that are older than 30
 // days (EVT-24, EVT-25, EVT-32).
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
@@ -19,14 +19,14 @@ import { replayJob } from "./replay.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { findById, findSealedOtherwise, updateEndpoint } from "./store.ts";
 
-/** What a minute's trigger does itself: so many slices of events, replays, and slices of endpoints. */
+/** Limits of one minute's trigger: slices of events, replays, and slices of endpoints. */
 const EVENT_SLICES = 20;
 const REPLAYS = 5;
 const ENDPOINT_SLICES = 10;
 
 /**
- * Delivers all the same where every message of every queue is lost: the trigger lists and fans out new events, goes on with replays and wakes
- * endpoints by itself. What is more than this, the jobs hand to the queue. One part that fails stops no other.
+ * Delivers even if every message of every queue is lost: the trigger itself lists and fans out new events, continues replays and wakes endpoints.
+ * Jobs hand the work beyond these limits to the queue. A part that fails does not stop the others.
  */
 export async function sweepWebhooks(deps: Deps): Promise<void> {
   await apart("list", () => listNewEvents(deps, EVENT_SLICES));
@@ -43,7 +43,7 @@ export async function sweepWebhooks(deps: Deps): Promise<void> {
       if (found !== null && found.oldestDueAt !== null) due.push(found.oldestDueAt);
       after = (await found?.run())?.next ?? null;
     }
-    // The job's own run tells it as soon as its message arrives, which may be never.
+    // The job's own run records this only when its message arrives, which may be never.
     if (due.length > 0) await commit(deps.db, [noteOldest(deps.db, wakeEndpoints.name, Math.min(...due))]);
   });
 }
@@ -52,7 +52,7 @@ async function apart(part: string, work: () => Promise<unknown>): Promise<void> 
   try {
     await work();
   } catch (thrown) {
-    // Another run was faster.
+    // A concurrent run was faster.
     if (thrown instanceof Conflict) return;
     const message = thrown instanceof Error ? thrown.message : "unknown";
     console.error(JSON.stringify({ event: "webhook_sweep_failed", part, message }));
@@ -78,7 +78,7 @@ export const fanOutJob: BulkJob = {
   },
 };
 
-/** Endpoints that one slice looks at. */
+/** Endpoints that one slice reads. */
 const LOOKED_AT = 500;
 
 export const wakeEndpoints: BulkJob = {
@@ -92,7 +92,7 @@ export const wakeEndpoints: BulkJob = {
     const { ids, oldest, looked } = found;
     if (ids.length === 0 && looked === null) return null;
     return {
-      // That an endpoint fails is its owner's to mend: what waits for it is not late.
+      // Deliveries of a failing endpoint count as due now, not as late: only its owner can repair it.
       oldestDueAt: oldest === now ? null : oldest,
       run: async () => {
         await eachAtOnce(ids, (webhookId) => wake(env, webhookId));
@@ -102,7 +102,7 @@ export const wakeEndpoints: BulkJob = {
   },
 };
 
-/** Endpoints of one slice, and rows of each that it deletes. */
+/** Endpoints per slice, and rows deleted per endpoint. */
 const PRUNED_OF = 50;
 const PRUNED = 200;
 
@@ -129,7 +129,7 @@ export const pruneDeliveries: BulkJob = {
       oldestDueAt: now,
       run: async () => {
         await commit(db, old);
-        // What one slice has left of an endpoint, the next one finds again.
+        // An endpoint may have more old rows than one slice deletes, so the next slice starts from the same place.
         const next = old.length > 0 ? after : { at: FIRST.at, id: looked ?? "" };
         return { done: old.length, failed: [], next };
       },
@@ -137,14 +137,14 @@ export const pruneDeliveries: BulkJob = {
   },
 };
 
-/** Seals the secrets of endpoints under the newest key, so that older ones can be taken out of the configuration (EVT-23). */
+/** Seals the secrets of endpoints under the newest key, so that older keys can be removed from the configuration (EVT-23). */
 export const resealSecrets: EachJob = {
   kind: "each",
   name: "reseal_webhook_secrets",
   find: async ({ db, env, clock }, after, limit) => {
     const newest = await newestSealKey(env);
     const { found } = await readBatch(db, { found: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
-    // Due since its key is not the newest, which nothing dates.
+    // No row records since when its key is not the newest one, so it counts as due now.
     return found.map(({ webhookId }) => ({ at: clock.now(), id: webhookId }));
   },
   record: async ({ db, env, clock }, webhookId) => {
@@ -155,11 +155,11 @@ export const resealSecrets: EachJob = {
     const { secret, previousSecret, previousUntil, updatedAt } = endpoint;
     const sealed = {
       secret: await again(secret),
-      // One that has ended may be sealed under a key that is no more.
+      // An expired secret is dropped, because its seal key may be removed already.
       previousSecret:
         previousSecret === null || (previousUntil ?? 0) <= clock.now() ? null : await again(previousSecret),
     };
-    // Nobody's view of it changes, but a call that has read it must not write the old text back.
+    // No view of the endpoint changes, but `updatedAt` must, so that a call that has read the row cannot write the old text back.
     await commit(db, updateEndpoint(db, endpoint, { ...sealed, sealKey: newest, updatedAt: updatedAt + 1 }));
     return true;
   },

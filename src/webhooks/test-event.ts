@@ -1,4 +1,4 @@
-// Sends an event to one endpoint alone, to show that it works (EVT-30).
+// Sends a test event to one endpoint only, to show that it works (EVT-30).
 import type { ManagementCall } from "../call.ts";
 import { eventRow, writeEvent } from "../journal/events.ts";
 import { newDelivery } from "./fan-out.ts";

@@ -1,4 +1,4 @@
-// Maps rows to the shapes of schema.ts.
+// Maps rows to views.
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { instantOfId } from "../core/ids.ts";
 import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
@@ -9,7 +9,7 @@ import type { NewWebhookView } from "./schema.ts";
 
 type Shown = Omit<EndpointRow, "eventsAfter" | "replays">;
 
-/** `now`: real time, by which a previous secret ends. */
+/** `now`: real time, by which a previous secret expires. */
 export const toWebhookView = (row: Shown, now: number): WebhookView => ({
   webhook_id: row.webhookId,
   url: row.url,
@@ -29,7 +29,7 @@ export const toNewWebhookView = (row: Shown, now: number, secret: string): NewWe
   secret,
 });
 
-/** What waits of a disabled endpoint has no next attempt. */
+/** A delivery that waits for a disabled endpoint has no next attempt. */
 export const toDeliveryView = (
   { webhookId, status: endpointStatus }: Pick<EndpointRow, "webhookId" | "status">,
   { deliveryId, eventId, eventType, status, nextAt, ...logged }: ListedDelivery,
