@@ -1,4 +1,4 @@
-// The running hash of a platform's activity log (EVT-12). What is hashed counts in the volume of the account (EVT-35).
+// The running hash of a platform's activity log (EVT-12). Hashed entries count in the volume of the account (EVT-35).
 import type { Deps } from "../context.ts";
 import type { ActivityRow } from "../db/tables/journal.ts";
 import { findUnhashed, setHashes } from "./activity-store.ts";

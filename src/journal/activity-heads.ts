@@ -1,4 +1,4 @@
-// Signs the heads of the activity logs, once a day where entries were added, and lists them (EVT-13).
+// Signs the heads of activity logs, once a day if entries were added, and lists them (EVT-13).
 import { askedPage, type ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -14,12 +14,12 @@ import type { ActivityHead } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
 
 /**
- * Hashes what is missing and signs the head of what was added since the last one. Returns false when nothing was due, and "more" while
- * entries wait. Throws where the log has a gap, once it has noted that it looked.
+ * Hashes entries that have no hash, and signs a head if entries were added since the last one. Returns false if nothing was due, and "more" while
+ * entries wait. Throws if the log has a gap, after it has noted the check.
  */
 export async function checkChain(deps: Deps, platformId: string): Promise<boolean | "more"> {
   const { db, clock } = deps;
-  // Before the entries are read: what was committed by then is covered by the head (activity-store.ts).
+  // Taken before the entries are read, because a head covers everything that was committed by its instant (activity-store.ts).
   const now = clock.now();
   const { chain } = await readBatch(db, { chain: findChain(db, platformId) });
   if (!chain || chain.checkAt > now) return false;

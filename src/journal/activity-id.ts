@@ -1,10 +1,10 @@
-// The id of an activity entry (EVT-11): computed from its instant, its platform and its number, and back, so that the log needs no index of
-// ids. 48 bits of time, then as the random bits of a UUIDv7 26 bits that stand for the platform and 48 bits of the number.
+// The id of an activity entry (EVT-11), which is computed from its instant, platform and number, and back, so that the log needs no index of ids. It
+// has 48 bits of time; the random bits of a UUIDv7 hold 26 bits for the platform and 48 bits of the number.
 import { asUuidV7, decodeId, encodeId, writeNumber } from "../core/ids.ts";
 import { shortHash } from "../core/short-hash.ts";
 
 const BYTES = 16;
-/** The number stands in the last bytes. */
+/** The number is in the last bytes. */
 const SEQ_AT = 10;
 
 /** `occurredAt` is epoch milliseconds. */
@@ -16,7 +16,7 @@ export function activityId(platformId: string, seq: number, occurredAt: number):
   return encodeId("act", asUuidV7(bytes, occurredAt));
 }
 
-/** The number of a platform's entry; null for a text that is no id of its log. */
+/** The number of a platform's entry; null if the text is not an id of its log. */
 export function seqOfActivity(platformId: string, id: string): number | null {
   const bytes = decodeId("act", id);
   if (bytes === null) return null;
@@ -27,5 +27,5 @@ export function seqOfActivity(platformId: string, id: string): number | null {
   return seq > 0 ? seq : null;
 }
 
-/** 26 bits that tell platforms apart. */
+/** 26 bits of a hash that tells platforms apart. */
 const markOf = (platformId: string): number => shortHash(platformId) % 2 ** 26;

@@ -1,4 +1,4 @@
-// Reads a platform's activity log (EVT-14): a page of it, or all of a range of time.
+// Reads a platform's activity log (EVT-14): one page, or all entries of a range of time.
 import { askedPage, type ManagementCall } from "../call.ts";
 import { exportedRange, slicesOf } from "../core/export.ts";
 import { encodeCursor, listingOf, type Page } from "../core/page.ts";
@@ -23,7 +23,7 @@ const filterOf = (query: ActivityQuery): ActivityFilter => ({
 export async function getActivity(call: ManagementCall, query: ActivityQuery): Promise<Page<ActivityEntry>> {
   const { db, tenant } = call;
   const filter = filterOf(query);
-  // One log for both environments: a cursor goes on with either key.
+  // Both environments share one log, so a cursor continues with a key of either.
   const page = await askedPage(call, query, listingOf("activity", [], filter));
   const range = rangeOf(tenant.platformId, filter, page.after?.at ?? null);
   const { rows, next } = ofType(filter, toSlice(await call.read(entryReads(db, range, page.limit)), page.limit));
@@ -31,7 +31,7 @@ export async function getActivity(call: ManagementCall, query: ActivityQuery): P
   return { data: rows.map(toEntryView), next_cursor, has_more: next !== null };
 }
 
-/** An id names its type, so its entries are not compared one by one: another type beside it has none. */
+/** A subject's id implies its type, so if any entry has another type, no entry fits both filters. */
 function ofType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRow>): Slice<ShownRow> {
   if (subjectType === undefined || subjectId === undefined) return slice;
   return slice.rows.every((row) => row.subjectType === subjectType) ? slice : { rows: [], next: null };

@@ -1,4 +1,4 @@
-// The activity log on the wire.
+// Wire schemas of the activity log.
 import * as z from "zod";
 import { ACTIVITY_ACTIONS, ACTOR_TYPES } from "../core/vocabulary.ts";
 import { environment, instantInput, pageQuery } from "../http/schemas.ts";
@@ -26,6 +26,6 @@ const entryId = z.string().min(1).max(100);
 export const verifyQuery = z.strictObject({ from: entryId.optional(), to: entryId.optional() });
 export type VerifyQuery = z.infer<typeof verifyQuery>;
 
-/** Why a log is not whole. */
+/** Why a log is not intact. */
 export const BREAKS = ["sequence_broken", "hash_mismatch", "head_mismatch"] as const;
 export type Break = (typeof BREAKS)[number];

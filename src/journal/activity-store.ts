@@ -1,5 +1,5 @@
-// Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so the numbers of a platform have
-// no gap and stand in the order of commits (EVT-11).
+// Store of activity entries. Each is numbered inside the batch that writes it: D1 runs one batch at a time, so a platform's numbers have no gap and
+// follow the order of the commits (EVT-11).
 import { and, asc, eq, gt, gte, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
@@ -33,7 +33,7 @@ export const insertEntry = (db: Database, row: Entry): Statement => newEntry(db,
 export const lastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
-/** How many entries a platform has: the number of the last, as none is missing. */
+/** How many entries a platform has: the number of the last one, because the numbers have no gap. */
 export const countEntries = (db: Database, platformId: string): Read<number> =>
   read(
     db.select({ count: sql<number>`${lastEntry(platformId)}`.as("count") }).from(sql`(select 1)`),
@@ -43,7 +43,7 @@ export const countEntries = (db: Database, platformId: string): Read<number> =>
 type EntryOfOne = Pick<Entry, "environment" | "subjectId" | "changes">;
 type Shared = { readonly at: number; readonly action: string; readonly actor: Actor; readonly subjectType: string };
 
-/** Entries of one platform, in their order. `noted`: the number before them, where the batch has noted it. */
+/** Inserts entries of one platform, in order. `noted`: the number before them, if the batch has noted it. */
 export const insertEntries = (
   db: Database,
   platformId: string,
@@ -64,7 +64,7 @@ export const insertEntries = (
   );
 };
 
-/** Of accounts that never began. */
+/** For accounts whose address was never verified. */
 export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
   db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
 
@@ -91,16 +91,16 @@ export type ActivityFilter = {
   readonly actor?: string | undefined;
   readonly action?: ActivityAction | undefined;
   readonly environment?: Environment | undefined;
-  /** Epoch milliseconds; the instant itself belongs to neither side. */
+  /** Epoch milliseconds, exclusive on both sides. */
   readonly after?: number | undefined;
   readonly before?: number | undefined;
 };
 
 const { hash: _hash, ...shown } = bareColumns(activityEntries);
-/** An entry without its hash, which no reader is shown. */
+/** An entry without its hash, which no view shows. */
 export type ShownRow = Omit<ActivityRow, "hash">;
 
-/** The index of the narrowest filter; without INDEXED BY, SQLite would walk the key. */
+/** The index of the narrowest filter. Without INDEXED BY, SQLite would walk the primary key. */
 function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter; readonly source: SQL } | null {
   if (filter.subjectId !== undefined) {
     return { name: "subjectId", source: sql`activity_entries indexed by activity_entries_by_subject` };
@@ -114,10 +114,10 @@ function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter;
   return null;
 }
 
-/** `below`: the number of the entry that the page continues after; null for the newest page. */
+/** `below`: the number of the entry after which the page continues; null for the newest page. */
 export function rangeOf(platformId: string | SQL<string>, filter: ActivityFilter, below: number | null): Range {
   const index = indexOf(filter);
-  // An id names its type: beside it the type is judged by the rows that are found.
+  // A subject's id implies its type, so the type is no condition here. The caller checks it on the rows that are found.
   const { after, before, subjectType, ...ids } = filter;
   const equal = { ...ids, subjectType: ids.subjectId === undefined ? subjectType : undefined };
   const conditions = Object.entries(COLUMNS).flatMap(([name, column]) => {
@@ -151,8 +151,8 @@ const COLUMNS = {
 } as const satisfies Partial<Record<keyof ActivityFilter, SQL>>;
 
 /**
- * An entry is dated shortly before its commit, or ahead of it by the clock of the sandbox, which only goes forward. So the signed heads, which
- * are dated by real time, bound the numbers of a range of time: every entry up to a head was committed before it was signed.
+ * An entry is dated shortly before its commit, or ahead of it by the sandbox clock, which only goes forward. So the signed heads, which are dated by
+ * real time, bound the numbers of a range of time: every entry up to a head was committed before the head was signed.
  */
 const SLACK_MS = HOUR_MS;
 
@@ -169,7 +169,7 @@ export const entryReads = (db: Database, range: Range, limit: number) =>
 
 // ---- The running hash ----------------------------------------------------------------------------------------------------
 
-/** The entries that have no hash yet, in their order. */
+/** The entries that have no hash yet, in order. */
 export const findUnhashed = (db: Database, platformId: string, limit: number): Read<ActivityRow[]> =>
   readAll(
     db
@@ -185,7 +185,9 @@ export const findUnhashed = (db: Database, platformId: string, limit: number): R
       .limit(limit),
   );
 
-/** Stores the hashes of the entries that follow on the number `after`, each by its place in the list. D1 binds numbers as REAL. */
+/**
+ * Stores the hashes of the entries after the number `after`, each by its position in the list. The cast is needed because D1 binds numbers as REAL.
+ */
 export const setHashes = (db: Database, platformId: string, after: number, hashes: readonly string[]): Statement =>
   db
     .update(activityEntries)
@@ -198,7 +200,7 @@ export const setHashes = (db: Database, platformId: string, after: number, hashe
       ),
     );
 
-/** Entries by number, with their hashes; `from` and `to` belong to them. */
+/** Entries by number, with their hashes; `from` and `to` are inclusive. */
 export const findHashed = (
   db: Database,
   platformId: string,

@@ -1,5 +1,5 @@
-// Verifies a part of a platform's log against its running hash and its signed heads (EVT-15): an entry that was edited, removed, inserted or
-// moved is found at its place, and so are entries that were cut from the end.
+// Verifies a part of a platform's log against its running hash and its signed heads (EVT-15). It finds the place of an entry that was edited,
+// removed, inserted or moved, and of entries that were cut from the end.
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { type FieldError, fieldError, validationError } from "../core/errors.ts";
@@ -27,7 +27,7 @@ export async function verifyActivity(call: ManagementCall, query: VerifyQuery): 
   const log = await readLog(call.deps, platformId, range, hashed);
   if (range.from > log.end && range.from > 1) throw validationError([noEntry("from")]);
   const judged = await judge(log, range.from, Math.min(range.to, log.end));
-  // What waits for its hash is verified by a later call.
+  // A later call verifies the entries that are not hashed yet.
   return judged.valid && hashed.more && range.to > log.end ? { ...judged, has_more: true } : judged;
 }
 
@@ -47,20 +47,20 @@ const noEntry = (field: string): FieldError =>
   fieldError(field, "not_found", "Must be the id of an entry of this platform's activity log.");
 
 type Log = {
-  /** The entry before the range; undefined where there is none. */
+  /** The entry before the range; undefined if there is none. */
   readonly before: ActivityRow | undefined;
   readonly rows: readonly ActivityRow[];
-  /** The hashes that heads state, by number. */
+  /** The hashes that heads state, by number; null if a signature states something else. */
   readonly heads: ReadonlyMap<number, string | null>;
   readonly chain: { readonly seq: number; readonly hash: string };
-  /** The last number that the log must have. */
+  /** The last number that the log must contain. */
   readonly end: number;
 };
 
 async function readLog(deps: Deps, platformId: string, { from, to }: Numbers, hashed: Hashed): Promise<Log> {
   const { db } = deps;
   const found = await readBatch(db, {
-    // From the first entry on, also numbers that no entry can have.
+    // A range from the first entry also reads numbers that no entry can have, to find inserted rows.
     rows: findHashed(db, platformId, {
       from: from === 1 ? Number.MIN_SAFE_INTEGER : from - 1,
       to,
@@ -78,17 +78,17 @@ async function readLog(deps: Deps, platformId: string, { from, to }: Numbers, ha
   return { before, rows, heads: new Map(heads), chain: hashed, end };
 }
 
-/** The hash that a head was signed over; null where its signature says something else. */
+/** The hash that a head was signed over; null if its signature states something else. */
 async function statedHash(deps: Deps, { platformId, seq, hash, jws }: HeadRow): Promise<string | null> {
   const { verification } = await deps.ca();
   const checked = await verifyActivityHead(jws, verification, { issuer: deps.config.issuer });
-  // A key that is published no more, and an address that the service has left, say nothing about the head.
+  // A key that is no longer published, or an address that the service has left, says nothing about the head.
   if (!checked.ok) return checked.reason === "key_unknown" || checked.reason === "issuer_mismatch" ? hash : null;
   const { claims } = checked;
   return claims.sub === platformId && claims.seq === seq && claims.hash === hash ? hash : null;
 }
 
-/** Walks the entries `from` to `to` and stops at the first that does not follow on what is before it. */
+/** Checks the entries `from` to `to`, and stops at the first one that does not follow from the entry before it. */
 async function judge(log: Log, from: number, to: number): Promise<ActivityVerification> {
   const { before, rows, heads, chain } = log;
   const right: ActivityRow[] = [];
@@ -100,7 +100,7 @@ async function judge(log: Log, from: number, to: number): Promise<ActivityVerifi
   for (const row of rows) {
     const seq = from + right.length;
     if (row.seq !== seq && seq <= to) return broken(seq, idOf(row), "sequence_broken");
-    // Entries beyond what is hashed wait for the next call.
+    // Entries that are not hashed yet wait for the next call.
     if (seq > to) break;
     hash = await nextHash(hash, toEntryView(row)).catch(() => "");
     if (hash !== row.hash) return broken(seq, idOf(row), "hash_mismatch");

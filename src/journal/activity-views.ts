@@ -1,4 +1,4 @@
-// An activity entry as the API returns it, which is also what the running hash covers: a member that is added here changes every hash.
+// An activity entry as the API returns it. The running hash covers this view, so a new member changes every hash.
 import { toIso } from "../core/clock.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { activityId } from "./activity-id.ts";

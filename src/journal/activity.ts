@@ -6,7 +6,7 @@ import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./activity-store.ts";
 import type { Noted } from "./last-number-store.ts";
 
-/** The values before and after of each field that an edit changed. */
+/** The values of each changed field before and after an edit. */
 export type Changes = Record<string, { from: unknown; to: unknown }>;
 
 export const recordActivity = (
@@ -30,7 +30,7 @@ export const recordActivity = (
     [owner.platformId],
   );
 
-/** One entry for each subject, as `recordActivity`. `noted`: the last number, where all are of one platform (last-numbers.ts). */
+/** Records one entry for each subject. `noted`: the last number, if all subjects are of one platform (last-number-store.ts). */
 export const recordActivities = (
   db: Database,
   now: number,

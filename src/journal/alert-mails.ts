@@ -17,7 +17,7 @@ export type Mails = {
   readonly alerts: readonly AlertRow[];
 };
 
-/** Returns null when no mail is due. Without an address nothing is sent; the alerts stay in their list. */
+/** Returns null if no mail is due. Without an operator's address nothing is sent, and the alerts stay in their list. */
 export async function findMails({ db, env, clock }: Deps): Promise<Mails | null> {
   if (env.OPERATOR_ALERT_EMAIL === "") return null;
   const sentBefore = clock.now() - HOUR_MS;

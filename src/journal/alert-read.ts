@@ -28,7 +28,7 @@ export async function acknowledgeAlert(call: OperatorCall, alertId: string): Pro
   return view;
 }
 
-/** Before the faults of a request: is there such an alert? */
+/** Answers 404 for an unknown alert before any fault of the request. */
 export const precheckAlert = ({ db }: OperatorCall, alertId: string): Precheck => precheckKnown(findAlert(db, alertId));
 
 const toView = (row: AlertRow): AlertView => ({

@@ -1,4 +1,4 @@
-// Alerts on the wire.
+// Wire schemas of alerts.
 import * as z from "zod";
 
 import { pageQuery } from "../http/schemas.ts";

@@ -7,7 +7,7 @@ import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
 type NewAlert = Omit<typeof alerts.$inferInsert, "seen" | "mailedAt" | "acknowledgedAt" | "acknowledgedBy">;
 
-/** Inserts an alert, or counts the open one of the same kind and subject; where `condition` holds at its place in the batch. */
+/** Inserts an alert, or counts the open one of the same kind and subject. Does nothing unless `condition` holds at its place in the batch. */
 export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`): Statement {
   const { alertId, kind, subject, message, raisedAt, lastSeenAt } = row;
   return db
@@ -21,8 +21,8 @@ export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`
 const AS_OPEN = { target: [alerts.kind, alerts.subject], targetWhere: sql`acknowledged_at is null` };
 
 /**
- * Many, by one statement. Each row comes with `tags`, which `condition` reads as `value ->> 6` and so on: it is inserted where that holds at its place
- * in the batch.
+ * Puts many alerts by one statement. Each row has `tags`, which `condition` reads as `value ->> 6` and so on; a row whose condition does not hold at
+ * its place in the batch is skipped.
  */
 export function putAlerts(
   db: Database,
@@ -57,7 +57,7 @@ export function listAlerts(
       .from(alerts)
       .where(
         and(
-          // Literal, as the partial index says it; the bound makes a range of it.
+          // Literal text, so that SQLite uses the partial index; the bound makes the read a range.
           filter.open ? sql`acknowledged_at is null and raised_at >= 0` : isNotNull(alerts.acknowledgedAt),
           page.after === null
             ? undefined
@@ -105,7 +105,7 @@ export const findUnmailed = (
       .limit(limit),
   );
 
-/** Reserves the hour of a kind before its mail is sent: of two runs, one sends. */
+/** Reserves the hour of a kind before its mail is sent, so that only one of two runs sends it. */
 export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore: number): Statement[] =>
   mustChange(
     db,
@@ -119,7 +119,7 @@ export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore:
       }),
   );
 
-/** Gives the hour back when the mail could not be sent. */
+/** Releases the hour if the mail could not be sent. */
 export const giveMailBack = (db: Database, kind: AlertKind): Statement =>
   db.delete(alertMails).where(eq(alertMails.kind, kind));
 

@@ -6,10 +6,10 @@ import { type Database, mustChange, type Read, readAll, readOne, type Statement 
 import { activityChains, activityHeads, type ChainRow, type HeadRow } from "../db/tables/journal.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
 
-/** Each log is looked at once a day. */
+/** Each log is checked once a day. */
 export const CHECK_MS = DAY_MS;
 
-/** The chain of a new platform, in the batch that makes the platform: its first head comes with the next minute. Leaves an existing one alone. */
+/** Begins the chain of a new platform, in the batch that creates it; its first head follows within a minute. An existing chain stays as it is. */
 export const beginChain = (db: Database, platformId: string, now: number): Statement =>
   db
     .insert(activityChains)
@@ -21,7 +21,7 @@ export const findChain = (db: Database, platformId: string): Read<ChainRow | nul
 
 type Link = { readonly seq: number; readonly hash: string };
 
-/** Moves the chain on, for one of two runs that hashed the same entries. */
+/** Moves the chain on. Only one of two runs that hashed the same entries succeeds. */
 export const moveChain = (db: Database, platformId: string, from: number, to: Link): Statement[] =>
   mustChange(
     db,
@@ -31,7 +31,7 @@ export const moveChain = (db: Database, platformId: string, from: number, to: Li
       .where(and(eq(activityChains.platformId, platformId), eq(activityChains.seq, from))),
   );
 
-/** The chains that are to be looked at, longest due first. */
+/** The chains whose check is due, oldest first. */
 export const findDueChains = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -47,7 +47,7 @@ export const findDueChains = (db: Database, now: number, after: Due, limit: numb
       .limit(limit),
   );
 
-/** Notes that the chain was looked at, and its newest head, for one of two runs. */
+/** Notes the check and the newest head. Only one of two runs succeeds. */
 export const noteChecked = (db: Database, chain: ChainRow, now: number, headSeq: number): Statement[] =>
   mustChange(
     db,
@@ -57,7 +57,7 @@ export const noteChecked = (db: Database, chain: ChainRow, now: number, headSeq:
       .where(and(eq(activityChains.platformId, chain.platformId), eq(activityChains.checkAt, chain.checkAt))),
   );
 
-/** Of accounts that never began. */
+/** For accounts whose address was never verified. */
 export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
   db.delete(activityHeads).where(sql`${activityHeads.platformId} in ${platformIds}`),
   db.delete(activityChains).where(sql`${activityChains.platformId} in ${platformIds}`),
@@ -87,7 +87,7 @@ export const listHeads = (
       .limit(page.limit + 1),
   );
 
-/** The heads from a number on, oldest first. */
+/** The heads from the number `from` on, oldest first. */
 export const findHeadsFrom = (db: Database, platformId: string, from: number, limit: number): Read<HeadRow[]> =>
   readAll(
     db

@@ -1,5 +1,5 @@
-// Store of the directory's change records and of its entries: one at a time, or many at once as JSON. A record and what it does to an entry
-// stand in one batch, the record first: the entry takes its instant (DIR-6).
+// Store of the directory's change records and entries: one at a time, or many at once as JSON. In a batch a record precedes the update of its entry,
+// because the entry takes the record's instant (DIR-6).
 import { and, asc, eq, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import {
   type AgentStatus,
@@ -18,10 +18,10 @@ type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
 
 // ---- Records -------------------------------------------------------------------------------------------------------------
 
-/** Real time, by the database's own clock: the sandboxes' clocks do not move the directory. */
+/** Real time by the database's own clock, because sandbox clocks do not move the directory. */
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`;
 
-/** D1 runs one batch at a time, so the order of the numbers is the order of the commits. Pruning never resets them. */
+/** D1 runs one batch at a time, so the numbers follow the order of the commits. Pruning never resets them. */
 export const lastChange = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select max(seq) from directory_changes where environment = ${environment}),
     (select pruned_to from directory_feeds where environment = ${environment}), 0)`;
@@ -43,13 +43,13 @@ const newChange = compileWrite((db) => {
 export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
   markDirectoryWriter(newChange(db, { environment, did, changeType }), environment);
 
-/** The number and the instant before those of a batch, as it has noted them. */
+/** The number and the instant before a batch's records, as the batch has noted them. */
 type Noted = { readonly seq: SQL; readonly at: SQL };
 export type NotedChanges = Readonly<Record<Environment, Noted>>;
 
 type Part = { readonly environment: Environment; readonly dids: readonly string[]; readonly insert: Statement };
 
-/** Records in their order, which each environment has for itself, in parts. */
+/** Inserts records in order, separately for each environment, in parts. */
 const insertChanges = (db: Database, each: readonly Change[], changeType: ChangeType, noted?: NotedChanges): Part[] =>
   ENVIRONMENTS.flatMap((environment) => {
     const dids = each.filter((one) => one.environment === environment).map(({ did }) => did);
@@ -72,7 +72,7 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
     }));
   });
 
-/** Those up to a number, which were kept for long enough. */
+/** Deletes records up to a number, once their retention is over. */
 export const dropChanges = (db: Database, environment: Environment, upTo: number): Statement =>
   db
     .delete(directoryChanges)
@@ -92,10 +92,10 @@ const LISTED_AS: Readonly<Record<AgentStatus, DirectoryStatus>> = {
 const listedAs = (status: SQL): SQL =>
   sql`case ${status} when 'ACTIVE' then 'active' when 'REVOKED' then 'revoked' when 'TERMINATED' then 'revoked' else 'suspended' end`;
 
-/** What an entry shows of the agent's row. */
+/** The columns of an entry that come from the agent's row. */
 const WHOLE = sql`select did, environment, principal_id, status, ${listedAs(sql`status`)}, economic_role, cert_tier, catalog_url, capabilities`;
 
-/** Writes the whole entry from the agent's row as the batch leaves it. `markets`: the codes of its ACTIVE ones. */
+/** Writes the whole entry from the agent's row as the batch leaves it. `markets`: the codes of its ACTIVE markets. */
 export const putEntry = (db: Database, { environment, did }: Change, markets: readonly string[]): Statement =>
   db
     .insert(directoryEntries)
@@ -119,7 +119,7 @@ export const putEntry = (db: Database, { environment, did }: Change, markets: re
       },
     });
 
-/** Dates an entry after a change that leaves its identity, scope, markets and status, and writes a new rating if one is given. */
+/** Dates an entry after a change that affects neither its identity, scope, markets nor status, and writes a new rating if one is given. */
 export const touchEntry = (
   db: Database,
   { environment, did }: Change,
@@ -135,11 +135,11 @@ const touchedEntry = compileGiven<Change & { readonly agentRating?: number | nul
 
 const shownStatus = (status: AgentStatus | null) => status !== null && { status, listedAs: LISTED_AS[status] };
 
-/** Moves entries to a status, or leaves it, with the instants of the records that the statement before has inserted. */
+/** Sets entries to a status, or keeps it if null, with the instants of the records that the statement before has inserted. */
 function moveEntries(db: Database, { environment, dids }: Part, status: AgentStatus | null): Statement[] {
   const [did, ...others] = dids;
   const inEnvironment = eq(directoryEntries.environment, environment);
-  // Without a list, one entry costs two rows read less.
+  // Without a list, one entry reads two rows less.
   if (did !== undefined && others.length === 0)
     return [
       db
@@ -159,7 +159,7 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
   );
 }
 
-/** Records, and the entries of their agents: each with the instant of its record. */
+/** Inserts records, and updates the entries of their agents with the instants of the records. */
 export const moveListed = (
   db: Database,
   each: readonly Change[],
@@ -170,7 +170,7 @@ export const moveListed = (
 
 // ---- Terms ---------------------------------------------------------------------------------------------------------------
 
-/** Entries whose terms are not written as they stand, in the order of their DIDs. */
+/** Entries whose search terms are out of date, in the order of their DIDs. */
 export const findUnindexed = (db: Database, environment: Environment, after: string, limit: number): Read<EntryRow[]> =>
   readAll(
     db
@@ -182,7 +182,7 @@ export const findUnindexed = (db: Database, environment: Environment, after: str
       .limit(limit),
   );
 
-/** Refused where the entry is another one than was read. */
+/** Fails (Conflict) if the entry changed since it was read. */
 export const markIndexed = (db: Database, { did, updatedAt }: EntryRow, terms: readonly string[]): Statement[] =>
   mustChange(
     db,

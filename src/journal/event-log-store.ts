@@ -11,16 +11,16 @@ import { LISTED_TO, olderThan } from "./event-tending-store.ts";
 export type EventFilter = {
   readonly type?: string | undefined;
   readonly subject?: string | undefined;
-  /** The id of an event, or an instant in epoch milliseconds: later ones are listed. */
+  /** The id of an event, or an instant in epoch milliseconds; later events are listed. */
   readonly since?: { readonly id: string } | { readonly at: number } | undefined;
 };
 
 /**
- * How many of the events of everybody that are not listed yet are looked through, the oldest of them: where a job is further behind, the newest come
- * later, and none is passed over by who reads on from the last that was shown.
+ * How many events that are not listed yet a page scans, of all tenants and oldest first. If more are waiting, the newest appear later, and a reader
+ * that continues from the last event shown misses none.
  */
 const UNLISTED = 1_000;
-/** Of one instant and its neighbours, ids and numbers may stand in different orders. */
+/** Events of nearly the same instant may have ids and numbers in different orders, so this many are compared. */
 const NEIGHBOURS = 20;
 
 const of = ({ platformId, environment }: Tenant): SQL =>
@@ -29,12 +29,12 @@ const of = ({ platformId, environment }: Tenant): SQL =>
 const unlisted = (tenant: Tenant): SQL =>
   sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED} and ${of(tenant)}`;
 
-/** The number of an event of the tenant, as an expression: null where there is none. */
+/** The number of an event of the tenant, as an expression; null if there is none. */
 const numberOf = (tenant: Tenant, id: string): SQL =>
   sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)} and id = ${id}),
     (select seq from ${unlisted(tenant)} and id = ${id}))`;
 
-/** Its number, unless it is older than the first that is shown. */
+/** The number of an event; null if it is older than the first event that is shown. */
 export const findNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
   read(
     db
@@ -44,12 +44,12 @@ export const findNumber = (db: Database, tenant: Tenant, id: string, first: numb
     ([row]) => row?.seq ?? null,
   );
 
-/** The number behind which events are later than the instant, but for neighbours, which are compared. */
+/** The number after which events are later than the instant, except for neighbours, which the caller compares. */
 const laterThan = (tenant: Tenant, instant: number): SQL =>
   sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)}
     and id >= ${firstId("evt", instant + 1)} order by id limit ${NEIGHBOURS})), ${LISTED_TO})`;
 
-/** The number behind which events are later than the instant: of its neighbours some are not. Never one of those that are not shown. */
+/** The number after which events are later than the instant, except for some neighbours. Never before the first event that is shown. */
 export const findNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
   read(
     db
@@ -60,7 +60,7 @@ export const findNumberAt = (db: Database, tenant: Tenant, instant: number, firs
 
 const shown = bareColumns(events);
 
-/** Ranges of the numbers of a tenant's events: of all, or of those about a subject, in each place where an event may name it. */
+/** Ranges of a tenant's events: all of them, or those about a subject, one for each place where an event may name it. */
 const rangesOf = (tenant: Tenant, subject: string | undefined): SQL[] =>
   subject === undefined
     ? [sql`events indexed by events_by_tenant where listed = 1 and ${of(tenant)}`, unlisted(tenant)]
@@ -71,7 +71,7 @@ const rangesOf = (tenant: Tenant, subject: string | undefined): SQL[] =>
         sql`${unlisted(tenant)} and ${subject} in (agent_did, other_did, subject)`,
       ];
 
-/** `first`: the instant of real time from which events are shown. `after`: the id of the last event of the page before. */
+/** `first`: the instant of real time from which events are shown. `after`: the id of the previous page's last event. */
 export function listEvents(
   db: Database,
   tenant: Tenant,

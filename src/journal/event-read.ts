@@ -12,7 +12,7 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   const { type, subject, since } = query;
   const filter: EventFilter = { type, subject, since };
   const page = await askedPage(call, query, listingOf("events", [environment], filter));
-  // Retention is of real time, whatever a sandbox's clock says.
+  // Retention counts in real time, whatever a sandbox clock says.
   const first = firstListed(deps.clock.now());
   const after = page.after?.id ?? null;
   const place = after ?? (since && "id" in since ? since.id : null);
@@ -31,7 +31,7 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
 const findShown = ({ db, tenant, deps }: ManagementCall, id: string) =>
   findEvent(db, tenant, id, firstListed(deps.clock.now()));
 
-/** Refuses an event of another platform or environment before the faults of the query. */
+/** Answers 404 for an event of another platform or environment before any fault of the query. */
 export const precheckEvent = (call: ManagementCall, id: string): Precheck => precheckKnown(findShown(call, id));
 
 export async function getEvent(call: ManagementCall, id: string): Promise<EventView> {

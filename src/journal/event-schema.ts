@@ -1,10 +1,9 @@
-// Events on the wire (EVT-1).
+// Wire schemas of events (EVT-1).
 import * as z from "zod";
 import { instantOfId } from "../core/ids.ts";
 import { pageQuery, placeOrInstant } from "../http/schemas.ts";
 import { EVENT_TYPES } from "./events.ts";
 
-/** The id of an event, or an instant. */
 const since = placeOrInstant("the id of an event", (text) => (instantOfId("evt", text) === null ? null : { id: text }));
 
 export const eventType = z.enum(EVENT_TYPES).register(z.globalRegistry, { id: "EventType" });

@@ -1,6 +1,6 @@
-// The subject of an event (EVT-18): the id, in addition to its agents, by which events can be filtered.
+// The subject of an event (EVT-18): the id by which events can be filtered, besides the DIDs of its agents.
 
-/** The member of an event's object that names it, by the noun that the type begins with. */
+/** The member of an event's object that holds its subject, by the noun that the type begins with. */
 const OWN_ID: Readonly<Record<string, string>> = {
   agent: "did",
   api_key: "key_id",
@@ -21,7 +21,7 @@ type Told = {
   readonly otherDid?: string | null;
 };
 
-/** Returns the id of the resource that the event is about; null if that is one of its agents. */
+/** The id of the resource that the event is about; null if that is one of its agents. */
 export function subjectOf({ type, object, agentDid, otherDid = null }: Told): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];

@@ -29,18 +29,20 @@ export const listEvents = (db: Database, from: number, to: number): Statement[] 
 
 // ---- Age -----------------------------------------------------------------------------------------------------------------
 
-/** Notes the number of the last event, unless one is noted since an instant. */
+/** Notes the number of the last event, unless one was noted after `since`. */
 export const noteAge = (db: Database, now: number, since: number): Statement =>
   db.insert(eventMarks).select(
     sql`select ${now}, (select max(seq) from events)
       where not exists (select 1 from event_marks where at > ${since}) and (select max(seq) from events) is not null`,
   );
 
-/** The number up to which events are older than an instant, as an expression. */
+/** The number up to which events are older than the instant, as an expression. */
 export const olderThan = (instant: number): SQL =>
   sql`coalesce((select m.seq from event_marks m where m.at <= ${instant} order by m.at desc limit 1), 0)`;
 
-/** Finds the numbers of events that are no longer shown, oldest first. The newest event always stays, because SQLite numbers the next one after it. */
+/**
+ * Finds the numbers of events that are no longer shown, oldest first. The newest event always stays, because SQLite numbers the next one after it.
+ */
 export const findPrunable = (db: Database, before: number, limit: number): Read<number[]> =>
   read(
     db

@@ -36,13 +36,13 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 type Members = Record<string, unknown>;
-/** `object` is the resource as the API returns it; `previous` has the earlier values of what the type says has changed (EVT-33). */
+/** `object` is the resource as the API returns it; `previous` has the earlier values of what changed, depending on the type (EVT-33). */
 export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
   writeEvent(db, eventRow(owner, now, event));
 
-/** An event before it is written, for whoever shows it in the same batch. */
+/** Builds an event's row, for a caller that needs it before it is written. */
 export const eventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
   platformId,
   environment,
@@ -57,13 +57,13 @@ export const eventRow = ({ platformId, environment }: Owner, now: number, { type
 export const writeEvent = (db: Database, row: ReturnType<typeof eventRow>): Statement =>
   markEventWriter(insertEvent(db, row));
 
-/** Reads the agent and the subject from an object. For purchases `recordEventForParties` names the agents. */
+/** Reads the agent and the subject from an object. For purchases, `recordEventForParties` names the agents. */
 function namedBy(type: EventType, object: Members) {
   const agentDid = typeof object["did"] === "string" ? object["did"] : null;
   return { agentDid, subject: subjectOf({ type, object, agentDid }) };
 }
 
-/** One event for each object, as `recordEvent`. */
+/** Records one event for each object. */
 export const recordEvents = (
   db: Database,
   now: number,
@@ -83,7 +83,7 @@ export const recordEvents = (
     })),
   ).map(markEventWriter);
 
-/** What an intent and a transaction tell of their two agents. */
+/** The two agents of an intent or a transaction, and their platforms. */
 export type Parties = {
   readonly environment: Environment;
   readonly consumerDid: string;
@@ -92,7 +92,7 @@ export type Parties = {
   readonly providerPlatformId: string;
 };
 
-/** The same event for each platform that is a party, about its own agent; one about both when both are of one platform (EVT-2). */
+/** Records the event for each party's platform, about its own agent. If both agents are of one platform, it records one event about both (EVT-2). */
 export const recordEventForParties = (
   db: Database,
   { environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId }: Parties,

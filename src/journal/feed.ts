@@ -1,11 +1,14 @@
-// What a change leaves in the directory (DIR-1, DIR-5): a record in the feed, and the agent's entry as it then is, in the batch of the change.
+// Records a change in the directory (DIR-1, DIR-5): a record in the feed and the agent's current entry, in the batch of the change.
 import type { AgentStatus, ChangeType, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { insertChange, moveListed, type NotedChanges, putEntry, touchEntry } from "./directory-store.ts";
 
 type Listed = { readonly environment: Environment; readonly did: string };
 
-/** Records a change of identity, scope, key or markets. It follows the statements that change the agent's row. `markets`: the codes of its ACTIVE ones. */
+/**
+ * Records a change of identity, scope, key or markets. Must follow the statements that change the agent's row. `markets`: the codes of its ACTIVE
+ * ones.
+ */
 export const recordDirectoryChange = (
   db: Database,
   { environment, did }: Listed,
@@ -26,12 +29,12 @@ export const recordRatingChange = (
   return [insertChange(db, listed, "updated"), touchEntry(db, listed, rating)];
 };
 
-/** The end of its membership in an environment that it has left: the entry went with it. */
+/** Ends the agent's membership in an environment that it has left. Its entry has moved to the other environment already. */
 export const recordDeparture = (db: Database, { environment, did }: Listed): Statement =>
   insertChange(db, { environment, did }, "revoked");
 
 /**
- * One record for each agent, in their order, and their entries in one status; null where none changes. `noted`: the last numbers
+ * Records one change for each agent, in order, and sets their entries to `status`, or keeps their status if it is null. `noted`: the last numbers
  * (last-number-store.ts).
  */
 export const recordDirectoryChanges = (

@@ -1,5 +1,5 @@
-// The last numbers of the activity log and of the directory's feeds, which a batch notes before it adds many rows (EVT-11). A statement that
-// reads the table that it writes keeps its rows apart first and reads each once more; the note is one row, read by each such statement.
+// The last numbers of the activity log and of the directory's feeds, which a batch notes before it adds many rows (EVT-11). A statement that reads
+// the table that it writes buffers its rows and reads each again; with the note it reads one row instead.
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -9,7 +9,7 @@ import { lastChange, lastInstant } from "./directory-store.ts";
 
 const NAME = "noted";
 
-/** Notes the last numbers. What follows in the batch with them must be the next to add an entry of the platform, or a change. */
+/** Notes the last numbers. The next statement in the batch that adds an entry of the platform, or a change, must be the one that uses them. */
 export const noteLast = (db: Database, platformId: string, environments: ReadonlySet<Environment>): Statement =>
   db
     .insert(lastNumbers)
@@ -32,7 +32,7 @@ export const noteLast = (db: Database, platformId: string, environments: Readonl
       },
     });
 
-/** A last number that was noted, as an expression. */
+/** A noted last number, as an expression. */
 export type Noted = SQL;
 
 const noted = (column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at"): Noted =>

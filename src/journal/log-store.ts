@@ -1,46 +1,46 @@
-// Pages of a log by number, newest first, whatever the filters. A page reads one range: the whole log, or the entries of one indexed value.
-// Filters beyond it are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
+// Pages of a log by number, newest first, for any filters. A page reads one range: the whole log, or the entries of one indexed value. Further
+// filters are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
 import { desc, type SQL, sql } from "drizzle-orm";
 import type { SelectedFields } from "drizzle-orm/sqlite-core";
 import { type Database, present, type Read, read, readAll } from "../db/batch.ts";
 import { SCANNED } from "../db/pages.ts";
 
-/** A range of a log and what its rows have to be. */
+/** A range of a log, and the conditions for its rows. */
 export type Range = {
-  /** The table, and the index that the range is read by. */
+  /** The table, and the index that reads the range. */
   readonly source: SQL;
-  /** The conditions that the index finds; without the number. */
+  /** The conditions that the index finds, without the number. */
   readonly keys: readonly SQL[];
   /** The number below which the entries are; an expression. */
   readonly below: SQL;
   /** The number above which they are. */
   readonly above?: SQL | undefined;
-  /** Conditions that each row is compared with. */
+  /** The conditions that are compared row by row. */
   readonly rest: readonly SQL[];
 };
 
 const within = ({ keys, below, above }: Range): SQL =>
   sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
-/** The rows that a page looks at, in its order. */
+/** The rows that a page may scan, in its order. */
 const scanned = (range: Range): SQL =>
   sql`(select * from ${range.source} where ${within(range)} order by seq desc limit ${SCANNED})`;
 
 const fitting = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
 
-/** Up to one row more than the page has. */
+/** Reads up to `limit` + 1 rows. */
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   const rows =
     range.rest.length === 0
       ? db.select(columns).from(range.source).where(within(range)).orderBy(desc(sql`seq`))
-      : // The subquery hands its rows over in its own order, one by one: reading ends with the page.
+      : // The subquery returns its rows one by one in its own order, so reading ends with the page.
         db.select(columns).from(scanned(range)).where(fitting(range));
   return readAll(rows.limit(limit + 1) as never);
 }
 
 /**
- * The last number that a page with further filters has looked at; null when it is full, or has seen the whole range. In the batch of the
- * page's rows, so that what is written meanwhile does not move that place. For a full page the limit is 0, and nothing more is read.
+ * The last number that a page with further filters has scanned; null if it is full or has seen the whole range. It belongs in the batch of the page's
+ * rows, so that concurrent writes do not move that place. For a full page the limit is 0, and nothing is read.
  */
 export function findScanEnd(db: Database, range: Range, limit: number): Read<number | null> {
   const fit = sql`(select count(*) from (select 1 from ${scanned(range)} where ${fitting(range)} limit ${limit + 1}))`;
@@ -49,6 +49,6 @@ export function findScanEnd(db: Database, range: Range, limit: number): Read<num
   return read(db.select({ seq: sql<number>`seq` }).from(last), ([row]) => row?.seq ?? null);
 }
 
-/** The reads of a page. Without further filters its rows alone tell whether more follow. */
+/** The reads of a page. Without further filters, its rows alone show whether more follow. */
 export const logReads = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
   present({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });

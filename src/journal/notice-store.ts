@@ -8,7 +8,7 @@ import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tabl
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
 
-/** The columns that address a notice, and the clock of its sandbox, for calls that do not read the account. */
+/** The columns that address a notice, and the offset of the sandbox clock, for calls that do not read the account. */
 export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName" | "clockOffsetMs">;
 export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<Account | null> =>
   readOne(
@@ -41,7 +41,7 @@ export type Digest = Pick<NoticeRow, "noticeId" | "platformId" | "recipient" | "
   readonly held: readonly { readonly subject: string; readonly at: number }[];
 };
 
-/** Holds notices back for the digest of their recipient, which is one until it is taken. It names at most `most`, and counts the others. */
+/** Adds notices to their recipient's digest, of which there is one until it is taken. It names at most `most` notices, and counts the others. */
 export const gatherNotices = (
   db: Database,
   { account, held, ...row }: Digest,
@@ -75,8 +75,8 @@ const DUE: Ending = { table: notices, key: notices.noticeId, end: notices.dueAt 
 export const countDueNotices = (db: Database, now: number, most: number): Read<Ended> => countEnded(db, DUE, now, most);
 
 /**
- * Takes due notices and moves each on by the pause that follows its attempt, so that of two runs at once each notice belongs to one, and one
- * whose mail was not sent comes back. Returns them as they are then.
+ * Takes due notices and postpones each by the pause after its attempt, so that each notice belongs to one of two concurrent runs, and becomes due
+ * again if its mail was not sent. Returns the postponed rows.
  */
 export const takeDueNotices = (
   db: Database,

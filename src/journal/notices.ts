@@ -1,4 +1,5 @@
-// Notices to the account's own address and its admin contact (ACC-11). One is written in the batch of the change that it is about, and mailed by a job.
+// Notices to the account's own address and its admin contact (ACC-11). Each is written in the batch of the change that it reports, and mailed by a
+// job.
 import { newId } from "../core/ids.ts";
 import { foldName, sameText } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -11,28 +12,28 @@ export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName"> &
   Partial<Pick<PlatformRow, "status">>;
 
-/** What every notice says: whom it is about, and since when. */
+/** Every notice also names the account and the instant, which `recordNotice` adds. */
 type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
 export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: Told<MailData[K]> };
 
-/** Where notices go: to the account's own address and to its admin contact. */
+/** Notices go to the account's own address and to its admin contact. */
 export const recipientsOf = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
   adminContactEmail === null ? [email] : [email, adminContactEmail];
 
-/** Where announcements go. */
+/** Announcements go to the admin contact, or to the account's own address if there is none. */
 export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
   adminContactEmail ?? email;
 
-/** How the account is named. A stranger may have registered the address of one that is not verified, with any legal name. */
+/** How mails name the account. An account that is not verified is named by its address: a stranger may have registered it with any legal name. */
 const nameOf = ({ status, email, legalName }: Addressed): string =>
   status === "EMAIL_PENDING" ? email : (legalName ?? email);
 
-/** Several addresses, each once however it is written. */
+/** Removes addresses that differ only in how they are written. */
 const eachOnce = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
 
-/** They warn the owner of a takeover or a theft, so the hour's limit never holds them back (ACC-31). */
+/** These warn the owner of a takeover or a theft, so the hourly limit never holds them back (ACC-31). */
 const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.key_issued",
   "customer.key_rotated",
@@ -46,7 +47,7 @@ const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.contact_changed",
   "customer.wallet_changed",
 ]);
-/** The notice to an account that the same trip has looked up; none where there is no such account. */
+/** The notice to an account that the same trip has read; none if there is no such account. */
 export const noticeTo = <K extends NoticeKind>(
   db: Database,
   account: Account | null | undefined,
@@ -54,7 +55,7 @@ export const noticeTo = <K extends NoticeKind>(
   notice: Notice<K>,
 ): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
 
-/** `data` is what the mail says beside the account and the instant, and nothing secret. */
+/** `data`: what the mail says besides the account and the instant, and nothing secret. */
 export const recordNotice = <K extends NoticeKind>(
   db: Database,
   platform: Addressed,
@@ -62,7 +63,7 @@ export const recordNotice = <K extends NoticeKind>(
   { kind, data }: Notice<K>,
   recipients: readonly string[] = recipientsOf(platform),
 ): Statement => {
-  // In the sandbox any key changes wallets as often as it likes.
+  // In the sandbox, any key may change wallets as often as it likes.
   const isTestMoney = kind === "customer.wallet_changed" && "environment" in data && data.environment === "sandbox";
   const isSecurity = SECURITY.has(kind) && !isTestMoney;
   return insertNotices(

@@ -1,4 +1,4 @@
-// The operators' log on the wire.
+// Wire schemas of the operators' log.
 import * as z from "zod";
 import { OPERATOR_ACTIONS } from "../core/vocabulary.ts";
 import { pageQuery } from "../http/schemas.ts";

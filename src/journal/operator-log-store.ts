@@ -1,4 +1,4 @@
-// Store of the operators' log. Its number is the row's own, drawn in the batch.
+// Store of the operators' log. An entry's number is the row's own key, assigned in the batch.
 import { type SQL, sql } from "drizzle-orm";
 import type { OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -21,7 +21,7 @@ const INDEXES = {
   action: [sql`action`, sql`operator_entries indexed by operator_entries_by_action`],
 } as const satisfies Record<keyof OperatorFilter, readonly [column: SQL, source: SQL]>;
 
-/** The first filter is found by its index, the others are compared. `below`: the number that the page continues after. */
+/** The first filter is found by its index, and the others are compared row by row. `below`: the number after which the page continues. */
 export function operatorRange(filter: OperatorFilter, below: number | null): Range {
   const given = (Object.keys(INDEXES) as (keyof OperatorFilter)[]).filter((name) => filter[name] !== undefined);
   const [first, ...others] = given;

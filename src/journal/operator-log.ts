@@ -1,5 +1,5 @@
-// The operators' own log (EVT-16): what a person or key of the operator did, written in the batch of the act. Acts that a platform may see
-// stand in its activity log as well.
+// The operators' own log (EVT-16): what a person or key of the operator did, written in the batch of the act. Acts that a platform may see are in its
+// activity log as well.
 import type { Actor, OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { insertOperatorEntry } from "./operator-log-store.ts";
@@ -7,9 +7,9 @@ import { insertOperatorEntry } from "./operator-log-store.ts";
 export type OperatorAct = {
   readonly action: OperatorAction;
   readonly subject: { readonly type: string; readonly id: string };
-  /** The account that it concerns. */
+  /** The account that the act concerns. */
   readonly platformId?: string;
-  /** Facts for a later reader; never a secret, never what a document says. */
+  /** Facts for a later reader; never a secret or the content of a document. */
   readonly detail?: Readonly<Record<string, unknown>>;
 };
 

@@ -3,13 +3,13 @@ import { asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type EventRow, events, outbox } from "../db/tables/journal.ts";
 
-/** What follows the events: those that receive them, the list of them, and webhooks. */
+/** Each mark follows the events on its own: for the subscribers, for the event list, and for webhooks. */
 type Mark = "all" | "listed" | "webhooks";
 
 export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number } | null> =>
   readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));
 
-/** The number of a mark, as an expression: 0 before the first. */
+/** The number of a mark, as an expression; 0 before the first event. */
 export const markOf = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
 /** Finds the events after the mark `all`, in their order. */
@@ -23,7 +23,7 @@ export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
       .limit(limit),
   );
 
-/** Moves the mark, for one of two runs that delivered the same events. */
+/** Moves the mark. Only one of two runs that delivered the same events succeeds. */
 export const moveMark = (db: Database, from: number, to: number, name: Mark = "all"): Statement[] =>
   mustChange(
     db,

@@ -1,4 +1,4 @@
-// Computes the running hash of a log (EVT-12, DIR-13), after the commits and beside them: no mutation reads or waits for it.
+// Computes the running hash of a log (EVT-12, DIR-13) after the commits, so that no mutation reads it or waits for it.
 import type { Deps } from "../context.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import { commit, type Database, type Read, readBatch, type Statement } from "../db/batch.ts";
@@ -12,15 +12,15 @@ type Link = { readonly seq: number; readonly hash: string };
 type Numbered = { readonly seq: number };
 
 export type RunningLog<Row extends Numbered, Also = null> = {
-  /** How far it is hashed; null where nothing was hashed yet. */
+  /** How far the log is hashed; null if nothing is hashed yet. */
   readonly reached: (db: Database) => Read<Link | null>;
-  /** The entries behind that, in their order. */
+  /** The entries that follow, in order. */
   readonly unhashed: (db: Database, limit: number) => Read<Row[]>;
   /** An entry exactly as the API returns it. */
   readonly view: (row: Row) => object;
-  /** What `store` needs besides, read in the same trip. */
+  /** Also read in the same trip, for `store`. */
   readonly also?: (db: Database) => Read<Also>;
-  /** The statements that move the log on, refused where another run has moved it, and store the hashes. `begins`: nothing was hashed yet. */
+  /** Statements that move the chain on and store the hashes; they are refused if another run has moved it. `begins`: nothing was hashed yet. */
   readonly store: (
     db: Database,
     moved: { readonly begins: boolean; readonly from: number; readonly to: Link },
@@ -29,15 +29,14 @@ export type RunningLog<Row extends Numbered, Also = null> = {
   ) => Statement[];
 };
 
-/** How far a log is hashed. */
 export type Hashed = Link & {
   /** More entries wait than one run takes. */
   readonly more: boolean;
-  /** The number of an entry that is missing: nothing is hashed beyond it. */
+  /** The number of a missing entry: nothing is hashed beyond it. */
   readonly missing: number | null;
 };
 
-/** Hashes the entries that have no hash, in slices; of two runs at once each slice is written by one. */
+/** Hashes the entries that have no hash yet, in slices. If two runs overlap, each slice is written by one of them. */
 export async function hashLog<Row extends Numbered, Also>(deps: Deps, log: RunningLog<Row, Also>): Promise<Hashed> {
   for (let slice = 1; ; slice++) {
     const hashed = await retryConflicts(() => hashSlice(deps, log));
@@ -45,7 +44,7 @@ export async function hashLog<Row extends Numbered, Also>(deps: Deps, log: Runni
   }
 }
 
-/** As the queue runs it: where others are always faster, they hash the entries. */
+/** For the queue: if other runs are always faster, they hash the entries. */
 export async function hashUnlessOthersDo<Row extends Numbered, Also>(
   deps: Deps,
   log: RunningLog<Row, Also>,
@@ -70,7 +69,7 @@ async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningL
   return { ...to, missing, more: rows.length === SLICE && missing === null };
 }
 
-/** The hashes of the entries that follow without a gap. */
+/** Hashes the entries up to the first gap. */
 async function hashesOf<Row extends Numbered>(
   { view }: Pick<RunningLog<Row>, "view">,
   rows: readonly Row[],

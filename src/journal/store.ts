@@ -7,7 +7,7 @@ import { inParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
 import { markOf } from "./outbox-store.ts";
 
-/** The events without their numbers, which SQLite draws: where a statement names the column, as null too, each costs a row read. */
+/** The events without `seq`, which SQLite assigns: a statement that names the column, even as null, reads one row more for each event. */
 const newEvents = sqliteTable("events", eventColumns);
 
 type Event = typeof newEvents.$inferInsert;

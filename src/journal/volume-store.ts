@@ -1,4 +1,4 @@
-// Store of what each account has had recorded on its last day (EVT-35): one row an account, which each batch adds to.
+// Store of each account's volume on its last day (EVT-35): one row per account, to which each batch adds.
 import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { dayOf, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
@@ -8,7 +8,7 @@ import { platforms } from "../db/tables/accounts.ts";
 import { accountVolumes, type VolumeRow } from "../db/tables/journal.ts";
 
 export type VolumeCounts = Omit<VolumeRow, "platformId" | "day">;
-/** `volume`: null before its first event. */
+/** `volume`: null before the account's first event. */
 export type FoundVolume = {
   readonly platformId: string;
   readonly marks: VolumeMarks | null;
@@ -16,7 +16,7 @@ export type FoundVolume = {
 };
 
 export function findVolumes(db: Database, platformIds: readonly string[]): Read<FoundVolume[]> {
-  // A batch answers rows as objects, so no column's name may come twice.
+  // A batch returns rows as objects, so no column name may occur twice.
   const { platformId: _owner, ...volume } = getTableColumns(accountVolumes);
   return readAll(
     db

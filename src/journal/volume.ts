@@ -1,5 +1,5 @@
-// Counts what an account has recorded on a day, and marks it once a quota is used up (EVT-35). The counts are committed with the mark of the job
-// that counts, and so each event and delivery counts once.
+// Counts an account's volume of a day, and marks the account once it has used up a quota (EVT-35). The counts are committed with the mark of the job
+// that counts, so that each event and delivery counts once.
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
@@ -8,7 +8,7 @@ import type { Statement } from "../db/batch.ts";
 import { type Alert, raiseAlert } from "./alerts.ts";
 import { addVolumes, type FoundVolume, markVolume } from "./volume-store.ts";
 
-/** Events of an account in an environment, and their deliveries; `bytes` of both, and of entries of the activity log. */
+/** Events of an account in an environment, and their deliveries. `bytes` counts both, and entries of the activity log. */
 export type Counted = {
   readonly platformId: string;
   readonly environment: Environment;
@@ -20,7 +20,7 @@ export type Counted = {
 /** The share of a quota that raises an alert before the quota is used up. */
 const WARNED_AT = 0.8;
 
-/** `found`: of all accounts that are counted for, as they were read. */
+/** `found`: the volumes of all accounts in `counted`, as they were read. */
 export function countVolumes(deps: Deps, found: readonly FoundVolume[], counted: readonly Counted[]): Statement[] {
   const now = deps.clock.now();
   const of = Map.groupBy(counted, ({ platformId }) => platformId);
@@ -61,11 +61,11 @@ const volumeOf = (counts: Counts, environment: Environment): Volume => ({
 });
 
 const NOTHING: Volume = { events: 0, event_bytes: 0 };
-/** The volume of the present day; zero if the row is of an earlier one. */
+/** The volume of the current day; zero if the row is of an earlier one. */
 export const volumeOn = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
   row?.day === dayOf(now) ? volumeOf(row, environment) : NOTHING;
 
-/** The mark of an account that has reached a quota, or the alert that it is near one. Another job may add meanwhile: then the next count judges. */
+/** Marks an account that has reached a quota, or raises an alert that it is near one. If another job adds meanwhile, the next count decides. */
 function judge(deps: Deps, owner: FoundVolume, environment: Environment, counts: Counts, now: number): Statement[] {
   const { db, config } = deps;
   const limits = config.volume[environment];
