@@ -1,15 +1,15 @@
-// Store that measures how far the outbox and the webhooks are behind the events.
+// Store that measures the lag of the outbox and the webhooks.
 import { sql } from "drizzle-orm";
 import { instantOfId } from "../core/ids.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 
-/** `oldestAt`: when the first unprocessed event was written, on the clock of its change. */
+/** `oldestAt`: when the first unprocessed event was written, by the clock of its change. */
 export type EventLag = { readonly waiting: number; readonly oldestAt: number | null };
 
-/** The number up to which outbox and webhooks have processed the events; 0 if either has never run. */
+/** The number up to which both the outbox and the webhooks have processed events; 0 if either has never run. */
 const FOLLOWED = sql`(select case when count(*) = 2 then min(seq) else 0 end as followed from outbox where name in ('all', 'webhooks'))`;
 
-/** Counts by the events' numbers: a refused batch uses up none. */
+/** Subtracts the events' numbers, which have no gaps, because a refused batch uses up none. */
 export const findEventLag = (db: Database, now: number): Read<EventLag> =>
   read(
     db

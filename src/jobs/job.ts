@@ -38,7 +38,7 @@ export type Ran = {
   readonly next: Due | null;
 };
 
-/** The rows that a look has found, and the work on them. */
+/** The rows that a search has found, and the work on them. */
 export type Slice = { readonly oldestDueAt: number | null; readonly run: () => Promise<Ran> };
 
 export type BulkJob = {
@@ -47,7 +47,7 @@ export type BulkJob = {
   readonly here?: Here;
   /** How many slices one message runs (JOB-12). */
   readonly slices: number;
-  /** The next slice after a position; null when nothing is due. */
+  /** Finds the next slice after a position; null if nothing is due. */
   readonly find: (deps: Deps, after: Due) => Promise<Slice | null>;
 };
 

@@ -35,7 +35,7 @@ const DELIVERING = "deliver_webhooks";
 /** The jobs that follow events. */
 const FOLLOWING: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
 
-/** The oldest waiting row of the running and failed jobs. They look at more than the first event, which a sandbox may date ahead. */
+/** The oldest waiting rows of running and failed jobs, which look at more than the first event, because a sandbox may date that one ahead. */
 const foundBy = (rows: readonly JobRow[]): number[] =>
   rows
     .filter(({ name, finishedAt, failed }) => FOLLOWING.has(name) && (finishedAt === null || failed > 0))

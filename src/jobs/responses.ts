@@ -23,7 +23,7 @@ export type JobView = z.infer<typeof jobView>;
 
 export const closure = z.enum(CLOSURES).register(z.globalRegistry, { id: "NetworkClosure" });
 
-/** Base facts of a follower (CHN-24): null where it has not come to a head yet. */
+/** The state of a network's follower (CHN-24). Values are null until it has read a head. */
 const followedView = z
   .object({
     network: z.string(),

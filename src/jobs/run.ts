@@ -11,7 +11,7 @@ import { jobFailed, jobLate } from "./alerts.ts";
 import type { BulkJob, EachJob, Job, Ran, RowFailure, SetRecorded, Slice } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
 
-/** The number of rows in one reading, in one part, and at the same time within a part. */
+/** The number of rows in one reading, and in one part. */
 export const FOUND_AT_ONCE = 1_000;
 const PART = 20;
 /** The most messages that a queue takes at once. */
@@ -43,7 +43,7 @@ export async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: r
 /** Handles one queue message. */
 export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
   const job = jobs.find(({ name }) => name === message.job);
-  // A version of the service with other jobs has sent the message.
+  // A version of the service with other jobs sent the message.
   if (!job) return;
   const progress = await work(deps, job, message);
   const { failed, lastError, oldestDueAt } = progress;
@@ -57,7 +57,7 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
 type Worked = Omit<Progress, "at">;
 
 async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
-  // Messages of earlier versions of the service name no position.
+  // Messages of earlier versions have no position.
   if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after ?? FIRST) : NOTHING;
   if (job.kind !== "each") return NOTHING;
   const own = message.apart ? 0 : 1;
@@ -127,7 +127,7 @@ function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailur
 export type Counts = Pick<Progress, "done" | "failed" | "lastError">;
 /** `left`: rows that were recorded in part. */
 export type Part = Counts & { readonly left: readonly string[] };
-/** The outcome of recording one row. */
+/** The part of a job that records one row. */
 export type Recorder = Pick<EachJob, "name" | "record">;
 
 /** Lets other calls run between two sets. */

@@ -1,5 +1,5 @@
-// Starts jobs when a cron trigger fires (JOB-1, JOB-5, JOB-15). All jobs look for due rows in one trip. A job that finds rows writes its run and sends
-// them to the queue; a job that finds none writes nothing.
+// Starts jobs when a cron trigger fires (JOB-1, JOB-5, JOB-15). All jobs look for due rows in one trip. A job that finds rows writes its run and
+// sends them to the queue; a job that finds none writes nothing.
 import type { Deps } from "../context.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
@@ -48,7 +48,9 @@ export type Started = {
   readonly failures: readonly string[];
 };
 
-/** Starts all jobs except those whose last run still makes progress. A job that fails to start does not stop the others; the next minute tries again. */
+/**
+ * Starts all jobs except those whose last run still makes progress. A job that fails to start does not stop the others; the next minute tries again.
+ */
 export async function startJobs(
   deps: Deps,
   jobs: readonly Job[],

@@ -38,7 +38,7 @@ export function putRun(db: Database, name: string, run: Run): Statement {
 /** The earlier of the stored instant and another one. */
 const earlier = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
 
-/** Notes the oldest due row that a message outside the job's own run has found. */
+/** Notes the oldest due row that was found outside the job's own run. */
 export const noteOldest = (db: Database, name: string, at: number): Statement =>
   db
     .update(jobs)
