@@ -3,7 +3,7 @@ import { toIso } from "../core/clock.ts";
 import type { About, LinkData, MailData, MailKind, News } from "./kinds.ts";
 import { type Content, type Sender, toOneLine } from "./layout.ts";
 
-/** A sentence; a value stays within its line. */
+/** Builds a sentence in which each value stays on one line. */
 const say = (words: TemplateStringsArray, ...values: (string | number)[]): string =>
   String.raw({ raw: words }, ...values.map((value) => toOneLine(String(value))));
 

@@ -1,7 +1,7 @@
 // The data of each kind of mail (MAIL-1). The only secret in it is the token of a link (MAIL-4).
 import type { AlertKind, DisabledCause, DisputeReason, Environment, Resolution, Tier } from "../core/vocabulary.ts";
 
-/** These addresses are not verified, so the mails hold no text that a person wrote. */
+/** These addresses are not verified, so the mails contain no text that a person wrote. */
 export type LinkData = { readonly token: string; readonly validHours: number };
 /** `account`: its legal name, or its address while it has none. */
 export type About = { readonly account: string };
@@ -16,7 +16,7 @@ type End = {
   readonly expiresAt: number;
   readonly days: 30 | 7 | 1;
 };
-/** `host` alone of the URL: its path may hold a secret. */
+/** `host` without the rest of the URL, because its path may hold a secret. */
 type Endpoint = Changed & { readonly environment: Environment; readonly webhookId: string; readonly host: string };
 /** Amounts are decimal strings in whole units of `currency`. */
 type Disputed = {
@@ -34,7 +34,7 @@ export type MailData = {
   verify_contact: LinkData;
   reset_password: LinkData;
   "customer.key_issued": Changed & { readonly environment: Environment; readonly keyPrefix: string };
-  /** `previousEndsAt`: null where the previous key ended at once. */
+  /** `previousEndsAt`: null if the previous key ended at once. */
   "customer.key_rotated": Changed & {
     readonly environment: Environment;
     readonly keyPrefix: string;
@@ -45,7 +45,7 @@ export type MailData = {
       | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
       | { readonly decision: "reject"; readonly reason: string }
     );
-  /** About a proposal of another name, country or registration number. */
+  /** About the proposal of another name, country or registration number. */
   "customer.profile_decided": About &
     (
       | { readonly decision: "approve"; readonly reason: string | null }
@@ -55,7 +55,7 @@ export type MailData = {
   "customer.password_reset": Changed;
   "customer.totp_enabled": ByOperator;
   "customer.totp_disabled": ByOperator;
-  /** A log-in from a device or network that the account was not seen with. */
+  /** A log-in from a device or network that is new for the account. */
   "customer.session_opened": Changed & { readonly device: string; readonly network: string };
   "customer.log_ins_limited": Changed;
   "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
@@ -64,7 +64,7 @@ export type MailData = {
   "customer.account_reinstated": Reasoned;
   "customer.account_closed": Changed & { readonly retentionYears: number };
   "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
-  /** `gone`: it answered 410. `owner`: a key or session disabled it. `deleted`: a key or session deleted it, and it was enabled. */
+  /** `gone`: it answered 410. `owner`: a key or session disabled it. `deleted`: a key or session deleted it while it was enabled. */
   "customer.webhook_disabled": Endpoint & { readonly cause: DisabledCause | "deleted" };
   /** The subjects of mails that were held back in an hour, and how many more there were. */
   "customer.digest": About & {
@@ -85,7 +85,7 @@ export type MailData = {
     readonly effectiveAt: number | null;
     readonly asked: boolean;
   };
-  /** Goes to the provider's account. `reason` is a word of the vocabulary, and no words of the consumer's. */
+  /** Goes to the provider's account. `reason` is a word of the vocabulary, never the consumer's own text. */
   "customer.dispute_filed": Changed &
     Disputed & { readonly reason: DisputeReason; readonly amount: string; readonly answersUntil: number };
   /** Goes to both accounts. `refund`: what the arbiter awards to the consumer. */

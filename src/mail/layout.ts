@@ -1,5 +1,5 @@
-// A mail's content as text and as HTML, which say the same (MAIL-1). The HTML fetches nothing (MAIL-2): its style is inline, and its links
-// lead to the service. What people wrote is text in it (MAIL-3).
+// A mail's content as text and as HTML with the same content (MAIL-1). The HTML fetches nothing (MAIL-2): its style is inline, and its links lead to
+// the service. Values that people wrote appear in it as escaped text (MAIL-3).
 
 /** Who sends: the operator, and the address of the service. */
 export type Sender = { readonly operatorName: string; readonly issuer: string };
@@ -8,7 +8,7 @@ export type Content = {
   readonly subject: string;
   /** A paragraph may have several lines. */
   readonly paragraphs: readonly string[];
-  /** `path` of the service. */
+  /** `path`: relative to the address of the service. */
   readonly button?: { readonly label: string; readonly path: string };
   /** Why this address receives the mail. */
   readonly footer: string;
@@ -24,7 +24,7 @@ export function layOut({ subject, paragraphs, button, footer }: Content, sender:
   return { subject: title, text: textOf(blocks, link, end), html: htmlOf(title, blocks, link, end) };
 }
 
-/** One line: a value with a line break must neither begin a line of a text nor end a header of a mail. */
+/** A value with a line break must neither begin a new line of the text nor end a header of the mail. */
 export const toOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
 
 const toLines = (text: string): readonly string[] => text.split(/\r\n|[\n\r\p{Zl}\p{Zp}]/u).map(toOneLine);

@@ -7,7 +7,7 @@ export function composeMail<K extends MailKind>(kind: K, data: MailData[K], send
   return layOut(CATALOGUE[kind](data, sender), sender);
 }
 
-/** @throws what the binding throws: the mail is then not sent */
+/** @throws what the binding throws; the mail is not sent then */
 export async function sendMail(binding: SendEmail, from: EmailAddress, to: string, mail: Mail): Promise<void> {
   await binding.send({ from: { name: toOneLine(from.name), email: from.email }, to, ...mail });
 }
