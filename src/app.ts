@@ -146,7 +146,7 @@ export function createApp(
   routes: readonly Route[] = ROUTES,
   entrances: Entrances = ENTRANCES,
 ): HonoBase<AppEnv> {
-  // One router: the default also carries one that compiles all routes into an expression at the first call.
+  // One router only: Hono's default also carries one that compiles all routes into an expression at the first call.
   const app = new HonoBase<AppEnv>({ router: new TrieRouter() });
   app.use(async (context, next) => {
     const requestId = newId("req", Date.now());
@@ -156,11 +156,11 @@ export function createApp(
       const { env, config } = depsOf(context);
       checkConfiguration(env);
       if (context.req.path !== NETWORKS_PATH) refuseFaultyNetworks(config);
-      // HTTP-21
+      // Refuses HEAD on a path that only has GET (HTTP-21).
       if (context.req.method === "HEAD") await refuseHead(routes, context);
       await next();
     } catch (thrown) {
-      // Hono passes only instances of Error to onError; anything else that is thrown ends here.
+      // Hono passes only instances of Error to onError; any other thrown value ends here.
       context.res = errorResponse(thrown, requestId, context);
     }
     decorate(context, routes);
@@ -179,7 +179,7 @@ export function createApp(
     return errorResponse(refusal, requestId, context);
   });
   for (const route of routes) bindRoute(app, route, entrances);
-  // Requests that no route matched: no surface charges them.
+  // Requests that no route matched are charged here, because no surface charges them.
   app.use(async (context, next) => {
     await chargeAddress(context, depsOf(context));
     await next();

@@ -1,5 +1,5 @@
-// The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service
-// reads once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
+// The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service function reads
+// once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
@@ -9,20 +9,20 @@ import type { Database, Read, ReadResults, Reads, Statement } from "./db/batch.t
 import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
-/** `session`: routes of a person alone; where a management key is accepted, a session is too (CRED-13). */
+/** `session`: routes for a person only. A route that accepts a management key also accepts a session (CRED-13). */
 export type Surface = "management" | "session" | "agent" | "verifier" | "operator" | "public";
 
-/** The part that is common to all surfaces. `C` is the caller. */
+/** The part that all surfaces share. `C` is the caller. */
 type Base<S extends Surface, C> = {
   readonly surface: S;
   readonly deps: Deps;
   readonly db: Database;
-  /** Epoch milliseconds of this call: one instant for all that it decides, on the clock that rules it. */
+  /** Epoch milliseconds of this call by the clock that rules it: one instant for all its decisions. */
   readonly now: number;
-  /** By how many milliseconds that clock is ahead of real time (ACC-9): block times are shifted by it before they are compared. */
+  /** By how many milliseconds that clock is ahead of real time (ACC-9). Block times are shifted by it before they are compared. */
   readonly ahead: number;
   readonly requestId: string;
-  /** True once others have changed what it was decided on: a stop then takes nothing with it that they could go on changing. */
+  /** True after a Conflict. A suspension then leaves its first agents to the cascade, because other calls might keep changing them. */
   readonly contended: boolean;
   /** Work that continues after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
@@ -32,8 +32,8 @@ type Base<S extends Surface, C> = {
     options?: ReadOptions<ReadResults<R>>,
   ) => Promise<ReadResults<R> & { caller: C }>;
   /**
-   * One atomic batch. `view` is the answer, which is stored with the effect when the call has an Idempotency-Key; `owner` the account that
-   * a call without a credential is about.
+   * One atomic batch. `view` is the answer, which is stored with the effect if the call has an Idempotency-Key. `owner`: the account that a call
+   * without a credential is about.
    */
   readonly commit: (statements: readonly Statement[], view: unknown, owner?: string) => Promise<void>;
   /** Releases the agent's lock early, for a call that has committed and still waits for the chain. */
@@ -42,8 +42,8 @@ type Base<S extends Surface, C> = {
 
 export type ReadOptions<F> = {
   /**
-   * The offset of the sandbox clock that rules the call, taken from the reads, where it is another platform's than the caller's.
-   * Undefined when the reads found no row.
+   * The offset of the sandbox clock that rules the call, from the reads, if it is another platform's clock than the caller's. Undefined if the reads
+   * found no row.
    */
   readonly clock?: (found: F) => number | null | undefined;
 };
@@ -53,27 +53,27 @@ export type ManagementCaller = InProduction & {
   readonly environment: Environment;
   readonly actor: Actor;
   readonly accreditationTier: Tier;
-  /** The key is one that a rotation has replaced, and that works until its grace ends (ACC-17). */
+  /** The key was replaced by a rotation, and works until its grace ends (ACC-17). */
   readonly inGrace: boolean;
-  /** False for a session whose person has proved himself too long ago for what guards the account (CRED-30). */
+  /** False if the session's person has authenticated too long ago for changes that guard the account (CRED-30). */
   readonly isConfirmed: boolean;
 };
 
-/** The caller of a session. `network`: from which it was logged in to. */
+/** The caller of a session. `network`: where the session was opened from. */
 export type PersonCaller = ManagementCaller & { readonly sessionId: string; readonly network: string };
 
 export type ManagementCall = Base<"management", ManagementCaller> & {
   readonly environment: Environment;
-  /** The platform is the owner of the presented key, as an expression: usable before the caller is known. */
+  /** The platform that owns the presented key, as an expression, so that it can be used before the caller is known. */
   readonly tenant: Tenant;
 };
 
-/** A person's call on the account itself, in both environments. */
+/** A person's call about the account itself, in both environments. */
 export type SessionCall = Base<"session", PersonCaller> & {
   readonly environment: Environment;
   readonly tenant: Tenant;
   readonly session: { readonly tokenHash: string };
-  /** Names the client for limits that are counted exactly. */
+  /** Identifies the client for limits that are counted exactly. */
   readonly clientAddress: string;
 };
 
@@ -89,17 +89,17 @@ export type AgentCaller = {
 export type AgentCall = Base<"agent", AgentCaller> & {
   readonly did: string;
   readonly claims: CertificateClaims;
-  /** False on a route with bound proofs when the proof is not over the caller's own request; then `proveBoundTo` decides. */
+  /** False on a route with bound proofs if the proof is not over the caller's own request; then `proveBoundTo` decides. */
   readonly proven: boolean;
-  /** Verifies the caller's proof bound to another agent, uses it up for its act, and judges the caller's state. Throws the refusal. */
+  /** Verifies the caller's proof that is bound to another agent, uses it up for its act, and checks the caller's state. Throws the refusal. */
   readonly proveBoundTo: (calleeDid: string) => Promise<void>;
-  /** Makes the refusal of a caller that is not proven; of a proven one, that the body names another agent as the caller (PRF-12). */
+  /** Makes the refusal of an unproven caller; for a proven caller, the refusal that the body names another agent as the caller (PRF-12). */
   readonly unproven: () => Promise<ServiceError>;
 };
 
 export type OperatorCaller = { readonly actor: Actor };
 export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: Actor };
-/** A Verifier, by a credential for one attestation that counts once. */
+/** A Verifier, with a credential for one attestation that counts once. */
 export type VerifierCaller = {
   readonly actor: Actor;
   readonly attestationId: string;
@@ -107,7 +107,7 @@ export type VerifierCaller = {
   readonly endsAt: number;
 };
 export type VerifierCall = Base<"verifier", VerifierCaller> & {
-  /** The Verifier that the credential names: proven with the first trip. */
+  /** The Verifier that the credential names; the first trip proves it. */
   readonly verifierId: string;
 };
 export type PublicCall = Base<"public", null> & { readonly clientAddress: string; readonly userAgent: string };
@@ -125,26 +125,26 @@ export type CallOf<S extends Surface> = Calls[S];
 export type AnyCall = CallOf<Surface>;
 
 /**
- * How a request that its schema refuses is judged further (HTTP-12, HTTP-18): reads that join the authentication, and their
- * meaning. `judge` throws the refusals that come before faults of the values (404, 403) and returns further faults.
+ * How a request that its schema refuses is judged further (HTTP-12, HTTP-18): `reads` join the authentication; `judge` throws the refusals that come
+ * before faults of the values (404, 403), and returns further faults.
  */
 export type Precheck = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => Judged;
-  /** The agent that the caller's proof may be bound to, where the valid parts of the body tell (FAC-3). */
+  /** The agent that the caller's proof may be bound to, if the valid parts of the body show it (FAC-3). */
   readonly calleeOf?: (found: never) => string | undefined;
 };
 
-/** A signature takes time to judge. */
+/** A promise, because verifying a signature takes time. */
 type Judged = readonly FieldError[] | Promise<readonly FieldError[]>;
 
-/** `C`: the caller, where it is judged too. */
+/** `C`: the caller, if it is judged too. */
 export const precheck = <R extends Reads, C = unknown>(
   reads: R,
   judge: (found: ReadResults<R> & { readonly caller: C }, faults: readonly FieldError[]) => Judged,
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
-/** Is there such an object as the path names? */
+/** Answers 404 if there is no object as the path names it. */
 export const precheckKnown = (object: Read<unknown>): Precheck =>
   precheck({ object }, ({ object: found }) => {
     if (found === null) throw new ServiceError("not_found");
@@ -155,7 +155,7 @@ export const precheckKnown = (object: Read<unknown>): Precheck =>
 export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
 
 /**
- * A cursor of another listing, environment or filter is a fault of the value (HTTP-28), reported after authentication, and after `owner` has
+ * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after authentication, and after `owner` has
  * judged the object whose list it is.
  */
 export async function askedPage(

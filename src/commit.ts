@@ -1,12 +1,12 @@
-// One atomic batch. When it wrote an event, an activity entry or a record of the directory, the outbox queue is notified; a notification that is lost is made good by a
-// job (EVT-4, EVT-12).
+// Commits one atomic batch. If it wrote an event, an activity entry or a record of the directory, it notifies the outbox queue; a job makes up for a
+// lost notification (EVT-4, EVT-12).
 import type { Deps } from "./context.ts";
 import { platformsOfActivity } from "./db/activity-writers.ts";
 import { commit, type Statement } from "./db/batch.ts";
 import { environmentsListed } from "./db/directory-writers.ts";
 import { writesEvents } from "./db/event-writers.ts";
 
-/** Throws Conflict when a guard or a unique key refused. `background` receives the work that continues after the answer. */
+/** Throws Conflict if a guard or a unique key refused. `background` receives the work that continues after the answer. */
 export async function commitAll(
   deps: Deps,
   statements: readonly Statement[],

@@ -1,5 +1,5 @@
-// Env (the bindings of Cloudflare) and Deps (the dependencies of the domain): the only place where adapters are chosen. Configuration
-// of one feature (rating parameters, key brands) is read from Env by that feature.
+// Env (the bindings of Cloudflare) and Deps (the dependencies of the domain): the only place that chooses adapters. Each feature reads its own
+// configuration (rating parameters, key brands) from Env.
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
@@ -90,8 +90,8 @@ export type ChainMessage =
   | { kind: "pay_award"; disputeId: string; network: string };
 
 /**
- * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an
- * operation, and no part of the job's run.
+ * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an operation,
+ * outside the job's run.
  */
 export type JobMessage =
   | {
@@ -99,15 +99,15 @@ export type JobMessage =
       readonly job: string;
       readonly ids: readonly string[];
       readonly apart?: true;
-      /** Each row is recorded by itself, not as a set. */
+      /** Records each row by itself, not as a set. */
       readonly alone?: true;
     }
   | { readonly kind: "find"; readonly job: string; readonly after: Due; readonly apart?: true }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
 /**
- * What a commit has written waits to be followed up. New events are not named: the outbox stores its own position. `activityOf`: the platforms
- * whose activity logs have new entries to hash, `listedIn` the environments whose directories have new records.
+ * Asks to process what a commit has written. It names no events, because the outbox stores its own position. `activityOf`: the platforms whose
+ * activity logs have new entries to hash. `listedIn`: the environments whose directories have new records.
  */
 export type OutboxMessage = {
   readonly kind: "hand_on_events";
@@ -115,27 +115,27 @@ export type OutboxMessage = {
   readonly listedIn?: readonly Environment[];
 };
 
-/** An endpoint has deliveries that are due. */
+/** An endpoint has due deliveries. */
 export type WebhookMessage = { readonly kind: "deliver"; readonly webhookId: string };
 
 export type Config = {
   issuer: string;
   operatorName: string;
-  /** Where the operator tells of incidents (HTTP-39). */
+  /** Where the operator reports incidents (HTTP-39). */
   statusPage: string | null;
   serviceDid: string;
   networks: readonly Network[];
-  /** Why NETWORKS is refused (CHN-26), in one line: then there are no networks, and nothing is done but tell operators of it (CHN-32). */
+  /** Why NETWORKS is refused (CHN-26), in one line. The service then has no networks, and only reports the fault to operators (CHN-32). */
   networksFault: string | null;
   jurisdictions: ReadonlySet<string>;
   intentLifeSeconds: number;
-  /** Providers that an account registers on mainnets from the sandbox, and all accounts that are not accredited together (MKT-25). */
+  /** How many providers an account may register on mainnets from the sandbox, and all accounts that are not accredited together (MKT-25). */
   sandboxMainnet: { aDay: number; inAll: number; togetherADay: number };
-  /** Whole units: what one operator alone has paid again of a cancelled award; more needs a second one (DSP-19). */
+  /** In whole units: how much of a cancelled award one operator may have paid again alone. More needs a second operator (DSP-19). */
   payoutAloneUpTo: string;
-  /** Whether attestations in production have to be signed by their Verifiers (PRN-27). */
+  /** Whether attestations in production must be signed by their Verifiers (PRN-27). */
   attestationProof: "required" | "optional";
-  /** How many passwords a client's network sends at once, and how long after them another has its place (CRED-20). */
+  /** How many passwords a client's network may send at once, and how long until it may send another one (CRED-20). */
   passwords: { atOnce: number; everyMs: number };
   /** The daily volume of an account (EVT-35). */
   volume: { readonly [E in Environment]: Volume };
@@ -146,8 +146,8 @@ export type Config = {
 export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
 
 /**
- * How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), how many due rows of a sandbox one reading finds (ACC-28), and
- * how many files of documents one list has (ACC-20, ACC-23).
+ * How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), how many due rows of a sandbox one reading finds (ACC-28), and how
+ * many files of documents one list has (ACC-20, ACC-23).
  */
 export type SliceSizes = {
   readonly agents: number;
@@ -163,7 +163,7 @@ export type Deps = {
   readonly clock: Clock;
   readonly chain: ChainGateway;
   readonly ca: () => Promise<CertificateAuthority>;
-  /** In front of the database, for answers that are the same for everybody. */
+  /** A cache in front of the database, for answers that are the same for every caller. */
   readonly sharedCache: Cache;
   /** Replaces the cost of a password's hash (CRED-20), in tests. */
   readonly passwordCost?: PasswordCost;
@@ -175,7 +175,7 @@ export type Deps = {
 
 const cached = new WeakMap<Env, Deps>();
 
-/** Returns the same Deps for every request of an isolate, so that keys are imported once. `origin` is the issuer where none is set. */
+/** Returns the same Deps for every request of an isolate, so that keys are imported once. `origin`: the issuer if none is configured. */
 export function depsFor(env: Env, origin: string): Deps {
   const known = cached.get(env);
   if (known && (env.ISSUER !== "" || known.config.issuer === origin)) return known;
@@ -193,14 +193,14 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
   return { env, config, clock, db, chain, ca: () => authorityOf(env), sharedCache: caches.default };
 }
 
-/** For work that no operator has asked for. @throws Error where NETWORKS is refused */
+/** For queue messages and jobs. @throws Error if NETWORKS is refused */
 export function workingDeps(env: Env): Deps {
   const deps = buildDeps(env, env.ISSUER);
   refuseFaultyNetworks(deps.config);
   return deps;
 }
 
-/** @throws Error where NETWORKS is refused: a service that knows a part of its networks would forget what stands on the others. */
+/** @throws Error if NETWORKS is refused: a service that knows only a part of its networks would forget what is on the others. */
 export function refuseFaultyNetworks({ networksFault }: Config): void {
   if (networksFault !== null) throw new Error(networksFault);
 }
@@ -252,7 +252,7 @@ function parseVolume({ EVENTS_A_DAY, EVENT_MEGABYTES_A_DAY }: Env): Config["volu
   return { sandbox: of("sandbox"), production: of("production") };
 }
 
-/** `sandbox=1,production=2`: both, each once, and at least 1. */
+/** `sandbox=1,production=2`: both environments, each once and at least 1. */
 function parsePerEnvironment(name: string, text: string): Record<Environment, number> {
   const [, sandbox, production] = /^sandbox=([1-9]\d{0,8}),production=([1-9]\d{0,8})$/.exec(text) ?? [];
   if (sandbox === undefined || production === undefined) throw new Error(`${name} is not sandbox=…,production=…`);
@@ -276,7 +276,7 @@ function parseAttestationProof(text: string): Config["attestationProof"] {
   throw new Error("ATTESTATION_PROOF is neither required nor optional");
 }
 
-/** Empty: there is none. */
+/** An empty text means that there is no status page. */
 function parseStatusPage(text: string): string | null {
   if (text === "") return null;
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -1,4 +1,4 @@
-// The triggers of every minute and of every hour, and the jobs that they start (JOB-1).
+// The triggers of every minute and every hour, and the jobs that they start (JOB-1).
 import { announce } from "./accounts/announcements.ts";
 import { eraseClosedAccounts } from "./accounts/erase.ts";
 import { mailNotices } from "./accounts/mail-notices.ts";
@@ -44,7 +44,6 @@ import { findLeaving, releaseEscrows } from "./vaults/exit.ts";
 import { replayJob } from "./webhooks/replay.ts";
 import { fanOutJob, pruneDeliveries, resealSecrets, sweepWebhooks, wakeEndpoints } from "./webhooks/sweep.ts";
 
-/** The receivers of events. */
 export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
 
 const MINUTELY: readonly Job[] = [
@@ -88,7 +87,7 @@ const MINUTELY: readonly Job[] = [
   mailAlertsJob,
   eraseClosedAccounts,
 ];
-/** They wait for nodes, so nothing waits for them. */
+/** These jobs wait for nodes, so the other jobs do not wait for them. */
 const OF_NETWORKS: readonly Job[] = [followChains, tendSigners, tendArbiters];
 const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
 
@@ -100,7 +99,7 @@ const TRIGGERS: Readonly<Record<string, { readonly name: string; readonly jobs: 
   "0 * * * *": { name: "every_hour", jobs: HOURLY },
 };
 
-/** While none of them has anything, the sweep of webhooks would find nothing either. */
+/** If none of these jobs has found anything, the sweep of webhooks would find nothing either. */
 const OF_WEBHOOKS: readonly Job[] = [listEventsJob, fanOutJob, replayJob, wakeEndpoints];
 
 export async function runCron({ cron }: ScheduledController, env: Env): Promise<void> {

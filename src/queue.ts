@@ -1,4 +1,4 @@
-// Runs queue messages. Every message is safe to work twice; one that fails is tried again later (JOB-8).
+// Runs queue messages. Every message is safe to run twice; a message that fails is retried later (JOB-8).
 import {
   type ChainMessage,
   type Deps,
@@ -35,18 +35,17 @@ type Queued = MessageBatch<Message>["messages"][number];
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
 type Runners<Kind extends Message["kind"]> = { readonly [K in Kind]: Runner<K> };
 
-/** How long one message waits for the chain: nobody waits for its answer. */
+/** How long one message waits for the chain. No caller waits for its result. */
 const WAIT_MS = 5 * SECOND_MS;
 /** How long a network rests after a message that waited in vain. */
 const REST_MS = 15 * SECOND_MS;
 
-/** Networks that rest, and until when. */
+/** Until when each resting network rests. */
 const restingUntil = memoizeBy((_env: Env) => new Map<string, number>());
 
 /**
- * Works a message about a network. `drive` returns false when the chain has not answered in time; the minute's job finds that again, so a
- * retry beside it would multiply. Messages for a network that rests are left to that job, too: one network that stands still must not keep
- * the others waiting.
+ * Runs a message about a network. `drive` returns false if the chain has not answered in time; the minute's job finds that work again, so a retry
+ * would only add messages. That job also takes over the messages for a resting network, so that one stalled network does not keep the others waiting.
  */
 async function onChain(
   { env, clock }: Deps,
@@ -74,8 +73,8 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
 };
 
 /**
- * Works messages about events, entries of the activity log and records of the directory as one: each asks for all that is new, so one delivery and one hashing of each
- * log serve all that a batch has. What fails holds up nothing else, and all of it is safe to do again.
+ * Runs messages about events, entries of the activity log and records of the directory together. Each asks for everything new, so one delivery, and
+ * one hashing of each log, serve the whole batch. A failure stops nothing else, and all the work is safe to repeat.
  */
 async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
   const logsOf = ({ body }: Queued): readonly string[] => {
@@ -119,13 +118,11 @@ const RETRY_SECONDS = 5;
 /** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
 const DEAD = "-dead";
 
-/**
- * Messages about the chain are worked beside each other, since they wait (JOB-13). Those of jobs are worked one after the other.
- */
+/** Runs messages about the chain concurrently, because they wait (JOB-13), and messages of jobs one after the other. */
 export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
   workMessages(workingDeps(env), batch);
 
-/** `deps` have the system's clock, but for tests. */
+/** `deps` have the system's clock, except in tests. */
 export async function workMessages(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
   if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
   const work = (message: Queued) => workOne(deps, message);

@@ -1,4 +1,4 @@
-// The Worker's entry: fetch, queue, scheduled, and the Durable Objects. Nothing else.
+// The Worker's entry: fetch, queue, scheduled, and the Durable Objects.
 import { createApp } from "./app.ts";
 import type { Env } from "./context.ts";
 import { runCron } from "./cron.ts";
