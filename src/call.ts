@@ -77,7 +77,6 @@ export type SessionCall = Base<"session", PersonCaller> & {
   readonly clientAddress: string;
 };
 
-/** The calling agent as stored. */
 export type AgentCaller = {
   readonly did: string;
   readonly platformId: string;
@@ -120,7 +119,6 @@ type Calls = {
   operator: OperatorCall;
   public: PublicCall;
 };
-/** The call of a surface; for several surfaces, the union of their calls. */
 export type CallOf<S extends Surface> = Calls[S];
 export type AnyCall = CallOf<Surface>;
 

@@ -137,12 +137,10 @@ export type Config = {
   attestationProof: "required" | "optional";
   /** How many passwords a client's network may send at once, and how long until it may send another one (CRED-20). */
   passwords: { atOnce: number; everyMs: number };
-  /** The daily volume of an account (EVT-35). */
   volume: { readonly [E in Environment]: Volume };
   rate: { credentialQuota: number; addressQuota: number; windowSeconds: number };
 };
 
-/** The parameters of scrypt. */
 export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
 
 /**

@@ -7,7 +7,6 @@ const LATE_MS = 10 * MINUTE_MS;
 
 export const jobFailed = (job: string, message: string): Alert => ({ kind: "job_failed", subject: job, message });
 
-/** Returns null while the job keeps up. */
 export function jobLate(job: string, oldestDueAt: number | null, now: number): Alert | null {
   if (oldestDueAt === null || now < oldestDueAt + LATE_MS) return null;
   const minutes = Math.floor((now - oldestDueAt) / MINUTE_MS);

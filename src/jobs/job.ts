@@ -28,7 +28,6 @@ export type EachJob = {
 /** `alone`: rows that each need a batch of their own. */
 export type SetRecorded = { readonly done: number; readonly alone: readonly string[] };
 
-/** A row of a slice that could not be recorded. */
 export type RowFailure = { readonly id: string; readonly thrown: unknown };
 
 export type Ran = {
@@ -38,7 +37,6 @@ export type Ran = {
   readonly next: Due | null;
 };
 
-/** The rows that a search has found, and the work on them. */
 export type Slice = { readonly oldestDueAt: number | null; readonly run: () => Promise<Ran> };
 
 export type BulkJob = {

@@ -32,7 +32,6 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
 /** The job that looks each minute for waiting deliveries. */
 const DELIVERING = "deliver_webhooks";
 
-/** The jobs that follow events. */
 const FOLLOWING: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
 
 /** The oldest waiting rows of running and failed jobs, which look at more than the first event, because a sandbox may date that one ahead. */

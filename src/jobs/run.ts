@@ -14,7 +14,6 @@ import { type Progress, recordProgress } from "./store.ts";
 /** The number of rows in one reading, and in one part. */
 export const FOUND_AT_ONCE = 1_000;
 const PART = 20;
-/** The most messages that a queue takes at once. */
 const MESSAGES = 100;
 
 export function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
@@ -40,7 +39,6 @@ export async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: r
   for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
 }
 
-/** Handles one queue message. */
 export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
   const job = jobs.find(({ name }) => name === message.job);
   // A version of the service with other jobs sent the message.

@@ -78,7 +78,6 @@ export async function startJobs(
 const isMoving = (run: JobRow | undefined, now: number): boolean =>
   run !== undefined && run.pending > 0 && now < run.progressedAt + STALLED_MS;
 
-/** The due rows, or their first slice. */
 type Found = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
 
 async function look(deps: Deps, job: Job): Promise<Found | null> {
@@ -94,7 +93,6 @@ async function look(deps: Deps, job: Job): Promise<Found | null> {
 /** `now`: when the trigger looked. */
 type Since = { readonly now: number; readonly before: JobRow | undefined };
 
-/** Returns false if nothing was due. */
 async function startRun(deps: Deps, job: Job, found: Found | null, { now, before }: Since): Promise<boolean> {
   const { db, env } = deps;
   const taken = found && (await take(deps, job, found));

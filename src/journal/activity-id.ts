@@ -4,7 +4,6 @@ import { asUuidV7, decodeId, encodeId, writeNumber } from "../core/ids.ts";
 import { shortHash } from "../core/short-hash.ts";
 
 const BYTES = 16;
-/** The number is in the last bytes. */
 const SEQ_AT = 10;
 
 /** `occurredAt` is epoch milliseconds. */

@@ -26,6 +26,5 @@ const entryId = z.string().min(1).max(100);
 export const verifyQuery = z.strictObject({ from: entryId.optional(), to: entryId.optional() });
 export type VerifyQuery = z.infer<typeof verifyQuery>;
 
-/** Why a log is not intact. */
 export const BREAKS = ["sequence_broken", "hash_mismatch", "head_mismatch"] as const;
 export type Break = (typeof BREAKS)[number];

@@ -169,7 +169,6 @@ export const entryReads = (db: Database, range: Range, limit: number) =>
 
 // ---- The running hash ----------------------------------------------------------------------------------------------------
 
-/** The entries that have no hash yet, in order. */
 export const findUnhashed = (db: Database, platformId: string, limit: number): Read<ActivityRow[]> =>
   readAll(
     db

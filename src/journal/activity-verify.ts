@@ -16,7 +16,6 @@ import { findHeadsFrom, listHeads } from "./chain-store.ts";
 import type { ActivityVerification } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
 
-/** How many entries one call verifies. */
 export const VERIFIED_AT_ONCE = 1_000;
 
 export async function verifyActivity(call: ManagementCall, query: VerifyQuery): Promise<ActivityVerification> {

@@ -6,7 +6,6 @@ import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./activity-store.ts";
 import type { Noted } from "./last-number-store.ts";
 
-/** The values of each changed field before and after an edit. */
 export type Changes = Record<string, { from: unknown; to: unknown }>;
 
 export const recordActivity = (

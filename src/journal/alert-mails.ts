@@ -27,7 +27,6 @@ export async function findMails({ db, env, clock }: Deps): Promise<Mails | null>
   return { sentBefore, oldestDueAt: Math.min(...dueAt), alerts: unmailed };
 }
 
-/** Sends the mails and returns their number. */
 export async function sendMails(deps: Deps, { sentBefore, alerts }: Mails): Promise<number> {
   let mails = 0;
   for (const [kind, each] of Map.groupBy(alerts, (alert) => alert.kind)) {

@@ -45,7 +45,6 @@ export function putAlerts(
     .onConflictDoUpdate({ ...AS_OPEN, set });
 }
 
-/** Newest first. */
 export function listAlerts(
   db: Database,
   filter: { readonly open: boolean },

@@ -6,7 +6,6 @@ import { type Database, mustChange, type Read, readAll, readOne, type Statement 
 import { activityChains, activityHeads, type ChainRow, type HeadRow } from "../db/tables/journal.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
 
-/** Each log is checked once a day. */
 export const CHECK_MS = DAY_MS;
 
 /** Begins the chain of a new platform, in the batch that creates it; its first head follows within a minute. An existing chain stays as it is. */
@@ -67,7 +66,6 @@ export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
 
 export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);
 
-/** Newest first, below a number. */
 export const listHeads = (
   db: Database,
   platformId: string | SQL<string>,
@@ -87,7 +85,6 @@ export const listHeads = (
       .limit(page.limit + 1),
   );
 
-/** The heads from the number `from` on, oldest first. */
 export const findHeadsFrom = (db: Database, platformId: string, from: number, limit: number): Read<HeadRow[]> =>
   readAll(
     db

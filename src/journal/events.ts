@@ -63,7 +63,6 @@ function namedBy(type: EventType, object: Members) {
   return { agentDid, subject: subjectOf({ type, object, agentDid }) };
 }
 
-/** Records one event for each object. */
 export const recordEvents = (
   db: Database,
   now: number,

@@ -28,7 +28,6 @@ const scanned = (range: Range): SQL =>
 
 const fitting = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
 
-/** Reads up to `limit` + 1 rows. */
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   const rows =
     range.rest.length === 0

@@ -27,7 +27,6 @@ export const findAddressee = (db: Database, platformId: string | SQL<string>): R
 type Addressee = Pick<NoticeRow, "noticeId" | "platformId" | "recipient">;
 type Shared = Pick<NoticeRow, "kind" | "data"> & { readonly now: number };
 
-/** Writes one announcement to many accounts. */
 export const insertAnnounced = (db: Database, { kind, data, now }: Shared, each: readonly Addressee[]): Statement[] =>
   inParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
     db.insert(notices).select(

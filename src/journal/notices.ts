@@ -16,11 +16,9 @@ type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" 
 type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
 export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: Told<MailData[K]> };
 
-/** Notices go to the account's own address and to its admin contact. */
 export const recipientsOf = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
   adminContactEmail === null ? [email] : [email, adminContactEmail];
 
-/** Announcements go to the admin contact, or to the account's own address if there is none. */
 export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
   adminContactEmail ?? email;
 

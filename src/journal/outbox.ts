@@ -16,7 +16,6 @@ export const SLICE = 100;
 /** Among this many waiting events, the oldest tells how late they are: a sandbox clock may have dated the first of them ahead. */
 export const LAG_SEEN_IN = 20;
 
-/** Delivers all new events and returns their number. */
 export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   for (let handedOn = 0; ; ) {
     // If another run has delivered the same events and moved the mark, the rest is read again.
@@ -47,7 +46,6 @@ export async function findSlice({ db }: Deps): Promise<EventSlice | null> {
   return last ? { from: mark?.seq ?? 0, oldestAt, last, events } : null;
 }
 
-/** Delivers a slice and returns its size. */
 export async function deliverSlice(
   deps: Deps,
   subscribers: readonly Subscriber[],

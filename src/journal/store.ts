@@ -13,7 +13,6 @@ const newEvents = sqliteTable("events", eventColumns);
 type Event = typeof newEvents.$inferInsert;
 export const insertEvent = compileInsert((db) => db.insert(newEvents));
 
-/** The numbers of a slice of a platform's events. */
 export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
   read(
     db

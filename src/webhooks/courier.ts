@@ -14,7 +14,6 @@ const WORKS_MS = 5 * MINUTE_MS;
 export class WebhookCourier extends WebhookObject<Env> {
   /** Tests replace it. */
   clock = systemClock;
-  /** The work of the current invocation; null while idle. */
   running: Promise<void> | null = null;
   private again = false;
   private failuresInARow = 0;

@@ -38,7 +38,6 @@ function limitFaults(count: number): FieldError[] {
   return [fieldError("url", "invalid_value", message)];
 }
 
-/** Removes duplicate names. */
 export const selectionOf = (names: readonly string[]): string[] => [...new Set(names)];
 
 export async function createWebhook(call: ManagementCall, input: WebhookInput): Promise<NewWebhookView> {

@@ -15,7 +15,6 @@ export const findFresh = (db: Database, limit: number) => ({
   fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
 });
 
-/** The platforms whose agents opened the intents. */
 export const findOpeners = (db: Database, intentIds: readonly string[]) =>
   readAll(
     db
@@ -25,7 +24,6 @@ export const findOpeners = (db: Database, intentIds: readonly string[]) =>
       .where(sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`),
   );
 
-/** The enabled endpoints of the events' owners. */
 export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {
   const owners = new Set(fresh.map(({ platformId, environment }) => JSON.stringify([platformId, environment])));
   const [part] = inParts([...owners].map((owner) => JSON.parse(owner)));

@@ -108,7 +108,6 @@ function countOf(event: EventRow, deliveries: number): Counted {
   return { platformId, environment, events: 1, deliveries, bytes: bytesOf(event) * (1 + deliveries) };
 }
 
-/** The length of the body that each delivery sends. */
 export const bytesOf = (event: ViewedEvent): number => new TextEncoder().encode(bodyOf(event)).length;
 
 export const selects = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>

@@ -83,7 +83,6 @@ const shownOfLog = Object.fromEntries(
 
 export type DeliveryPage = { readonly limit: number; readonly after: string | null };
 
-/** Deliveries that were tried, newest first. */
 export function listTried(
   db: Database,
   webhookId: string,

@@ -1,7 +1,6 @@
 // Tells the queue which endpoints have due deliveries. If a message is lost, the minute's job finds them.
 import type { Env } from "../context.ts";
 
-/** The most messages that a queue takes at once. */
 const MESSAGES = 100;
 
 export async function nudge(

@@ -121,11 +121,9 @@ function textOf({ bytes, length }: Kept): string {
 const utf8 = new TextEncoder();
 const QUOTES = 2;
 
-/** True if the receiver accepted the delivery. */
 export const isTaken = ({ status, error }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300;
 
-/** An attempt that was not sent. */
 export const unsent = (error: AttemptError): Attempt => ({
   at: Date.now(),
   status: null,

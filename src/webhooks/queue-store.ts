@@ -37,7 +37,6 @@ const EVENT =
     })
     .as("event");
 
-/** A delivery with the event that it sends. */
 export type SentRow = QueuedRow & { readonly event: ViewedEvent | null };
 const SENT = { ...getTableColumns(queue), event: EVENT };
 
@@ -129,7 +128,6 @@ export type Held = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leas
 export const endQueued = (db: Database, held: Held): Statement =>
   db.delete(queue).where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-/** Postpones a delivery after a failed attempt. */
 export const putOff = (db: Database, held: Held, nextAt: number): Statement =>
   db
     .update(queue)
@@ -142,7 +140,6 @@ const atPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
 
 // ---- Once more -----------------------------------------------------------------------------------------------------------
 
-/** Queues a delivery again that has ended. */
 export const queueAgain = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
   const { webhookId, deliveryId, eventSeq, eventId, eventType } = ended;
   const none = { tries: 0, logged: true, leaseUntil: 0 };

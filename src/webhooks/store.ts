@@ -71,7 +71,6 @@ export const updateEndpoint = (
 export const deleteEndpoint = (db: Database, webhookId: string): Statement[] =>
   mustChange(db, db.delete(endpoints).where(eq(endpoints.webhookId, webhookId)));
 
-/** For the deletion of an account. */
 export const deleteEndpointsOf = (db: Database, platformId: string): Statement =>
   db.delete(endpoints).where(eq(endpoints.platformId, platformId));
 
@@ -94,7 +93,6 @@ export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, as
       ),
   );
 
-/** The condition of a write. */
 export const isEnabled = (webhookId: string): SQL =>
   sql`exists (select 1 from ${endpoints} where webhook_id = ${webhookId} and status = 'enabled')`;
 

@@ -78,7 +78,6 @@ export const fanOutJob: BulkJob = {
   },
 };
 
-/** Endpoints that one slice reads. */
 const LOOKED_AT = 500;
 
 export const wakeEndpoints: BulkJob = {
