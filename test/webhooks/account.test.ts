@@ -1,4 +1,4 @@
-// Webhooks of an account on its way (EVT-22): they may be made before its documents are submitted, and tell of the decision.
+// Webhooks of a new account (EVT-22): it may create them before it submits its documents, and they report the decision.
 import { expect, it } from "vitest";
 import { REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";
 import { ask, complete, decide, submit } from "../accounts/review-support.ts";
@@ -9,14 +9,14 @@ import { asleep, receiver, settle } from "./support.ts";
 const world = await asleep();
 const decided = { event_types: ["platform.verification_decided"] };
 
-it("an account that has no profile yet makes one, and nobody without a key does", async () => {
+it("lets an account without a profile create an endpoint, but no caller without a key", async () => {
   const { key } = await signUp(world);
   const body = { url: "https://hooks.example.com/", ...decided };
   expect(expectStatus(await world.call("POST", "/v1/webhooks", { key, body }), 201).environment).toBe("sandbox");
   expect((await world.call("POST", "/v1/webhooks", { key: null, body })).status).toBe(401);
 });
 
-it("the decision comes to the endpoint that was made before the documents", async () => {
+it("delivers the decision to an endpoint that was created before the documents were submitted", async () => {
   const person = await complete(world);
   const there = await receiver();
   const body = { url: there.url, ...decided };

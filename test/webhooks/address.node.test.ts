@@ -1,4 +1,4 @@
-// Which addresses an endpoint may have (EVT-21): what the service would be made to call for somebody else is refused.
+// Which addresses an endpoint may have (EVT-21): those that would make the service call internal hosts are refused.
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, judgeAddress } from "../../src/webhooks/address.ts";
 import { HOSTILE } from "./hostile.ts";
@@ -6,13 +6,13 @@ import { HOSTILE } from "./hostile.ts";
 const DEPLOYED = { local: false, own: "issuer.example" };
 const LOCAL = { local: true, own: "127.0.0.1" };
 
-describe("an address", () => {
-  it("of the list is hostile, and there are enough of them", () => {
+describe("judgeAddress", () => {
+  it("is tested with enough distinct hostile addresses", () => {
     expect(new Set(HOSTILE).size).toBe(HOSTILE.length);
     expect(HOSTILE.length).toBeGreaterThanOrEqual(60);
   });
 
-  it.each(HOSTILE)("%s is refused", (text) => {
+  it.each(HOSTILE)("refuses %s", (text) => {
     expect(judgeAddress(text, DEPLOYED)).toEqual(expect.stringMatching(/^Must .*\.$/));
   });
 
@@ -28,14 +28,14 @@ describe("an address", () => {
     "lcl.host",
     "traefik.me",
     "local.gd",
-  ])("of what ends with %s is refused, and of what only looks like it is not", (end) => {
+  ])("refuses hosts that end with %s, but not hosts that only look like it", (end) => {
     for (const host of [end, `a.${end}`, `a.b.${end}.`, `A.${end.toUpperCase()}`])
       expect(judgeAddress(`https://${host}/hook`, DEPLOYED), host).not.toBeNull();
     for (const host of [`x${end}.example`, `${end}.example.com`])
       expect(judgeAddress(`https://${host}/hook`, DEPLOYED), host).toBeNull();
   });
 
-  it.each(["https://intranet/", "https://db/", "https://vault:8200/"])("%s has no dot, and is refused", (text) => {
+  it.each(["https://intranet/", "https://db/", "https://vault:8200/"])("refuses %s, which has no dot", (text) => {
     expect(judgeAddress(text, DEPLOYED)).not.toBeNull();
   });
 
@@ -49,12 +49,12 @@ describe("an address", () => {
     "https://1.example.com/",
     "https://internal.example.com/",
     "https://10-0-0-1.example.com/",
-  ])("%s is accepted", (text) => {
+  ])("accepts %s", (text) => {
     expect(judgeAddress(text, DEPLOYED)).toBeNull();
   });
 
   it.each(["http://127.0.0.1:8080/hook", "http://localhost:3000/", "http://[::1]:9/", "https://localhost/"])(
-    "%s is accepted in local development alone",
+    "accepts %s in local development only",
     (text) => {
       expect(judgeAddress(text, LOCAL)).toBeNull();
       expect(judgeAddress(text, DEPLOYED)).not.toBeNull();
@@ -68,12 +68,12 @@ describe("an address", () => {
     "http://user@localhost/",
     "http://localhost/#x",
     "https://10.0.0.1/",
-  ])("%s is refused there too", (text) => {
+  ])("refuses %s in local development too", (text) => {
     expect(judgeAddress(text, LOCAL)).not.toBeNull();
   });
 });
 
-describe("what a name resolves to", () => {
+describe("a resolved address", () => {
   it.each([
     ...["0.1.2.3", "10.1.2.3", "100.64.0.1", "100.127.255.255", "127.9.9.9", "169.254.169.254", "172.31.255.255"],
     ...[

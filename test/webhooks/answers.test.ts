@@ -1,4 +1,4 @@
-// How answers of receivers are stored and read again (EVT-26): deflated where that is shorter, beside the log of attempts.
+// Storing and reading the answers of receivers (EVT-26): deflated if that is shorter, next to the log of attempts.
 import { eq } from "drizzle-orm";
 import { expect, it } from "vitest";
 import { webhookDeliveries } from "../../src/db/tables/webhooks.ts";
@@ -16,13 +16,13 @@ it.each([
   ["a word", "ok", false],
   ["nothing", "", false],
   ["none", null, false],
-])("an answer is deflated where that is shorter: %s", (_what, answer, isShorter) => {
+])("deflates an answer if that is shorter: %s", (_what, answer, isShorter) => {
   const { stored, deflated } = packAnswer({ at: 1, status: 200, ms: 5, error: null, answer });
   expect(stored).toMatchObject(isShorter ? { deflated: deflated?.length } : { answer });
   expect(deflated?.length ?? 0).toBeLessThan(isShorter ? Buffer.byteLength(answer ?? "") : 1);
 });
 
-it("the last 20 answers of a delivery are read as they came, the oldest makes room", async () => {
+it("reads the last 20 answers of a delivery as they came, and drops the oldest", async () => {
   const kinds = ["ok", "<p>Bad gateway.</p>".repeat(40), "Grüße, 世界 🌍 ".repeat(20), ""];
   const answers = Array.from({ length: 26 }, (_, n) => (n % 4 === 3 ? "" : `${n} ${kinds[n % 4]}`));
   const there = await receiver(...answers.map((body) => ({ status: 200, body })));
@@ -48,7 +48,7 @@ it("the last 20 answers of a delivery are read as they came, the oldest makes ro
   expect(row?.answers?.length).toBe(lengths.reduce((sum, each) => sum + each, 0));
 });
 
-it("answers that an earlier version packed into the attempt are read too, also behind a new one", async () => {
+it("reads answers that an earlier version packed into the attempt, also when a new one follows", async () => {
   const page = "<p>Bad gateway.</p>".repeat(40);
   const there = await receiver({ status: 200, body: page });
   const made = await endpoint(world, there.url, registered);

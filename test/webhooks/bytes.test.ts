@@ -1,4 +1,4 @@
-// What events and their deliveries leave in the database (EVT-24, EVT-35): the body stands once, in the event, however many endpoints get it.
+// How much events and their deliveries take up in the database (EVT-24, EVT-35): the body is stored once, in the event, for any number of endpoints.
 import { expect, it } from "vitest";
 import { deliverAll } from "../support/queue.ts";
 import { readDatabase } from "../support/readings.ts";
@@ -9,7 +9,7 @@ const ENDPOINTS = 20;
 const ROUNDS = 2;
 const KB = 1_000;
 
-/** Characters that follow no rule that deflating would find. */
+/** Characters without a pattern that deflating would find. */
 function drawn(count: number, alphabet: string): string {
   let state = 7;
   return Array.from({ length: count }, () => {
@@ -25,7 +25,7 @@ const PAGE =
     "<p>If the problem goes on, write to support.</p>",
   );
 
-/** In pages. */
+/** The size of the database, which grows by pages. */
 const size = async (): Promise<number> => (await env.DB.prepare("select 1").run()).meta.size_after;
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value : String(value ?? "")).length;
 const bytesInRows = async (): Promise<number> =>
@@ -36,7 +36,7 @@ const bytesInRows = async (): Promise<number> =>
 it.each([
   ["of text", PAGE],
   ["of letters without a rule", drawn(2_000, LETTERS)],
-])("a suspension and a return, told to 20 endpoints that answer 2,000 bytes %s", async (_what, answer) => {
+])("stores two changes, sent to 20 endpoints that answer 2,000 bytes %s, in less than 60 KB", async (_what, answer) => {
   const world = await asleep();
   const there = await receiver({ status: 200, body: answer });
   const made: Json[] = [];

@@ -1,5 +1,5 @@
-// The isolate dies at each step between a change and its deliveries (EVT-24, EVT-25, EVT-31), and all messages of all queues are lost. The minute's
-// trigger then finds what is left: each event reaches the endpoint under one id with one body, and twice only where the answer was not recorded.
+// The isolate dies at each step between a change and its deliveries (EVT-24, EVT-25, EVT-31), and all messages of all queues are lost. The minute
+// trigger then finishes the work: each event reaches the endpoint with one id and one body, and twice only if the answer was not recorded.
 import { expect, test } from "vitest";
 import { SUBSCRIBERS } from "../../src/cron.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
@@ -15,13 +15,13 @@ import { type Cut, killAtEveryStep } from "../support/cuts.ts";
 import { agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { deliveriesOf, endpoint, eventIdsOf, receiver, settle, someEvents, work } from "./support.ts";
 
-/** The endpoints that were woken and have not worked since. Their objects are the test. */
+/** Endpoints that were woken and have not worked since. The test plays their objects. */
 const woken = new Set<string>();
 const wake = async (webhookId: string) => void woken.add(webhookId);
 const WEBHOOKS = { idFromName: () => null, get: () => ({ wake }) } as never;
 const registered = { event_types: ["agent.registered"] };
 
-/** A minute later, when the leases of the dead isolate are over. */
+/** Recovers a minute later, when the leases of the dead isolate are over. */
 async function recover(world: World): Promise<void> {
   world.sent.splice(0);
   woken.clear();
@@ -30,7 +30,7 @@ async function recover(world: World): Promise<void> {
   await world.serve(() => sweepWebhooks(world.deps));
   for (const webhook_id of woken) await work(world, { webhook_id });
   world.sent.splice(0);
-  // Used just now: the next call writes no use, so that each call has the same steps.
+  // The keys count as just used, so that the next call does not record their use and each call has the same steps.
   await world.deps.db.update(managementKeys).set({ lastUsedAt: world.now() });
 }
 
@@ -39,7 +39,7 @@ const eventsOf = async (world: World): Promise<string[]> =>
     ({ id }: Json) => id,
   );
 
-test("an event is delivered whatever step of its change, hand-on, fan-out or delivery was the last", async () => {
+test("delivers an event after a crash at any step of its change, hand-on, fan-out or delivery", async () => {
   const world = await createWorld({ WEBHOOKS });
   const there = await receiver();
   const made = await endpoint(world, there.url, registered);
@@ -82,7 +82,7 @@ test("an event is delivered whatever step of its change, hand-on, fan-out or del
   expect(await deliveriesOf(world, made, "?status=pending")).toEqual([]);
 });
 
-test("a replay is delivered whatever step of its call, its job or its deliveries was the last", async () => {
+test("delivers a replay after a crash at any step of its call, its job or its deliveries", async () => {
   const world = await createWorld({ WEBHOOKS });
   const there = await receiver();
   const made = await endpoint(world, there.url, registered);
@@ -96,7 +96,7 @@ test("a replay is delivered whatever step of its call, its job or its deliveries
   let phase = "";
   await killAtEveryStep(
     async () => {
-      // Replays are bounded by the day.
+      // The number of replays a day is limited.
       await world.deps.db.update(webhookEndpoints).set({ replays: null });
       return { world, before: (await there.received()).length };
     },
@@ -119,7 +119,7 @@ test("a replay is delivered whatever step of its call, its job or its deliveries
     ...["call: DB.batch", "call: DB.batch", "call: JOB_QUEUE.send"],
     ...Array(5).fill("job: DB.batch"),
     "job: WEBHOOK_QUEUE.sendBatch",
-    // The claim of two, the record of these with the claim of the third, and the record of the third.
+    // The claim of two, their record together with the claim of the third, and the record of the third.
     ...Array(3).fill("delivery: DB.batch"),
   ]);
   const [none, once] = [
@@ -127,7 +127,7 @@ test("a replay is delivered whatever step of its call, its job or its deliveries
     [1, 1, 1],
   ];
   expect(sent).toEqual([
-    // Until the call has committed.
+    // Nothing is replayed before the call has committed.
     ...Array(3).fill(none),
     ...Array(17).fill(once),
     [1, 2, 2],

@@ -1,4 +1,4 @@
-// From a change to a receiver, through the consumer of the queues and the object of the endpoint (EVT-24, EVT-25).
+// From a change to a receiver, through the queues' consumer and the endpoint's object (EVT-24, EVT-25).
 import { expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
 import { deliver, deliverAll } from "../support/queue.ts";
@@ -6,7 +6,7 @@ import { anEvent, atRest, deliveriesOf, drivenWorld, endpoint, eventIdsOf, recei
 
 const world = await drivenWorld();
 
-it("an event reaches its endpoint, signed, as the list shows it", async () => {
+it("delivers an event to its endpoint, signed, as the list shows it", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
   const did = await anEvent(world);
@@ -29,7 +29,7 @@ it("an event reaches its endpoint, signed, as the list shows it", async () => {
   });
 });
 
-it("every message twice, and at once, sends an event once", async () => {
+it("sends an event once when every message comes twice and at once", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
   await someEvents(world, 5);
@@ -51,7 +51,7 @@ it("every message twice, and at once, sends an event once", async () => {
   expect([ids.length, new Set(ids).size]).toEqual([5, 5]);
 });
 
-it("a message for an endpoint that is no more is worked", async () => {
+it("acknowledges a message for an endpoint that no longer exists", async () => {
   const gone = { kind: "deliver", webhookId: "whe_gone" };
   expect(await deliver(world, "agent-accountability-webhooks", [gone])).toEqual({ acknowledged: [0], retried: [] });
 });

@@ -1,5 +1,5 @@
-// The receivers that docs/webhooks.md prints are run, and take what the service signs (EVT-20), each event once, and nothing else. The names and
-// waits of the page are those of the code.
+// Runs the receivers that docs/webhooks.md prints: they accept what the service signs (EVT-20), handle each event once, and accept nothing else. The
+// names and waits on the page are those of the code.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -41,7 +41,7 @@ function eventOf(type: string): Event {
   const occurred_at = new Date(now).toISOString();
   const event = { id, type, occurred_at, environment: "sandbox", api_version: "v1", data: { object } } as const;
   if (type === "transaction.settled") checkEvent(event);
-  // A member of a later version, beyond ASCII.
+  // A member of a later version, with characters beyond ASCII.
   return { id, body: JSON.stringify({ ...event, data: { object: { ...object, memo: "für Ü." } } }) };
 }
 const settled = (): Event => eventOf("transaction.settled");
@@ -59,7 +59,7 @@ async function headersOf({ id, body }: Event, { secrets = [secret], age = 0 }: S
 
 describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program }) => {
   const isThere = program === NODE || spawnSync(program, ["--version"]).status === 0;
-  describe.skipIf(!isThere)("running", () => {
+  describe.skipIf(!isThere)("while it runs", () => {
     let dir: string;
     let running: Command;
     let db: DatabaseSync;
@@ -95,7 +95,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       );
     };
 
-    it("handles an event once that comes twice, and one after the other", async () => {
+    it("handles an event once that comes twice, and then the next event", async () => {
       const [first, second] = [settled(), settled()];
       expect(await send(first)).toBe(204);
       expectHandled(first);
@@ -112,7 +112,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       expectHandled(event);
     });
 
-    it("takes what the service posts, and is taken at its word", async () => {
+    it("accepts what the service posts, and the service counts it as delivered", async () => {
       const event = settled();
       const attempt = await post({ url, secrets: [secret], eventId: event.id, body: event.body });
       expect(attempt).toMatchObject({ status: 204, error: null });
@@ -120,7 +120,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       expectHandled(event);
     });
 
-    it("takes deliveries of a rotation under the old secret and under the new one", async () => {
+    it("accepts deliveries during a rotation, signed with the old secret and with the new one", async () => {
       const [asOld, asNew] = [settled(), settled()];
       expect(await send(asOld, { secrets: [drawWebhookSecret(), secret] })).toBe(204);
       expect(await send(asNew, { secrets: [secret, drawWebhookSecret()] })).toBe(204);
@@ -134,9 +134,9 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       ["ten minutes ahead", { age: -600 }],
       ["under another event's id", { headers: { "webhook-id": newId("evt", Date.now()) } }],
       ["without an id", { headers: { "webhook-id": "" } }],
-      ["with a timestamp that is none", { headers: { "webhook-timestamp": "now" } }],
+      ["with an invalid timestamp", { headers: { "webhook-timestamp": "now" } }],
       ["with a signature without base64", { headers: { "webhook-signature": "v1" } }],
-      ["with a signature that is none", { headers: { "webhook-signature": "v1,%%%" } }],
+      ["with an invalid signature", { headers: { "webhook-signature": "v1,%%%" } }],
     ])("refuses a delivery %s", async (_name, sent) => {
       expect(await send(settled(), sent)).toBe(400);
       expectHandled();
@@ -148,7 +148,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       const body = event.body.replace("10.00", "99.00");
       expect(body).not.toBe(event.body);
       expect((await fetch(url, { method: "POST", headers, body })).status).toBe(400);
-      // Not even a blank, which means the same.
+      // Not even a blank may be added, although it does not change the meaning.
       expect((await fetch(url, { method: "POST", headers, body: `${event.body} ` })).status).toBe(400);
       expectHandled();
       expect((await fetch(url, { method: "POST", headers, body: event.body })).status).toBe(204);
@@ -160,7 +160,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       expectHandled();
     });
 
-    it("leaves nothing of an event that fails, and handles it at the next attempt", async () => {
+    it("keeps nothing of an event that fails, and handles it at the next attempt", async () => {
       const event = settled();
       const attempt = () => post({ url, secrets: [secret], eventId: event.id, body: event.body });
       db.exec("ALTER TABLE sales RENAME TO away");
@@ -186,7 +186,7 @@ describe("the page", () => {
   };
   const names = (text: string): string[] => [...text.matchAll(/`([\w.-]+)`/g)].map(([, name = ""]) => name);
 
-  it("names the events' types", () => {
+  it("names the types of events", () => {
     const named = rowsBehind("`data.object` | Types").flatMap((row) => names(row.split("|")[2] ?? ""));
     expect(named.toSorted()).toEqual([...EVENT_TYPES].toSorted());
     for (const [, type] of page.matchAll(/"type": "([\w.]+)"/g)) expect(EVENT_TYPES).toContain(type);

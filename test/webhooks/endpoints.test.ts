@@ -1,4 +1,4 @@
-// Endpoints (EVT-22, EVT-23): made, read, changed, deleted, their secrets, and what is refused.
+// Endpoints (EVT-22, EVT-23): creation, reads, changes, deletion, secrets and refusals.
 import { afterEach, describe, expect, it } from "vitest";
 import { WEBHOOKS_MAX } from "../../src/core/limits.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
@@ -25,13 +25,13 @@ const fieldsOf = ({ body: { code, field_errors = [] } }: { body: Json }) => [
   ...field_errors.map((fault: Json) => `${fault.field} ${fault.code}`),
 ];
 
-// An account has few endpoints, and this file makes many.
+// An account may have few endpoints, and this file creates many.
 afterEach(async () => {
   await world.deps.db.delete(webhookEndpoints);
 });
 
 describe("POST /v1/webhooks", () => {
-  it("shows the endpoint, and its secret once", async () => {
+  it("returns the endpoint, and shows its secret only once", async () => {
     const made = expectStatus(await create({ description: "Ledger" }), 201);
     expect(made).toMatchObject({
       ...body,
@@ -64,18 +64,18 @@ describe("POST /v1/webhooks", () => {
     expect([refused.status, fieldsOf(refused)]).toEqual([422, ["validation_failed", "url invalid_format"]]);
   });
 
-  it("takes a host in capitals, and shows it as it was written", async () => {
+  it("accepts a host in capitals, and shows it as it was written", async () => {
     const url = "https://HOOKS.example.com/In";
     expect(expectStatus(await create({ url }), 201).url).toBe(url);
   });
 
-  it("stores no secret in the clear", async () => {
+  it("stores no secret in plain text", async () => {
     const { secret } = expectStatus(await create(), 201);
     const rows = await world.deps.db.select().from(webhookEndpoints);
     expect(JSON.stringify(rows)).not.toContain(secret.slice("whsec_".length));
   });
 
-  it("is replayed under its Idempotency-Key with the same secret, once", async () => {
+  it("returns the same endpoint and secret again under its Idempotency-Key", async () => {
     const headers = { "Idempotency-Key": "webhook-once" };
     const first = expectStatus(await create({}, headers), 201);
     const again = await create({}, headers);
@@ -92,9 +92,9 @@ describe("POST /v1/webhooks", () => {
 
   it.each([
     ["no address", { url: undefined }, "url required"],
-    ["an address that is none", { url: "hooks" }, "url invalid_value"],
+    ["a text that is no address", { url: "hooks" }, "url invalid_value"],
     ["http", { url: "http://hooks.example.com/" }, "url invalid_value"],
-    ["an address inside", { url: "https://10.0.0.1/" }, "url invalid_value"],
+    ["a private address", { url: "https://10.0.0.1/" }, "url invalid_value"],
     ["the service itself", { url: "https://service.test/" }, "url invalid_value"],
     ["no types", { event_types: undefined }, "event_types required"],
     ["an empty selection", { event_types: [] }, "event_types too_short"],
@@ -119,7 +119,7 @@ describe("POST /v1/webhooks", () => {
     ]);
   });
 
-  it(`refuses more than ${WEBHOOKS_MAX}, also of many at once`, async () => {
+  it(`refuses more than ${WEBHOOKS_MAX} endpoints, also when many are created at once`, async () => {
     const full = await asleep();
     const { webhook_id } = await endpoint(full, URL);
     const rows = await full.deps.db.select().from(webhookEndpoints);
@@ -135,13 +135,13 @@ describe("POST /v1/webhooks", () => {
       "validation_failed",
       "url invalid_value",
     ]);
-    // The other environment has a number of its own.
+    // The other environment has its own count.
     expectStatus(await full.call("POST", "/v1/webhooks", { body, key: full.liveKey }), 201);
   });
 });
 
-describe("of another account or environment", () => {
-  it("an endpoint is 404 in every call, before the faults of a body", async () => {
+describe("an endpoint of another account or environment", () => {
+  it("answers 404 to every call, before faults of the body", async () => {
     const mine = await endpoint(world, URL);
     const path = `/v1/webhooks/${mine.webhook_id}`;
     for (const [method, end] of [
@@ -165,7 +165,7 @@ describe("of another account or environment", () => {
 });
 
 describe("PATCH /v1/webhooks/{webhook_id}", () => {
-  it("changes each field, with an entry of its own", async () => {
+  it("changes each field, and logs each change as its own entry", async () => {
     const made = await endpoint(world, URL);
     const path = `/v1/webhooks/${made.webhook_id}`;
     const next = { url: `${URL}/2`, event_types: ["dispute.filed"], description: "Two", status: "disabled" };
@@ -191,15 +191,15 @@ describe("PATCH /v1/webhooks/{webhook_id}", () => {
     ["secret", { secret: "whsec_x" }, [422, "validation_failed", "secret invalid_field"]],
     ["webhook_id", { webhook_id: "whe_1" }, [422, "validation_failed", "webhook_id invalid_field"]],
     [
-      "a fault beside it",
+      "a fixed field and a faulty address",
       { url: "ftp://x.example.com", environment: "sandbox" },
       [422, "validation_failed", "environment invalid_field", "url invalid_value"],
     ],
-    ["an address inside", { url: "https://169.254.169.254/" }, [422, "validation_failed", "url invalid_value"]],
+    ["a private address", { url: "https://169.254.169.254/" }, [422, "validation_failed", "url invalid_value"]],
     ["an unknown status", { status: "paused" }, [422, "validation_failed", "status invalid_value"]],
     ["an empty selection", { event_types: [] }, [422, "validation_failed", "event_types too_short"]],
-    ["nothing", {}, [400, "no_changes_requested"]],
-    ["what it is already", { url: URL, event_types: ["*"], status: "enabled" }, [400, "no_changes_requested"]],
+    ["an empty patch", {}, [400, "no_changes_requested"]],
+    ["the current values", { url: URL, event_types: ["*"], status: "enabled" }, [400, "no_changes_requested"]],
   ])("refuses %s", async (_what, patch, expected) => {
     const made = await endpoint(world, URL);
     const reply = await world.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: patch });
@@ -210,7 +210,7 @@ describe("PATCH /v1/webhooks/{webhook_id}", () => {
 });
 
 describe("DELETE /v1/webhooks/{webhook_id}", () => {
-  it("ends it", async () => {
+  it("deletes the endpoint", async () => {
     const made = await endpoint(world, URL);
     const path = `/v1/webhooks/${made.webhook_id}`;
     expectStatus(await world.call("DELETE", path), 204);
@@ -219,7 +219,7 @@ describe("DELETE /v1/webhooks/{webhook_id}", () => {
     expect((await log(made.webhook_id)).map(({ action }) => action)).toEqual(["webhook.deleted", "webhook.created"]);
   });
 
-  it("of ten at once counts one", async () => {
+  it("succeeds once when it is called ten times at once", async () => {
     const made = await endpoint(world, URL);
     const path = `/v1/webhooks/${made.webhook_id}`;
     const answers = await Promise.all(Array.from({ length: 10 }, () => world.call("DELETE", path)));
@@ -229,7 +229,7 @@ describe("DELETE /v1/webhooks/{webhook_id}", () => {
 });
 
 describe("GET /v1/webhooks", () => {
-  it("lists them newest first, page by page", async () => {
+  it("lists endpoints newest first, page by page", async () => {
     const own = await createWorld();
     const made: string[] = [];
     for (let n = 0; n < 3; n++) made.unshift((await endpoint(own, URL)).webhook_id);
@@ -241,7 +241,7 @@ describe("GET /v1/webhooks", () => {
 });
 
 describe("POST …/rotate-secret", () => {
-  it("gives a new secret, and lets the old one count for the grace", async () => {
+  it("returns a new secret, and keeps the old one valid for the grace period", async () => {
     const made = await endpoint(world, URL);
     const path = `/v1/webhooks/${made.webhook_id}`;
     const rotated = expectStatus(await world.call("POST", `${path}/rotate-secret`, { body: { grace_hours: 2 } }), 200);
@@ -265,7 +265,7 @@ describe("POST …/rotate-secret", () => {
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
   });
 
-  it("is replayed under its Idempotency-Key with the same secret", async () => {
+  it("returns the same secret again under its Idempotency-Key", async () => {
     const made = await endpoint(world, URL);
     const rotate = () =>
       world.call("POST", `/v1/webhooks/${made.webhook_id}/rotate-secret`, {
@@ -276,8 +276,8 @@ describe("POST …/rotate-secret", () => {
   });
 });
 
-describe("the account's end", () => {
-  it("ends its endpoints in the same batch, and nobody else's", async () => {
+describe("closing the account", () => {
+  it("deletes its endpoints in the same batch, and no others", async () => {
     const closing = await createWorld();
     await endpoint(closing, URL);
     await endpoint(closing, URL, { description: "Two" });
@@ -295,13 +295,13 @@ describe("the account's end", () => {
 });
 
 describe("hostile addresses", () => {
-  it("are refused at creation, all of them, and at a change", async () => {
+  it("are all refused at creation and at a change", async () => {
     const deployed = withVars(world, { WEBHOOK_LOOPBACK: "off" });
     const made = await endpoint(world, URL);
     for (const [n, hostile] of HOSTILE.entries()) {
       const url = hostile.replace(/issuer\.example/i, "service.test");
       const answers = [await deployed.call("POST", "/v1/webhooks", { body: { ...body, url } })];
-      // A change judges by the same schema: two rows are enough to see it.
+      // A change uses the same schema, so two rows are enough to test it.
       if (n < 2 || isWhole())
         answers.push(await deployed.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: { url } }));
       for (const answer of answers)

@@ -1,4 +1,4 @@
-// Deliveries whose event was deleted after 30 days (EVT-29), which only a replay or a redelivery of old events can come to.
+// Deliveries whose event was deleted after 30 days (EVT-29). Only a replay or a redelivery of old events leads to them.
 import { inArray } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { events } from "../../src/db/tables/journal.ts";
@@ -14,13 +14,13 @@ const queuedOf = async ({ webhook_id }: Json) =>
   (await world.deps.db.select().from(webhookQueue)).filter(({ webhookId }) => webhookId === webhook_id);
 
 describe("a delivery whose event is no longer kept", () => {
-  /** As the job that prunes events, which never deletes the newest. */
+  /** Deletes events like the job that prunes them, which never deletes the newest one. */
   async function prune(...ids: string[]): Promise<void> {
     await someEvents(world, 1);
     await world.deps.db.delete(events).where(inArray(events.id, ids));
   }
 
-  it("ends as failed where it still waits, and says nothing about its endpoint", async () => {
+  it("fails if it still waits, and does not count against its endpoint", async () => {
     const there = await receiver({ status: 500 });
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 2);
@@ -38,7 +38,7 @@ describe("a delivery whose event is no longer kept", () => {
     expect((await world.call("GET", pathOf(made))).body.failing_since).toBe(null);
   });
 
-  it("holds up none of those that are kept", async () => {
+  it("does not hold up deliveries whose event is kept", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 3);
@@ -50,7 +50,7 @@ describe("a delivery whose event is no longer kept", () => {
     expect([statuses, (await there.received()).length]).toEqual([["delivered", "delivered", "failed"], 2]);
   });
 
-  it("is 404 when it is to be sent once more", async () => {
+  it("answers 404 to a redelivery", async () => {
     const made = await endpoint(world, (await receiver()).url, registered);
     await anEvent(world);
     await settle(world, made);

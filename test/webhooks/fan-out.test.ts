@@ -1,4 +1,5 @@
-// From events to deliveries (EVT-24): who gets what, once each, with one stable body, whatever is lost.
+// Fan-out from events to deliveries (EVT-24): each endpoint gets the events that it selects, once each and with one stable body, even if messages are
+// lost.
 import { describe, expect, it } from "vitest";
 import { runCron } from "../../src/cron.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -27,8 +28,8 @@ const queued = async ({ webhook_id }: Json) =>
   (await world.deps.db.select().from(webhookQueue)).filter((row) => row.webhookId === webhook_id);
 const fanOut = () => world.serve(() => fanOutEvents(world.deps));
 
-describe("an event is queued", () => {
-  it("for each endpoint of its account and environment that selects it, and for no other", async () => {
+describe("the fan-out", () => {
+  it("queues an event for each endpoint of its account and environment that selects it, and for no other", async () => {
     const other = await createWorld();
     await fanOut();
     const all = await endpoint(world, URL);
@@ -57,7 +58,7 @@ describe("an event is queued", () => {
       .bind(first?.eventSeq)
       .first();
     expect(told).toEqual({ id: first?.eventId, type: "agent.registered", agent_did: did });
-    // The fan-out writes the queue, its mark and what it counts, and nothing else.
+    // The fan-out writes only the queue, its mark and the volume counts.
     const after = await takeSnapshot();
     const changed = [...after.keys()].filter(
       (name) => JSON.stringify([...(after.get(name) ?? [])]) !== JSON.stringify([...(written.get(name) ?? [])]),
@@ -69,14 +70,14 @@ describe("an event is queued", () => {
     expect(before.get("webhook_queue")).toEqual(written.get("webhook_queue"));
   });
 
-  it("not for an endpoint that was made after it", async () => {
+  it("queues nothing for an endpoint that was created after the event", async () => {
     await anEvent(world);
     const late = await endpoint(world, URL);
     await fanOut();
     expect(await queued(late)).toEqual([]);
   });
 
-  it("once, of six fan-outs at once", async () => {
+  it("queues an event once when six fan-outs run at once", async () => {
     const made = await endpoint(world, URL, { event_types: ["agent.registered"] });
     await someEvents(world, 5);
     await world.serve(() => Promise.allSettled(Array.from({ length: 6 }, () => fanOutEvents(world.deps))));
@@ -86,17 +87,17 @@ describe("an event is queued", () => {
     expect(rows).toHaveLength(5);
   });
 
-  it("once, where another fan-out commits between the reading of the events and the commit", async () => {
+  it("queues an event once when another fan-out commits between its read and its commit", async () => {
     const made = await endpoint(world, URL, { event_types: ["agent.registered"] });
     await someEvents(world, 3);
-    // The trips: the events, their endpoints, the commit.
+    // The trips are: the events, their endpoints, the commit.
     world.meter.beforeBatch(3, fanOut);
     await fanOut();
     const rows = await queued(made);
     expect([rows.length, new Set(rows.map(({ eventId }) => eventId)).size]).toEqual([3, 3]);
   });
 
-  it("by the minute's trigger alone, where every message of every queue is lost, with a replay", async () => {
+  it("is done by the minute trigger alone, as is a replay, when every message of every queue is lost", async () => {
     const lost = { send: async () => undefined, sendBatch: async () => undefined } as never;
     // The trigger wakes the endpoints of all accounts.
     await world.deps.db.delete(webhookQueue);
@@ -120,7 +121,7 @@ describe("an event is queued", () => {
     expect(await there.received()).toHaveLength(2);
   });
 
-  it("in slices, where an account has many endpoints and events", async () => {
+  it("works in slices when an account has many endpoints and events", async () => {
     const own = await asleep();
     const made: Json[] = [];
     for (let n = 0; n < 20; n++) made.push(await endpoint(own, URL, { event_types: ["agent.registered"] }));
@@ -140,7 +141,7 @@ describe("an event is queued", () => {
 });
 
 describe("the body", () => {
-  it("is the event as the list shows it, in the bytes of every attempt and of every endpoint", async () => {
+  it("is the event as the list shows it, with the same bytes for every attempt and endpoint", async () => {
     const [here, there] = [await receiver({ status: 500 }, {}), await receiver()];
     const [one, two] = [
       await endpoint(world, here.url, { event_types: ["agent.registered"] }),
@@ -160,7 +161,7 @@ describe("the body", () => {
   });
 });
 
-it("an account without endpoints has its events passed over", async () => {
+it("skips the events of an account without endpoints", async () => {
   const none = await createWorld();
   await anEvent(none);
   await none.serve(() => fanOutEvents(none.deps));

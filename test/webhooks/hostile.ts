@@ -1,4 +1,4 @@
-// Addresses that an endpoint must not have, whoever asks (EVT-21).
+// Addresses that no endpoint may have (EVT-21).
 export const HOSTILE = [
   // Schemes
   "http://example.com/hook",
@@ -54,7 +54,7 @@ export const HOSTILE = [
   "https://[fc00::1]/",
   "https://[fe80::1]/",
   "https://[ff02::1]/",
-  // Any other literal too
+  // Other IP literals
   "https://8.8.8.8/",
   "https://[2606:4700::1111]/",
   "https://134744072/",

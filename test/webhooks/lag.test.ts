@@ -1,4 +1,4 @@
-// What the operator sees of events that nobody has followed up, and of deliveries that are due (GET /v1/operator/jobs).
+// Events that are not processed yet, and deliveries that are due, as operators see them (GET /v1/operator/jobs).
 import { expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
@@ -17,13 +17,13 @@ const world = stopped(await createWorld({ JOB_QUEUE: lost, OUTBOX_QUEUE: lost, W
 
 const events = async (): Promise<Json> =>
   expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers: operator() }), 200).events;
-/** The job of a minute. */
+/** Runs the minute's job. */
 async function look(): Promise<void> {
   await startJobs(world.deps, [wakeEndpoints]);
 }
 const NOTHING = { waiting: 0, oldest_waiting_at: null, lag_seconds: 0, oldest_undelivered_at: null };
 
-it("tells of the oldest event that waits, and of the longest due delivery", async () => {
+it("reports the oldest waiting event, and the longest due delivery", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
   const stopped = await endpoint(world, there.url, { event_types: ["agent.registered"] });
@@ -45,7 +45,7 @@ it("tells of the oldest event that waits, and of the longest due delivery", asyn
   const due = await events();
   expect(due).toEqual({ ...NOTHING, oldest_undelivered_at: queuedAt });
   await work(world, made);
-  // The other one waits still: the look of the job tells it, and so does the sweep of what the job has not seen, where its message never comes.
+  // The other delivery still waits. The job's own look reports it, and so does the sweep if the job's message never arrives.
   await startJobs(world.deps, [wakeEndpoints]);
   expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
   await world.deps.db.update(jobs).set({ oldestDueAt: null });
@@ -55,14 +55,14 @@ it("tells of the oldest event that waits, and of the longest due delivery", asyn
   await world.deps.db.update(jobs).set({ pending: 0 });
   await look();
   expect((await events()).oldest_undelivered_at).toBe(due.oldest_undelivered_at);
-  // Of a disabled one nothing is due.
+  // Deliveries of a disabled endpoint are not due.
   const path = `/v1/webhooks/${stopped.webhook_id}`;
   expectStatus(await world.call("PATCH", path, { body: { status: "disabled" } }), 200);
   await look();
   expect(await events()).toEqual(NOTHING);
 });
 
-it("goes by the oldest of those that wait, where the first is of a sandbox that is ahead", async () => {
+it("reports the oldest waiting event even if the first one is from a sandbox that is ahead", async () => {
   await world.serve(() => handOnEvents(world.deps, []));
   await world.serve(() => fanOutEvents(world.deps));
   const { d1 } = world.meter;
@@ -75,7 +75,7 @@ it("goes by the oldest of those that wait, where the first is of a sandbox that 
   await anEvent(world);
   world.advance(700_000);
   expect(await events()).toMatchObject({ waiting: 2, lag_seconds: 0 });
-  // A fan-out that fails has seen the second one.
+  // The fan-out that fails has seen the second event.
   world.meter.beforeBatch(2, () => Promise.reject(new Error("the database is down")));
   await startJobs(world.deps, [fanOutJob]);
   expect((await events()).lag_seconds).toBe(700);

@@ -1,5 +1,5 @@
-// The mails about endpoints (EVT-34): one that is made, one that goes to another address, and one that a caller disables or deletes. They name the
-// endpoint by its id and host. Those of one that fails stand in schedule.test.ts.
+// Mails about endpoints (EVT-34): one is created, gets another address, or is disabled or deleted by a caller. They name the endpoint by its id and
+// host. schedule.test.ts has those about an endpoint that fails.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { stopped } from "../support/clock.ts";
@@ -23,9 +23,9 @@ const create = async (url = `https://hooks.example.com${SECRET_PATH}`, key = wor
 const patch = (id: string, body: Json) => world.call("PATCH", `/v1/webhooks/${id}`, { body });
 const kinds = async (): Promise<string[]> => (await noticesOf(world)).map(({ kind }) => kind);
 
-describe("an endpoint", () => {
+describe("a notice", () => {
   it.each(["sandbox", "production"] as const)(
-    "of %s is told when it is made, by its id and host",
+    "reports the creation of an endpoint in the %s, by its id and host",
     async (environment) => {
       const { webhook_id, secret } = await create(undefined, environment === "sandbox" ? world.key : world.liveKey);
       const [notice, ...others] = await noticesOf(world);
@@ -44,7 +44,7 @@ describe("an endpoint", () => {
     },
   );
 
-  it("that gets another address is told with both hosts", async () => {
+  it("reports a new address with both hosts", async () => {
     const { webhook_id } = await create();
     world.advance(1);
     expectStatus(await patch(webhook_id, { url: "https://thief.example.net/x" }), 200);
@@ -57,14 +57,14 @@ describe("an endpoint", () => {
     expect(JSON.stringify([notice, mail])).not.toContain("s3cr3t");
   });
 
-  it("whose address stays is not told", async () => {
+  it("is not sent if the address stays the same", async () => {
     const { webhook_id, url } = await create();
     for (const body of [{ event_types: ["task.closed"] }, { description: "Mine" }, { url, description: "Ours" }])
       expectStatus(await patch(webhook_id, body), 200);
     expect(await kinds()).toEqual(["customer.webhook_created"]);
   });
 
-  it("that is disabled by a key is told once, and not when it is enabled again", async () => {
+  it("reports once that a key disabled the endpoint, and not that it is enabled again", async () => {
     const { webhook_id } = await create();
     world.advance(1);
     expectStatus(await patch(webhook_id, { status: "disabled" }), 200);
@@ -82,7 +82,7 @@ describe("an endpoint", () => {
     expect(JSON.stringify([notice, mail])).not.toContain("s3cr3t");
   });
 
-  it("that is disabled as it gets another address is told of both, by the host that got its events", async () => {
+  it("reports both if an endpoint is disabled and gets another address, the first by the host that got its events", async () => {
     const { webhook_id } = await create();
     world.advance(1);
     expectStatus(await patch(webhook_id, { url: "https://thief.example.net/x", status: "disabled" }), 200);
@@ -93,7 +93,7 @@ describe("an endpoint", () => {
     ]);
   });
 
-  it("that is deleted is told while it is enabled", async () => {
+  it("reports the deletion of an enabled endpoint only", async () => {
     const [enabled, disabled] = [await create(), await create()];
     expectStatus(await patch(disabled.webhook_id, { status: "disabled" }), 200);
     world.advance(1);
@@ -112,7 +112,7 @@ describe("an endpoint", () => {
     expect(JSON.stringify([told, mail])).not.toContain("s3cr3t");
   });
 
-  it("that is refused is not told", async () => {
+  it("is not sent for a refused call", async () => {
     const { webhook_id } = await create();
     const body = { url: "http://10.0.0.1/", event_types: ["*"] };
     expect((await world.call("POST", "/v1/webhooks", { body })).status).toBe(422);

@@ -30,19 +30,19 @@ async function pages(made: Json, query = ""): Promise<Json[]> {
   }
 }
 
-// An account has few endpoints, and this file makes many.
+// An account may have few endpoints, and this file creates many.
 afterEach(async () => {
   await world.deps.db.delete(webhookEndpoints);
 });
 
 describe("GET …/deliveries", () => {
-  it("lists the tried and the untried ones as one, newest first, page by page", async () => {
+  it("lists tried and untried deliveries together, newest first, page by page", async () => {
     const there = await receiver({ status: 200 }, { status: 500 }, { status: 200 }, { status: 500 });
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 3);
     await settle(world, made);
     await someEvents(world, 3);
-    // Fanned out, and not delivered.
+    // Fanned out, but not delivered.
     await settle(world, { webhook_id: "whe_none" });
     const all = await pages(made);
     expect(all).toHaveLength(6);
@@ -71,7 +71,7 @@ describe("GET …/deliveries", () => {
     expect([reply.status, reply.body.field_errors[0].field]).toEqual([422, field]);
   });
 
-  it("shows 30 days, and a cursor into what is older is 410", async () => {
+  it("shows 30 days, and answers 410 to an older cursor", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 3);
@@ -90,7 +90,7 @@ describe("GET …/deliveries", () => {
     expect(left).toEqual([]);
   });
 
-  it("is pruned in slices, of many endpoints, and what is young stays", async () => {
+  it("loses old deliveries of many endpoints to pruning in slices, and keeps young ones", async () => {
     const { db } = world.deps;
     const old = world.now() - 31 * DAY_MS;
     const row = (webhookId: string, at: number) => ({
@@ -113,7 +113,7 @@ describe("GET …/deliveries", () => {
 });
 
 describe("POST …/redeliver", () => {
-  it("sends a delivered one again, with the same bytes and a new signature", async () => {
+  it("sends a delivered event again, with the same bytes and a new signature", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     await anEvent(world);
@@ -131,7 +131,7 @@ describe("POST …/redeliver", () => {
     expect((await deliveriesOf(world, made))[0].attempts).toHaveLength(2);
   });
 
-  it("brings one forward that waits, and of ten at once sends one", async () => {
+  it("brings a waiting delivery forward, and sends it once when it is called ten times at once", async () => {
     const there = await receiver({ status: 500 }, { status: 200 });
     const made = await endpoint(world, there.url, registered);
     await anEvent(world);
@@ -145,7 +145,7 @@ describe("POST …/redeliver", () => {
     expect((await deliveriesOf(world, made))[0]).toMatchObject({ status: "delivered" });
   });
 
-  it("is done once under its Idempotency-Key", async () => {
+  it("runs once under its Idempotency-Key", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     await anEvent(world);
@@ -159,12 +159,12 @@ describe("POST …/redeliver", () => {
     expect(await there.received()).toHaveLength(2);
   });
 
-  it.each(["dlv_01ARZ3NDEKTSV4RRFFQ69G5FAV", "dlv_x", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"])("of %s is 404", async (id) => {
+  it.each(["dlv_01ARZ3NDEKTSV4RRFFQ69G5FAV", "dlv_x", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"])("is 404 for %s", async (id) => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     expect((await world.call("POST", `${pathOf(made)}/deliveries/${id}/redeliver`)).status).toBe(404);
   });
 
-  it("of another endpoint's delivery is 404", async () => {
+  it("answers 404 to a delivery of another endpoint", async () => {
     const [one, two] = [await endpoint(world, (await receiver()).url), await endpoint(world, (await receiver()).url)];
     const { delivery_id } = expectStatus(await world.call("POST", `${pathOf(one)}/test`), 200);
     expect((await world.call("POST", `${pathOf(two)}/deliveries/${delivery_id}/redeliver`)).status).toBe(404);
@@ -172,7 +172,7 @@ describe("POST …/redeliver", () => {
 });
 
 describe("POST …/test", () => {
-  it("sends an event to this endpoint alone, whatever it selects", async () => {
+  it("sends an event to this endpoint only, whatever it selects", async () => {
     const [here, there] = [await receiver(), await receiver()];
     const made = await endpoint(world, here.url, { event_types: ["task.opened"] });
     const other = await endpoint(world, there.url);
@@ -199,7 +199,7 @@ describe("POST …/replay", () => {
   const eventsOf = async (there: { received: () => Promise<{ body: string }[]> }) =>
     (await there.received()).map(({ body }) => JSON.parse(body).id as string);
 
-  it("queues the events behind an event that the endpoint selects, each once more", async () => {
+  it("queues each event after a given one again, if the endpoint selects it", async () => {
     const own = await asleep();
     const dids: string[] = [];
     for (let n = 0; n < 4; n++) dids.push(await anEvent(own));
@@ -216,7 +216,7 @@ describe("POST …/replay", () => {
     expect(await work(own, made)).toBe(null);
   });
 
-  it("by an instant queues what is later, and in slices where there is much", async () => {
+  it("queues the events after an instant again, in slices if there are many", async () => {
     const own = await asleep();
     const { db } = own.deps;
     const { recordEvent } = await import("../../src/journal/events.ts");
@@ -234,7 +234,7 @@ describe("POST …/replay", () => {
     const made = await endpoint(own, "https://hooks.example.com/", registered);
     const since = new Date(own.now() - DAY_MS).toISOString();
     expectStatus(await own.call("POST", `${pathOf(made)}/replay`, { body: { since } }), 200);
-    // It dies in the middle, and goes on where it was.
+    // The isolate dies in the middle, and the job continues from there.
     own.meter.beforeBatch(6, () => Promise.reject(new Error("the isolate died")));
     await own.run(replayJob).catch(() => undefined);
     await own.run(replayJob);
@@ -242,7 +242,7 @@ describe("POST …/replay", () => {
     expect([rows.length, new Set(rows.map(({ eventId }) => eventId)).size]).toEqual([720, 720]);
   });
 
-  it("refuses a place that is none, in the future, or too old", async () => {
+  it("refuses a position that is invalid, in the future, or too old", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     const of = async (since: string) => {
       const { status, body } = await replay(made, since);
@@ -255,7 +255,7 @@ describe("POST …/replay", () => {
     expectStatus(await replay(made, new Date(world.now() - 90 * DAY_MS).toISOString()), 200);
   });
 
-  it("ends where its endpoint is disabled meanwhile, and queues nothing", async () => {
+  it("ends without queueing anything if its endpoint is disabled meanwhile", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     expectStatus(await replay(made, new Date(world.now() - 60_000).toISOString()), 200);
     expectStatus(await world.call("PATCH", pathOf(made), { body: { status: "disabled" } }), 200);
@@ -264,7 +264,7 @@ describe("POST …/replay", () => {
     expect(await world.run(replayJob)).toBe(0);
   });
 
-  it("is not ended by a job that has read an earlier one", async () => {
+  it("is not ended by a job that has read an earlier replay", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     const since = new Date(world.now() - 60_000).toISOString();
     expectStatus(await replay(made, since), 200);
@@ -279,7 +279,7 @@ describe("POST …/replay", () => {
     expect((await readBatch(db, { read: findReplay(db, made.webhook_id) })).read).toBe(null);
   });
 
-  it("knows what is too old in a sandbox whose clock was moved", async () => {
+  it("knows which events are too old in a sandbox whose clock was moved", async () => {
     const moved = await asleep();
     const made = await endpoint(moved, "https://hooks.example.com/", registered);
     const day = DAY_MS / 1_000;
@@ -293,7 +293,7 @@ describe("POST …/replay", () => {
     expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([410, "cursor_expired"]));
   });
 
-  it("is asked for ten times in 24 hours, of many at once too", async () => {
+  it("may be requested ten times in 24 hours, also by concurrent calls", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     const since = new Date(world.now() - 1_000).toISOString();
     const answers = [];

@@ -1,4 +1,4 @@
-// Deliveries of several callers at once, and while their endpoint is changed (EVT-25). The receiver holds its answers until the test goes on.
+// Concurrent deliveries, and deliveries while their endpoint changes (EVT-25). The receiver holds its answers until the test continues.
 import { describe, expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
 import { claim, LEASE_MS } from "../../src/webhooks/deliver.ts";
@@ -27,8 +27,8 @@ const registered = { event_types: ["agent.registered"] };
 const fanOut = () => world.serve(() => fanOutEvents(world.deps));
 const pathOf = ({ webhook_id }: Json) => `/v1/webhooks/${webhook_id}`;
 
-describe("of twelve claims at once", () => {
-  it("each delivery is in one, and in none again until its lease is over", async () => {
+describe("concurrent claims", () => {
+  it("lease each delivery to one of twelve callers, and not again until the lease is over", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     await someEvents(world, 10);
     await fanOut();
@@ -42,7 +42,7 @@ describe("of twelve claims at once", () => {
     expect((await claim(world.deps, made.webhook_id, false)).claimed).toHaveLength(10);
   });
 
-  it("nor of those that all have found before", async () => {
+  it("lease each delivery once, also if all callers have found it before", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     await someEvents(world, 12);
     await fanOut();
@@ -58,13 +58,13 @@ describe("of twelve claims at once", () => {
     expect((await claim(world.deps, made.webhook_id, false, { found })).claimed).toHaveLength(10);
   });
 
-  it("and of six objects at work nobody sends one twice", async () => {
+  it("let none of six objects at work send a delivery twice", async () => {
     const there = await receiver({ how: "hold" });
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 20);
     await fanOut();
     const working = Promise.all(Array.from({ length: 6 }, () => work(world, made)));
-    // Each has two in hand.
+    // Each object has claimed two.
     await there.until(12);
     await there.release();
     await working;
@@ -74,7 +74,7 @@ describe("of twelve claims at once", () => {
   });
 });
 
-it("one whose lease has ended is recorded by whoever holds it since, and by nobody else", async () => {
+it("records a delivery whose lease has ended only for the caller that has leased it since", async () => {
   const there = await receiver({ how: "hold" }, { status: 500 });
   const made = await endpoint(world, there.url, registered);
   await anEvent(world);
@@ -86,11 +86,11 @@ it("one whose lease has ended is recorded by whoever holds it since, and by nobo
   await there.release();
   await first;
   const [delivery] = await deliveriesOf(world, made);
-  // The second attempt failed and has put it off; the first, which came back later, changes nothing.
+  // The second attempt failed and postponed the delivery. The first attempt, which ended later, changes nothing.
   expect([delivery.status, delivery.attempts.length, delivery.attempts[0].status_code]).toEqual(["pending", 1, 500]);
 });
 
-it("a delivery is signed under the secrets of its claim, and the next ones under those of a rotation", async () => {
+it("signs a delivery with the secrets of its claim, and later ones with those of a rotation", async () => {
   const there = await receiver({ how: "hold" });
   const made = await endpoint(world, there.url, registered);
   const secrets: string[] = [made.secret];
@@ -98,7 +98,7 @@ it("a delivery is signed under the secrets of its claim, and the next ones under
     const body = { grace_hours: 1 };
     secrets.push(expectStatus(await world.call("POST", `${pathOf(made)}/rotate-secret`, { body }), 200).secret);
   };
-  /** The places of the secrets that accept a delivery. */
+  /** The indexes of the secrets that accept a delivery. */
   const acceptedBy = async ({ headers, body }: Received): Promise<number[]> => {
     const faults = secrets.map((secret) => verifyWebhook(secret, webhookHeaders(new Headers(headers)), body));
     return (await Promise.all(faults)).flatMap((fault, n) => (fault === null ? [n] : []));
@@ -125,8 +125,8 @@ it("a delivery is signed under the secrets of its claim, and the next ones under
   expect((await there.received()).at(-1)?.headers["webhook-signature"]?.split(" ")).toHaveLength(1);
 });
 
-describe("while two deliveries are under way", () => {
-  it("a disabling lets the others wait", async () => {
+describe("while two deliveries are in progress", () => {
+  it("disabling the endpoint lets the other deliveries wait", async () => {
     const there = await receiver({ how: "hold" });
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 20);
@@ -137,7 +137,7 @@ describe("while two deliveries are under way", () => {
     await there.release();
     await working;
     expect(await there.received()).toHaveLength(2);
-    // Nothing calls its object again but its owner.
+    // Only its owner wakes its object again.
     expect(await work(world, made)).toBe(null);
     expect(await there.received()).toHaveLength(2);
     expectStatus(await world.call("PATCH", pathOf(made), { body: { status: "enabled" } }), 200);
@@ -146,7 +146,7 @@ describe("while two deliveries are under way", () => {
     expect([ids.length, new Set(ids).size]).toEqual([20, 20]);
   });
 
-  it("a deletion leaves nothing of the others, and nothing more is sent", async () => {
+  it("deleting the endpoint drops the other deliveries, and nothing more is sent", async () => {
     const there = await receiver({ how: "hold" });
     const made = await endpoint(world, there.url, registered);
     await someEvents(world, 20);
@@ -166,7 +166,7 @@ describe("while two deliveries are under way", () => {
   });
 });
 
-it.each([1, 2, 3, 4, 5])("events and deliveries before trip %i of a replay: each event comes", async (trip) => {
+it.each([1, 2, 3, 4, 5])("delivers each event if more events come before trip %i of a replay", async (trip) => {
   const own = await asleep();
   await someEvents(own, 3);
   const there = await receiver();
@@ -184,13 +184,13 @@ it.each([1, 2, 3, 4, 5])("events and deliveries before trip %i of a replay: each
   expect(new Set(await eventIdsOf(there))).toEqual(new Set(events.map(({ id }: Json) => id)));
 });
 
-it("an isolate that dies after the POST sends the same once more, after the lease", async () => {
+it("sends the same event again after the lease if the isolate dies after the POST", async () => {
   const own = await asleep();
   const there = await receiver();
   const made = await endpoint(own, there.url, registered);
   await anEvent(own);
   await own.serve(() => fanOutEvents(own.deps));
-  // A batch that fails is tried once more.
+  // A batch that fails is retried once, so both attempts must fail.
   const dies = () => Promise.reject(new Error("the isolate died"));
   own.meter.beforeBatch(2, () => {
     own.meter.beforeBatch(1, dies);
@@ -207,7 +207,7 @@ it("an isolate that dies after the POST sends the same once more, after the leas
   expect((await deliveriesOf(own, made))[0].status).toBe("delivered");
 });
 
-it("where the database fails once behind a POST, what came of it is recorded all the same", async () => {
+it("records the outcomes even if the database fails once after a POST", async () => {
   const own = await asleep();
   const there = await receiver();
   const made = await endpoint(own, there.url, registered);
@@ -219,7 +219,7 @@ it("where the database fails once behind a POST, what came of it is recorded all
   expect(await there.received()).toHaveLength(3);
 });
 
-it("a moved sandbox clock moves no retry, no secret's end and no retention", async () => {
+it("ignores a moved sandbox clock for retries, the end of secrets and retention", async () => {
   const moved = await drivenWorld();
   const there = await receiver({ status: 500 }, { status: 200 });
   const made = await endpoint(moved, there.url, registered);

@@ -1,5 +1,5 @@
-// What a name's addresses are is judged before each delivery, where a resolver is configured (EVT-21). The resolver is a real HTTP server on
-// loopback that answers as DNS-over-HTTPS does; no delivery leaves the machine, because each of these is refused.
+// The addresses of a name are judged before each delivery if a resolver is configured (EVT-21). The resolver is a real HTTP server on loopback that
+// answers like DNS-over-HTTPS. No delivery leaves the machine, because each of these is refused.
 
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
@@ -19,14 +19,14 @@ const answer = (...addresses: string[]) => ({
   }),
 });
 
-/** The environment with a resolver that answers so. It is asked by GET, which the receiver answers with what it got: an array. */
+/** The environment with a resolver that answers with `body`. It is asked by GET, which the receiver otherwise answers with what it got: an array. */
 async function resolving(body: unknown) {
   const there = await receiver();
   await there.answerGet(body);
   return { ...withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: there.url }).deps.env };
 }
 
-describe("a name", () => {
+describe("judgeReceiver", () => {
   it.each([
     ["a public address", ["93.184.216.34"], null],
     ["public addresses of both families", ["93.184.216.34", "2606:2800:220:1::1"], null],
@@ -36,7 +36,7 @@ describe("a name", () => {
     ["a local address of the other family", ["93.184.216.34", "fd00::1"], "address_refused"],
     ["a v4 address in v6 notation", ["::ffff:127.0.0.1"], "address_refused"],
     ["no address", [], "name_not_resolved"],
-  ])("with %s", async (_what, addresses, expected) => {
+  ])("judges a name with %s", async (_what, addresses, expected) => {
     const env = await resolving(answer(...addresses).body);
     expect(await judgeReceiver(env, "https://hooks.example.com/in")).toBe(expected);
   });
@@ -46,13 +46,13 @@ describe("a name", () => {
     ["an answer without a status", "{}"],
     ["an array", "[]"],
     ["null", "null"],
-  ])("of which the resolver says %s is not judged", async (_what, body) => {
+  ])("throws if the resolver answers with %s", async (_what, body) => {
     const judged = judgeReceiver(await resolving(body), "https://hooks.example.com/in");
     await expect(judged).rejects.toThrow("the resolver of WEBHOOK_RESOLVER fails");
   });
 });
 
-it("an address of an earlier version's rules is refused, and gets no delivery, whatever its name answers", async () => {
+it("refuses an address that only an earlier version accepted, and delivers nothing to it, whatever its name resolves to", async () => {
   const there = await receiver();
   await there.answerGet(answer("93.184.216.34").body);
   const deployed = withVars(world, {
@@ -64,7 +64,7 @@ it("an address of an earlier version's rules is refused, and gets no delivery, w
   const { db } = world.deps;
   for (const [n, url] of HOSTILE.entries()) {
     expect([n, url, await judgeReceiver(deployed.deps.env, url)]).toEqual([n, url, "address_refused"]);
-    // The delivery asks the same judge: two rows are enough to see it.
+    // A delivery uses the same check, so two rows are enough to test it.
     if (n > 1 && !isWhole()) continue;
     await db.update(webhookEndpoints).set({ url }).where(eq(webhookEndpoints.webhookId, made.webhook_id));
     await someEvents(world, 1);
@@ -75,7 +75,7 @@ it("an address of an earlier version's rules is refused, and gets no delivery, w
   }
 });
 
-it("a resolver that does not answer is no failure of the receiver: nothing is sent, counted or lost", async () => {
+it("does not count a resolver that does not answer as a failure of the receiver: nothing is sent, counted or lost", async () => {
   const deaf = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: "http://127.0.0.1:1/" });
   const made = await endpoint(deaf, "https://hooks.example.com/in", { event_types: ["agent.registered"] });
   await anEvent(world);
@@ -88,11 +88,11 @@ it.each([
   [{ WEBHOOK_RESOLVER: "dns" }, "WEBHOOK_RESOLVER is neither"],
   [{ WEBHOOK_RESOLVER: "http://resolver.example.com/" }, "WEBHOOK_RESOLVER is neither"],
   [{ WEBHOOK_LOOPBACK: "yes" }, "WEBHOOK_LOOPBACK is neither"],
-])("a configuration of %j is refused", (vars, message) => {
+])("refuses the configuration %j", (vars, message) => {
   expect(() => checkResolver({ ...world.deps.env, ...vars })).toThrow(message);
 });
 
-it("whose answer has changed since its creation gets nothing", async () => {
+it("delivers nothing to a name that resolves to another address than at its creation", async () => {
   const there = await receiver();
   await there.answerGet(answer("93.184.216.34").body);
   const deployed = withVars(world, { WEBHOOK_LOOPBACK: "off", WEBHOOK_RESOLVER: there.url });

@@ -1,4 +1,4 @@
-// The object of an endpoint (EVT-25, EVT-27): it rests while its endpoint fails, its alarm calls it again, and it holds up no other one.
+// An endpoint's object (EVT-25, EVT-27): it rests while its endpoint fails, its alarm wakes it again, and it holds up no other object.
 import { expect, it } from "vitest";
 import { SECOND_MS } from "../../src/core/limits.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
@@ -28,13 +28,13 @@ it("delivers to an endpoint that answers while others fail or do not answer yet"
   await atRest(made);
   expect(await there.received()).toHaveLength(10);
   expect(await deliveriesOf(world, made, "?status=delivered")).toHaveLength(10);
-  // The first attempts of the slow one are still under way.
+  // The first attempts of the slow endpoint are still in progress.
   expect(await failing[2]?.until(2)).toHaveLength(2);
   await failing[2]?.release();
   await Promise.all(stuck.map(atRest));
 });
 
-it("tries again at its alarm what has failed, until all is delivered", async () => {
+it("retries failed deliveries at its alarm until everything is delivered", async () => {
   const there = await receiver({ status: 500 }, { status: 200 }, { how: "close" }, { status: 200 });
   const made = await endpoint(world, there.url, registered);
   await tell(3);
@@ -66,7 +66,7 @@ it("rests after 20 failures in a row, until its owner asks for a test", async ()
   expect((await there.received()).filter(({ body }) => body.includes("webhook.test"))).toHaveLength(1);
 });
 
-it("delivers in several invocations what is more than one may send", async () => {
+it("delivers in several invocations if there is more than one may send", async () => {
   const there = await receiver();
   const made = await endpoint(world, there.url, registered);
   // The first claim of an invocation takes two.
@@ -81,7 +81,7 @@ it("delivers in several invocations what is more than one may send", async () =>
   expect([ids.length, new Set(ids).size]).toEqual([count + 1, count + 1]);
 });
 
-it("has no alarm while its endpoint is disabled, and goes on when it is enabled", async () => {
+it("has no alarm while its endpoint is disabled, and continues when it is enabled", async () => {
   const there = await receiver({ status: 410 }, { status: 200 });
   const made = await endpoint(world, there.url, registered);
   await tell(1);

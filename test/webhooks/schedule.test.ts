@@ -1,5 +1,5 @@
-// What an answer means, when a delivery is tried again, and how an endpoint is disabled (EVT-25 to EVT-28). The world's clock, which stands for real
-// time, is moved by the tests alone.
+// How answers are judged, when deliveries are retried, and how endpoints are disabled (EVT-25 to EVT-28). Only the tests move the world's clock,
+// which stands for real time.
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { notices } from "../../src/db/tables/accounts.ts";
 import { webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const shown = async (made: Json): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/webhooks/${made.webhook_id}`), 200);
 
-/** Resolves when the service has the beginning of an answer from the address. */
+/** Resolves once the service has received the beginning of an answer from the address. */
 function answerBegins(url: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const real = globalThis.fetch;
@@ -29,7 +29,7 @@ function answerBegins(url: string): Promise<void> {
   return promise.finally(() => spy.mockRestore());
 }
 
-// An account has few endpoints, and this file makes many.
+// An account may have few endpoints, and this file creates many.
 afterEach(async () => {
   await world.deps.db.delete(webhookEndpoints);
 });
@@ -39,7 +39,7 @@ describe("an answer", () => {
     ["200", { status: 200, body: "thanks" }, { status_code: 200, error: null, answer: "thanks" }],
     ["202 with a long body", { status: 202, body: "y".repeat(5_000) }, { status_code: 202, answer: "y".repeat(1_024) }],
     ["204", { status: 204 }, { status_code: 204, error: null, answer: "" }],
-    // Each stands in the log as six characters: what is stored is bounded too.
+    // Each takes six characters in the log, and the stored length is bounded too.
     ["controls", { status: 200, body: "\u0001".repeat(1_000) }, { status_code: 200, answer: "\u0001".repeat(213) }],
     [
       "many scripts",
@@ -47,7 +47,7 @@ describe("an answer", () => {
       { status_code: 200, answer: "Grüße, 世界 🌍 ".repeat(20) },
     ],
     ["an endless body", { status: 200, how: "endless" }, { status_code: 200, error: null, answer: "x".repeat(1_024) }],
-  ])("of %s is a success", async (_what, behaviour, attempt) => {
+  ])("counts as a success if it is %s", async (_what, behaviour, attempt) => {
     const there = await receiver(behaviour);
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
@@ -68,7 +68,7 @@ describe("an answer", () => {
       { status_code: 200, error: "connection_failed", answer: "half of" },
     ],
   ])(
-    "of %s is a failure, and is followed by another attempt with the same bytes",
+    "counts as a failure if it is %s, and is followed by another attempt with the same bytes",
     async (_what, behaviour, attempt) => {
       const there = await receiver(behaviour, {});
       const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
@@ -90,10 +90,10 @@ describe("an answer", () => {
   );
 
   it.each<[string, Behaviour, "ends" | "does not end", string, string | null, number | null]>([
-    ["that comes before the time limit", { how: "hold" }, "does not end", "delivered", null, 204],
-    ["that has not begun at the time limit", { how: "hold" }, "ends", "pending", "timeout", null],
-    ["that has begun and not ended at the time limit", { how: "drip", status: 200 }, "ends", "pending", "timeout", 200],
-  ])("%s of 15 seconds", async (_what, behaviour, limit, status, error, code) => {
+    ["comes in time", { how: "hold" }, "does not end", "delivered", null, 204],
+    ["has not begun in time", { how: "hold" }, "ends", "pending", "timeout", null],
+    ["has begun and not ended in time", { how: "drip", status: 200 }, "ends", "pending", "timeout", 200],
+  ])("has a time limit of 15 seconds: it %s", async (_what, behaviour, limit, status, error, code) => {
     const timers: { ms: number; end: () => void; stopped: boolean }[] = [];
     const startTimer: StartTimer = (ms, end) => {
       const timer = { ms, end, stopped: false };
@@ -118,7 +118,7 @@ describe("an answer", () => {
     await there.release();
   });
 
-  it("of nobody is a failure", async () => {
+  it("counts as a failure if the connection is refused", async () => {
     const made = await endpoint(world, "http://127.0.0.1:1/", { event_types: ["agent.registered"] });
     await anEvent(world);
     await settle(world, made);
@@ -130,7 +130,7 @@ describe("an answer", () => {
 });
 
 describe("the schedule", () => {
-  it("is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each at most a tenth later", async () => {
+  it("waits 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each up to a tenth longer", async () => {
     expect(RETRY_WAITS_MS.map((wait) => wait / 1_000)).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]);
     for (const [failed, wait] of RETRY_WAITS_MS.entries())
       expect([0, 1].map((random) => nextAttemptAt(failed + 1, 1_000, random))).toEqual([
@@ -140,7 +140,7 @@ describe("the schedule", () => {
     expect(nextAttemptAt(8, 0, 1)).toBe(null);
   });
 
-  it("ends behind eight attempts as failed, and a redelivery begins it again", async () => {
+  it("fails a delivery after eight attempts, and starts again with a redelivery", async () => {
     const there = await receiver({ status: 500 });
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
@@ -148,7 +148,7 @@ describe("the schedule", () => {
     let next = await settle(world, made, chance);
     for (const wait of RETRY_WAITS_MS) {
       expect(next).toBe(world.now() + wait * 1.05);
-      // A moment before, nothing is tried.
+      // A moment earlier, nothing is tried.
       world.advance(wait * 1.05 - 1);
       expect(await work(world, made, chance)).toBe(next);
       world.advance(1);
@@ -169,12 +169,12 @@ describe("the schedule", () => {
     expect((await deliveriesOf(world, made))[0].attempts).toHaveLength(9);
   });
 
-  it("lets an endpoint rest behind many failures in a row, five minutes at most", () => {
+  it("makes an endpoint rest after many failures in a row, for at most five minutes", () => {
     expect([1, 19, 20, 22, 40, 1_000].map(restMs)).toEqual([0, 0, 5_000, 10_000, 300_000, 300_000]);
   });
 });
 
-describe("an endpoint is disabled", () => {
+describe("disabling an endpoint", () => {
   const told = async (made: Json) =>
     (await world.deps.db.select().from(notices)).filter(
       ({ kind, data }) => kind === "customer.webhook_disabled" && (data as Json).webhookId === made.webhook_id,
@@ -185,7 +185,7 @@ describe("an endpoint is disabled", () => {
       200,
     ).data;
 
-  it("by 410 at once, with an entry, a notice, and what waits for its return", async () => {
+  it("happens at once on 410, with an entry and a notice, and keeps waiting deliveries until it is enabled again", async () => {
     const there = await receiver({ status: 410 }, { status: 200 });
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
@@ -206,11 +206,11 @@ describe("an endpoint is disabled", () => {
     expectStatus(await world.call("PATCH", `/v1/webhooks/${made.webhook_id}`, { body: { status: "enabled" } }), 200);
     await work(world, made);
     const delivered = await deliveriesOf(world, made, "?status=delivered");
-    // Not the event of meanwhile.
+    // The event that was written meanwhile is not delivered.
     expect(delivered).toHaveLength(2);
   });
 
-  it("when it has failed for five days, and not a moment before", async () => {
+  it("happens after five days of failures, and not a moment earlier", async () => {
     const there = await receiver({ status: 503 });
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
@@ -226,7 +226,7 @@ describe("an endpoint is disabled", () => {
     expect([(await entries(made)).length, (await told(made)).length]).toEqual([1, 1]);
   });
 
-  it("not where one of its answers was good meanwhile", async () => {
+  it("does not happen if it has given a good answer meanwhile", async () => {
     const there = await receiver({ status: 503 }, { status: 200 }, { status: 503 });
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     for (let day = 0; day < 3; day++) {
@@ -237,7 +237,7 @@ describe("an endpoint is disabled", () => {
     expect((await shown(made)).status).toBe("enabled");
   });
 
-  it("gets no test, no redelivery and no replay", async () => {
+  it("stops tests, redeliveries and replays", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);
@@ -261,8 +261,8 @@ describe("an endpoint is disabled", () => {
   });
 });
 
-describe("before each delivery the address is judged again", () => {
-  it("one that is no longer accepted gets nothing", async () => {
+describe("the address", () => {
+  it("is judged again before each delivery, and gets nothing if it is no longer accepted", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
     await anEvent(world);

@@ -1,4 +1,4 @@
-// Secrets at rest (EVT-23): whose key opens what, and what a rotation of the keys leaves.
+// Secrets at rest (EVT-23): which key opens which secret, and how the keys are rotated.
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -23,7 +23,7 @@ const accepts = async (secret: string, received: { headers: Record<string, strin
   (await verifyWebhook(secret, webhookHeaders(new Headers(received?.headers)), received?.body ?? "")) === null;
 
 describe("a sealed secret", () => {
-  it("opens for its endpoint alone", async () => {
+  it("opens for its own endpoint only", async () => {
     const [one, two] = [
       await endpoint(world, "https://a.example.com/"),
       await endpoint(world, "https://b.example.com/"),
@@ -34,7 +34,7 @@ describe("a sealed secret", () => {
     await expect(openSecret(world.deps.env, one.webhook_id, `${row?.secret}x`)).rejects.toThrow("does not open");
   });
 
-  it("whose key is missing sends nothing, loses nothing, and is sent once the key is back", async () => {
+  it("delays its deliveries while its key is missing, and they are sent once the key is back", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     await anEvent(world);
@@ -49,7 +49,7 @@ describe("a sealed secret", () => {
 });
 
 describe("a rotation of the keys", () => {
-  it("seals anew under the newest what an older one opens, the previous secrets too, and then needs no older one", async () => {
+  it("reseals secrets and previous secrets under the newest key, and then needs no older key", async () => {
     const there = await receiver();
     const made = await endpoint(world, there.url, registered);
     const path = `/v1/webhooks/${made.webhook_id}/rotate-secret`;
@@ -58,7 +58,7 @@ describe("a rotation of the keys", () => {
     const both = withVars(world, { WEBHOOK_SEAL_KEYS: `${newer},${older}` });
     await anEvent(world);
     await settle(both, made);
-    // However old it is, it has been due since its key is not the newest.
+    // However old the endpoint is, its reseal counts as due now.
     world.advance(900_000);
     const found = await resealSecrets.find(both.deps, null, 100);
     expect(new Set(found.map(({ at }) => at))).toEqual(new Set([world.now()]));
@@ -73,13 +73,13 @@ describe("a rotation of the keys", () => {
     expect(received).toHaveLength(2);
     for (const one of received)
       expect([await accepts(secret, one), await accepts(made.secret, one)]).toEqual([true, true]);
-    // What is made under the newest key alone says so.
+    // An endpoint that is created under the newest key names that key.
     expect((await rowOf(await endpoint(alone, there.url)))?.sealKey).toBe(row?.sealKey);
     await withVars(world, { WEBHOOK_SEAL_KEYS: `${older},${newer}` }).run(resealSecrets);
   });
 
   it.each(["", "x", "aGVsbG8=", `${newKey()},short`])(
-    "to %j fails the first call, and not the hundredth",
+    "fails the first call, and not the hundredth, if the keys are %j",
     async (keys) => {
       const app = createApp();
       const answer = await app.fetch(new Request("http://service.test/healthz"), { ...env, WEBHOOK_SEAL_KEYS: keys });

@@ -1,5 +1,5 @@
-// A platform with endpoints at the real receiver of test/support/receiver.ts. Nothing is delivered but by the test: it delivers itself (`work`), or
-// it drives the objects of the endpoints (`drivenWorld`).
+// A platform with endpoints at the real receiver of test/support/receiver.ts. Only the test delivers: it delivers itself (`work`), or it drives the
+// endpoints' objects (`drivenWorld`).
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { inject } from "vitest";
 import { commitAll } from "../../src/commit.ts";
@@ -18,13 +18,13 @@ import { createWorld, env, expectStatus, type Json, type World } from "../suppor
 export type Receiver = {
   readonly url: string;
   readonly received: () => Promise<Received[]>;
-  /** Returns what was received once so many deliveries have come. */
+  /** Returns what was received once this many deliveries have come. */
   readonly until: (count: number) => Promise<Received[]>;
-  /** Replaces how deliveries are answered, the first one first. The last behaviour goes on. */
+  /** Replaces the answers to deliveries, in order. The last behaviour applies from then on. */
   readonly behave: (...behaviours: Behaviour[]) => Promise<void>;
-  /** Answers the deliveries that are held, and holds no more. */
+  /** Answers the held deliveries, and stops holding. */
   readonly release: () => Promise<void>;
-  /** What a GET is answered, in the place of what was received. */
+  /** Sets the answer to a GET, which otherwise returns what was received. */
   readonly answerGet: (body: unknown) => Promise<void>;
 };
 
@@ -54,10 +54,10 @@ export async function receiver(...behaviours: Behaviour[]): Promise<Receiver> {
 export const endpoint = async (world: World, url: string, more: Json = {}): Promise<Json> =>
   expectStatus(await world.call("POST", "/v1/webhooks", { body: { url, event_types: ["*"], ...more } }), 201);
 
-/** An event of the world's sandbox: a customer makes none, an agent does. */
+/** Makes an event in the world's sandbox by drafting an agent; a new customer would make none. */
 export const anEvent = async (world: World): Promise<string> => (await world.draft("CONSUMER")).did;
 
-/** Registrations of agents as they are told, without the agents. */
+/** Writes events that agents were registered, without the agents. */
 export async function someEvents(world: World, count: number): Promise<void> {
   const owner = { platformId: world.platformId, environment: "sandbox" } as const;
   const each = Array.from({ length: count }, (_, n) => ({ owner, object: madeUp({ did: `did:aeap:${n}` }) }));
@@ -73,11 +73,11 @@ export const eventIdsOf = async ({ received }: Receiver): Promise<string[]> =>
 
 // ---- Objects that sleep --------------------------------------------------------------------------------------------------
 
-/** A world whose objects sleep: nothing is delivered but by `work`. */
+/** A world whose objects sleep, so that only `work` delivers. */
 export const asleep = async (): Promise<World> =>
   createWorld({ WEBHOOKS: { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never });
 
-/** What the object of an endpoint does when it is woken, on the world's clock and in this test. Returns when it goes on. */
+/** Does what an endpoint's object does when it is woken, on the world's clock and in this test. Returns when it continues. */
 export const work = (world: World, { webhook_id }: Json, chance?: Chance): Promise<number | null> =>
   world.serve(() => deliverDue(world.deps, webhook_id, () => true, chance));
 
@@ -90,8 +90,8 @@ export async function settle(world: World, made: Json, chance?: Chance): Promise
 // ---- Objects that the test drives ----------------------------------------------------------------------------------------
 
 /**
- * A world whose objects are the real ones and go by its clock, which only `advance` moves. It is a day ahead, so that the runtime fires none of their
- * alarms by itself.
+ * A world with the real objects, which follow its clock; only `advance` moves it. It is a day ahead, so that the runtime does not fire their alarms
+ * by itself.
  */
 export async function drivenWorld(vars: Partial<Env> = {}): Promise<World> {
   let driven: World | undefined;
@@ -113,14 +113,14 @@ const inObject = <T>(
   act: (courier: WebhookCourier, state: DurableObjectState) => T | Promise<T>,
 ): Promise<T> => runInDurableObject(stubOf(webhookId) as never, act);
 
-/** Waits until the object of an endpoint has done what it was woken for. Returns when it is called again, null when never. */
+/** Waits until an endpoint's object has finished its work. Returns its next alarm, or null. */
 export const atRest = ({ webhook_id }: Json): Promise<number | null> =>
   inObject(webhook_id, async (courier, { storage }) => {
     while (courier.running) await courier.running;
     return storage.getAlarm();
   });
 
-/** Moves the clock to the alarm of an endpoint's object and fires it. Returns when it is called again, null when never. */
+/** Moves the clock to the alarm of an endpoint's object and fires it. Returns its next alarm, or null. */
 export async function fireAlarm(world: World, made: Json): Promise<number | null> {
   const at = await atRest(made);
   if (at === null) throw new Error(`the object of ${made.webhook_id} has no alarm`);

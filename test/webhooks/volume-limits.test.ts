@@ -1,4 +1,4 @@
-// What else the volume of an account bounds (EVT-35): entries of the log and replays; and what others do with its agents, which it does not.
+// More limits by an account's volume (EVT-35): log entries and replays count, and acts of others with its agents do not.
 import { expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { hashNewEntries } from "../../src/journal/activity-chain.ts";
@@ -12,7 +12,7 @@ import { endpoint, someEvents } from "./support.ts";
 const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
 const LIMIT = 10;
 
-/** In the middle of a day, on a clock that only `advance` moves. */
+/** An account in the middle of a day, on a clock that only `advance` moves. */
 async function account(vars = {}): Promise<ReturnType<typeof stopped>> {
   const world = await createWorld({ WEBHOOKS, ...vars });
   world.advance(DAY_MS * 1.5 - (world.now() % DAY_MS));
@@ -24,7 +24,7 @@ const usageOf = async (world: World): Promise<Json> =>
   expectStatus(await operate(world, "GET", `/v1/operator/platforms/${world.platformId}/usage`), 200).sandbox;
 const create = async (world: World) => (await world.call("POST", "/v1/principals", { body: principalBody() })).status;
 
-it("intents that others open and cancel with its agents count for those others, and its deliveries for nobody", async () => {
+it("counts intents that others open and cancel with its agents for those others, and its own deliveries for neither", async () => {
   const victim = await account(few);
   const provider = await victim.provider();
   await endpoint(victim, "https://hooks.example.com/in", { event_types: ["intent.abandoned"] });
@@ -44,18 +44,18 @@ it("intents that others open and cancel with its agents count for those others, 
   expect([after.events - theirs.events, after.deliveries - theirs.deliveries]).toEqual([2 * LIMIT, 5 * LIMIT]);
   expect(await create(victim)).toBe(201);
 
-  // The provider's own count for its account.
+  // The provider's own intents count for its account.
   const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.00", currency: "USDC" };
   const { intent_id } = expectStatus(await victim.as(provider, "POST", "/v1/payment-intents", body), 201);
   expectStatus(await stranger.as(consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`), 200);
   await fanOut(victim);
   const { events, deliveries } = await usageOf(victim);
-  // The other's endpoints cost it nothing.
+  // The other account's endpoints cost it nothing.
   expect([events - before.events, deliveries - before.deliveries]).toEqual([2, 1]);
   expect(await usageOf(stranger)).toEqual(after);
 });
 
-it("the bytes of entries count when they are hashed, once, and reach the quota without an event", async () => {
+it("counts the bytes of entries once, when they are hashed, and reaches the quota without an event", async () => {
   const world = await account({ EVENT_MEGABYTES_A_DAY: "sandbox=1,production=1" });
   const principalId = await world.principal();
   await fanOut(world);
@@ -79,7 +79,7 @@ it("the bytes of entries count when they are hashed, once, and reach the quota w
   expect(await create(world)).toBe(429);
 });
 
-it("a replay of a marked account waits for the next day", async () => {
+it("lets the replay of a marked account wait for the next day", async () => {
   const world = await account();
   await someEvents(world, LIMIT);
   await fanOut(world);
@@ -93,7 +93,7 @@ it("a replay of a marked account waits for the next day", async () => {
   const deliveries = async () => (await usageOf(world)).deliveries;
   await world.run(replayJob);
   expect(await deliveries()).toBe(0);
-  // Meanwhile it is not due, so no alert says that its job is late.
+  // Until then it is not due, so no alert says that its job is late.
   const due = () => replayJob.find(world.deps, null, 10);
   expect(await due()).toEqual([]);
   world.advance(DAY_MS / 2);

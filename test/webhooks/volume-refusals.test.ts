@@ -1,4 +1,5 @@
-// Every call of an account that creates or changes is refused while its volume of the day is used up, but for those of one table (EVT-35).
+// While an account's volume of the day is used up, each of its calls that creates or changes something is refused, except those in one table
+// (EVT-35).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -13,7 +14,9 @@ beforeAll(async () => {
     .run();
 });
 
-/** Operations that are answered, because they stop or end something, protect the account, or change nothing, with the bodies for which they do. */
+/**
+ * Operations that are still answered, because they stop or end something, protect the account, or change nothing; with the bodies for which they do.
+ */
 const ANSWERED: Readonly<Record<string, readonly Json[]>> = {
   logOut: [{}],
   endOtherSessions: [{}],
@@ -79,7 +82,7 @@ const REFUSED: Readonly<Record<string, readonly Json[]>> = {
 const isOfAccount = ({ surfaces }: Route): boolean => surfaces.includes("management") || surfaces.includes("session");
 const changing = ROUTES.filter((route) => isOfAccount(route) && route.method !== "get");
 
-/** With the account's key where that opens the route, and a person's session else. The path names nothing that there is. */
+/** Calls with the account's key if the route accepts it, and else with a person's session. The path names objects that do not exist. */
 function call({ method, path, surfaces, multipart }: Route, body: Json): Promise<Reply> {
   const to = path.replace(/\{(\w+)\}/g, (_, name) =>
     name === "did" ? "did:aeap:00000000-0000-4000-8000-000000000000" : "none",
@@ -101,7 +104,7 @@ const routeOf = (name: string): Route => {
   return found;
 };
 
-describe("while the account's volume is used up", () => {
+describe("every operation of an account that is not a read is listed as refused or as answered", () => {
   it("each operation of an account that is no reading is known as refused or as answered", () => {
     const known = new Set([...Object.keys(REFUSED), ...Object.keys(ANSWERED)]);
     expect(changing.map(({ operationId }) => operationId).filter((name) => !known.has(name))).toEqual([]);
@@ -117,7 +120,7 @@ describe("while the account's volume is used up", () => {
   });
 
   it.each(ROUTES.filter((route) => isOfAccount(route) && route.method === "get").map(({ operationId }) => operationId))(
-    "the reading %s is answered",
+    "the read %s is answered",
     async (name) => {
       const found = ROUTES.find(({ operationId }) => operationId === name);
       if (!found) throw new Error("unreachable: it is one of them");

@@ -1,4 +1,4 @@
-// The volume of an account (EVT-35): what is counted, and once; when the account is marked, and until when; what operators see of it (EVT-36).
+// The volume of an account (EVT-35): what counts, and only once; when the account is marked, and for how long; what operators see of it (EVT-36).
 import { describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { buildDeps, type Env } from "../../src/context.ts";
@@ -28,7 +28,7 @@ const URL = "https://hooks.example.com/in";
 const [LIMIT, MEGABYTE] = [10, 1_000_000];
 const SMALL = { EVENTS_A_DAY: `sandbox=${LIMIT},production=1000`, EVENT_MEGABYTES_A_DAY: "sandbox=1,production=1" };
 
-/** In the middle of a day, on a clock that only `advance` moves. */
+/** An account in the middle of a day, on a clock that only `advance` moves. */
 async function account(vars: Partial<Env> = SMALL): Promise<World> {
   const world = await createWorld({ WEBHOOKS, ...vars });
   world.advance(DAY_MS * 1.5 - (world.now() % DAY_MS));
@@ -52,7 +52,7 @@ const alertsOf = async (world: World): Promise<string[]> => {
 const create = (world: World, options: Json = {}): Promise<Reply> =>
   world.call("POST", "/v1/principals", { body: principalBody(), ...options });
 
-/** The bytes of the listed events, which are the bodies. */
+/** The bytes of the listed events, which are the bodies of their deliveries. */
 async function bodyBytes(world: World): Promise<number> {
   const { results } = await env.DB.prepare("select id from events where platform_id = ?").bind(world.platformId).all();
   const bodies = results.map(async ({ id }) => (await world.call("GET", `/v1/events/${id}`)).bytes.length);
@@ -60,7 +60,7 @@ async function bodyBytes(world: World): Promise<number> {
 }
 
 describe("events", () => {
-  it("count once, and once more for each endpoint that gets them, with their bytes, of many fan-outs at once too", async () => {
+  it("count once, and again for each endpoint that gets them, with their bytes, also with concurrent fan-outs", async () => {
     const world = await account({});
     await fanOut(world);
     const [one] = [
@@ -72,14 +72,14 @@ describe("events", () => {
     await Promise.all(Array.from({ length: 6 }, () => fanOut(world)));
     const bytes = await bodyBytes(world);
     expect(await counted(world)).toEqual({ events: 3, deliveries: 6, event_bytes: 3 * bytes });
-    // A test goes to one endpoint.
+    // A test event goes to one endpoint only.
     expectStatus(await world.call("POST", `/v1/webhooks/${one.webhook_id}/test`), 200);
     await fanOut(world);
     expect(await counted(world)).toMatchObject({ events: 4, deliveries: 7 });
     expect((await usageOf(world)).production).toMatchObject({ events: 0, deliveries: 0, event_bytes: 0 });
   });
 
-  it("count once whatever step of the fan-out was the last of its isolate", async () => {
+  it("count once after a crash at any step of the fan-out", async () => {
     const world = await account({});
     await endpoint(world, URL, { event_types: ["agent.registered"] });
     const cuts = await killAtEveryStep(
@@ -124,7 +124,7 @@ describe("an account that has used up its events of the day", () => {
   };
   const refusalOf = ({ status, body, headers }: Reply) => [status, body.code, body.detail, headers.get("retry-after")];
 
-  it("is told so until the UTC day ends, to the millisecond, and begins again with nothing", async () => {
+  it("is refused until the UTC day ends, to the millisecond, and then starts from zero", async () => {
     const world = await full();
     const end = world.now() - (world.now() % DAY_MS) + DAY_MS;
     const detail = { quota: "events", limit: LIMIT, resets_at: new Date(end).toISOString() };
@@ -140,7 +140,7 @@ describe("an account that has used up its events of the day", () => {
     expect(await counted(world)).toMatchObject({ events: 1, deliveries: 0 });
   });
 
-  it("is so by the event that reaches the limit and by none before, with an alert at 80 % and another one then", async () => {
+  it("is marked by the event that reaches the limit and not before, with an alert at 80 % and another one at the limit", async () => {
     const world = await account();
     await endpoint(world, URL, { event_types: ["agent.registered"] });
     await someEvents(world, 3);
@@ -154,7 +154,7 @@ describe("an account that has used up its events of the day", () => {
     await fanOut(world);
     expect(await alertsOf(world)).toEqual(["sandbox", "sandbox 80 %"]);
     expect((await create(world)).status).toBe(429);
-    // Further events are counted, and raise no second alert.
+    // Further events are counted, but raise no second alert.
     await someEvents(world, 1);
     await fanOut(world);
     expect(await counted(world)).toMatchObject({ events: 6, deliveries: 6 });
@@ -164,7 +164,7 @@ describe("an account that has used up its events of the day", () => {
     expect(seen).toEqual({ seen: 1 });
   });
 
-  it("is so by the bytes as by the number", async () => {
+  it("is marked by bytes as well as by number", async () => {
     const world = await account();
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;
     const object = madeUp({ did: "did:aeap:none", description: "é".repeat(200_000) });
@@ -182,7 +182,7 @@ describe("an account that has used up its events of the day", () => {
     expect((await create(world)).body.detail).toMatchObject({ quota: "event_bytes", limit: MEGABYTE });
   });
 
-  it("is not refused in the other environment, nor is another account, an agent or an operator", async () => {
+  it("is not refused in the other environment, and neither is another account, an agent or an operator", async () => {
     const world = await account();
     const agent = await world.consumer();
     const other = await account();
@@ -200,7 +200,7 @@ describe("an account that has used up its events of the day", () => {
     expectStatus(await operate(world, "POST", `${path}/reinstate`, { reason: "Has stopped." }), 200);
   });
 
-  it("still gets the stored answer of a call that it made before, and no trip more for its refusals", async () => {
+  it("still gets the stored answer of an earlier call, and its refusals take one trip", async () => {
     const world = await account();
     const [body, headers] = [principalBody(), { "Idempotency-Key": "before" }];
     const made = expectStatus(await create(world, { body, headers }), 201);
@@ -211,12 +211,12 @@ describe("an account that has used up its events of the day", () => {
     world.meter.reset();
     expect((await create(world, { body, headers: { "Idempotency-Key": "after" } })).status).toBe(429);
     expect(world.meter.reading.trips).toBe(1);
-    // Nothing of the refusal is kept.
+    // The refusal is not stored.
     world.advance(DAY_MS);
     expect((await create(world, { body, headers: { "Idempotency-Key": "after" } })).status).not.toBe(429);
   });
 
-  it("is refused before anything of its request is judged", async () => {
+  it("is refused before its request is judged", async () => {
     const world = await full();
     for (const [method, path, body] of [
       ["POST", "/v1/principals", {}],
@@ -227,7 +227,7 @@ describe("an account that has used up its events of the day", () => {
 });
 
 describe("GET /v1/operator/platforms/{platform_id}/usage", () => {
-  it("shows each environment apart, the day, the endpoints, and what is kept and mailed", async () => {
+  it("shows each environment separately, the day, the endpoints, and what is stored and mailed", async () => {
     const world = await account();
     await endpoint(world, URL);
     expectStatus(
@@ -258,7 +258,7 @@ describe("GET /v1/operator/platforms/{platform_id}/usage", () => {
     expect(await usageOf(world)).toMatchObject({ sandbox: none, production: none, mails: 0, rows: entries?.["n"] });
   });
 
-  it("reads as many rows of an account with many events as of one with few", async () => {
+  it("reads as many rows for an account with many events as for one with few", async () => {
     const world = await account({});
     const cost = async () => {
       world.meter.reset();
@@ -274,7 +274,7 @@ describe("GET /v1/operator/platforms/{platform_id}/usage", () => {
     expect(few.trips).toBe(1);
   });
 
-  it("is 404 of an account that is not there", async () => {
+  it("answers 404 for an unknown account", async () => {
     const world = await account();
     const reply = await operate(world, "GET", "/v1/operator/platforms/plt_0/usage");
     expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
@@ -286,7 +286,7 @@ describe("the configuration of the volume", () => {
     [{ EVENTS_A_DAY: "50000" }, "EVENTS_A_DAY is not sandbox=…,production=…"],
     [{ EVENTS_A_DAY: "sandbox=0,production=1" }, "EVENTS_A_DAY is not sandbox=…,production=…"],
     [{ EVENT_MEGABYTES_A_DAY: "production=1,sandbox=1" }, "EVENT_MEGABYTES_A_DAY is not sandbox=…,production=…"],
-  ])("%j is refused", (vars, message) => {
+  ])("refuses %j", (vars, message) => {
     expect(() => buildDeps({ ...env, ...vars }, ISSUER)).toThrow(message);
   });
 });
