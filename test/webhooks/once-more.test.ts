@@ -159,7 +159,7 @@ describe("POST …/redeliver", () => {
     expect(await there.received()).toHaveLength(2);
   });
 
-  it.each(["dlv_01ARZ3NDEKTSV4RRFFQ69G5FAV", "dlv_x", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"])("is 404 for %s", async (id) => {
+  it.each(["dlv_01ARZ3NDEKTSV4RRFFQ69G5FAV", "dlv_x", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"])("is 404: %s", async (id) => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     expect((await world.call("POST", `${pathOf(made)}/deliveries/${id}/redeliver`)).status).toBe(404);
   });
