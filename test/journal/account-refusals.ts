@@ -1,14 +1,14 @@
-// A refused call of each operation on the platform account, for test/journal/refusals.test.ts.
+// Refused calls of each operation on the platform account, for test/journal/refusals.test.ts.
 import { newSessionToken } from "../../src/accounts/tokens.ts";
 import { bearer, PASSWORD, post } from "../accounts/support.ts";
 import { operator } from "../consequences/plays/stage.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
 import type { Reply, World } from "../support/world.ts";
 
-/** Why, the code, and the call. */
+/** The reason, the code, and the call. */
 export type Refusal = readonly [why: string, code: string, act: () => Promise<Reply>];
 
-/** `at` is known once the tests run. */
+/** `at` returns its values once the tests run. */
 export function accountRefusals(at: () => World): Readonly<Record<string, readonly Refusal[]>> {
   const nobody = (path: string, body: unknown) => () => post(at(), path, body);
   const person = (method: string, path: string, body?: unknown) => () =>
@@ -39,7 +39,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
       ["an unknown link", "validation_failed", nobody("/v1/platform/verify-email/refuse", { token: "x".repeat(43) })],
     ],
     resendVerification: [
-      ["no address", "validation_failed", nobody("/v1/platform/verify-email/resend", { email: "x" })],
+      ["an invalid address", "validation_failed", nobody("/v1/platform/verify-email/resend", { email: "x" })],
     ],
     logIn: [
       [
@@ -50,7 +50,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
     ],
     logOut: [
       [
-        "a session that nobody has",
+        "an unknown session",
         "invalid_credentials",
         async () => {
           const headers = bearer((await newSessionToken()).token);
@@ -59,9 +59,9 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
       ],
     ],
     endSession: [["an unknown session", "not_found", person("DELETE", "/v1/platform/sessions/ses_none")]],
-    endOtherSessions: [["without its word", "validation_failed", person("DELETE", "/v1/platform/sessions")]],
+    endOtherSessions: [["no parameter", "validation_failed", person("DELETE", "/v1/platform/sessions")]],
     confirmSession: [
-      ["nothing that proves", "validation_failed", person("POST", "/v1/platform/sessions/current/confirm", {})],
+      ["an empty body", "validation_failed", person("POST", "/v1/platform/sessions/current/confirm", {})],
     ],
     setUpTotp: [
       [
@@ -70,7 +70,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
         person("POST", "/v1/platform/totp", { current_password: "x" }),
       ],
     ],
-    confirmTotp: [["no set-up", "invalid_credentials", person("POST", "/v1/platform/totp/confirm", { code: "x" })]],
+    confirmTotp: [["no TOTP", "invalid_credentials", person("POST", "/v1/platform/totp/confirm", { code: "x" })]],
     removeTotp: [["no code", "validation_failed", person("DELETE", "/v1/platform/totp", { current_password: "x" })]],
     removePlatformTotp: [["an account without TOTP", "invalid_status", operating("totp/remove", { reason: "x" })]],
     changePassword: [
@@ -80,7 +80,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
         person("POST", "/v1/platform/password", { current_password: "x", new_password: PASSWORD }),
       ],
     ],
-    forgotPassword: [["no address", "validation_failed", nobody("/v1/platform/password/forgot", { email: "x" })]],
+    forgotPassword: [["bad address", "validation_failed", nobody("/v1/platform/password/forgot", { email: "x" })]],
     resetPassword: [
       [
         "an unknown link",
@@ -105,7 +105,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
     ],
     advanceSandboxClock: [
       [
-        "no way back",
+        "zero seconds",
         "validation_failed",
         () => at().call("POST", "/v1/sandbox/clock/advance", { body: { seconds: 0 } }),
       ],
@@ -136,7 +136,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
     ],
     closePlatform: [
       [
-        "another name",
+        "a wrong confirmation",
         "confirmation_mismatch",
         person("POST", "/v1/platform/close", { confirmation: "x", current_password: "x" }),
       ],
@@ -151,7 +151,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
     ],
     renewTenantAttestation: [["an unknown account", "not_found", operating("attestation", {}, none)]],
     suspendPlatform: [["an unknown account", "not_found", operating("suspend", { reason: "x" }, none)]],
-    reinstatePlatform: [["an account that stands", "invalid_status", operating("reinstate", { reason: "x" })]],
+    reinstatePlatform: [["an ACTIVE account", "invalid_status", operating("reinstate", { reason: "x" })]],
     announceToAll: [
       [
         "an unknown kind",

@@ -15,7 +15,7 @@ import { createWorld, type Json } from "../support/world.ts";
 import { heads, logOf, readLog, rowsOf, tamper, verify, write } from "./activity-support.ts";
 
 describe("the running hash", () => {
-  it("is recomputed by anybody from the entries as the API returns them", async () => {
+  it("can be recomputed from the entries as the API returns them", async () => {
     const { world } = await logOf(5);
     const { data } = await readLog(world);
     const hashes = (await rowsOf(world)).map((row) => row.hash);
@@ -26,7 +26,7 @@ describe("the running hash", () => {
     }
   });
 
-  it("is computed by the queue after a commit, which names the platform and waits for nothing", async () => {
+  it("is computed by the queue after a commit, which names the platform and does not wait", async () => {
     const world = await createWorld();
     const sent: Json[] = [];
     const OUTBOX_QUEUE = { send: async (message: Json) => void sent.push(message) } as never;
@@ -39,7 +39,7 @@ describe("the running hash", () => {
     expect((await rowsOf(world)).map(({ hash }) => hash)).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
   });
 
-  it("is the same whoever computes it: ten runs at once over a hundred entries", async () => {
+  it("is the same for ten concurrent runs over a hundred entries", async () => {
     const world = await createWorld();
     await write(world, 100);
     await Promise.all(
@@ -49,7 +49,7 @@ describe("the running hash", () => {
     expect(await verify(world)).toMatchObject({ valid: true, checked: 100, has_more: false });
   });
 
-  it("that a lost message left out is computed by the daily job", async () => {
+  it("is computed by the daily job if a message was lost", async () => {
     const world = await createWorld();
     await write(world, 3);
     await world.run(signActivityHeads);
@@ -58,7 +58,7 @@ describe("the running hash", () => {
 });
 
 describe("hashing", () => {
-  it("reads and writes each entry once, however long the log before it", async () => {
+  it("reads and writes each entry once, however long the log before it is", async () => {
     const { world } = await logOf(1);
     await tamper(
       world,
@@ -77,7 +77,7 @@ describe("hashing", () => {
 });
 
 describe("the signed heads", () => {
-  it("state the number and the hash of the last entry, once a day where entries were added", async () => {
+  it("state the number and the hash of the last entry, once a day if entries were added", async () => {
     const { world } = await logOf(3);
     await world.run(signActivityHeads);
     await write(world, 2);
@@ -104,7 +104,7 @@ describe("the signed heads", () => {
     }
   });
 
-  it("are listed page by page, to their platform alone", async () => {
+  it("are listed page by page, to their platform only", async () => {
     const { world } = await logOf(1);
     for (let day = 0; day < 3; day++) {
       await world.run(signActivityHeads);
@@ -118,7 +118,7 @@ describe("the signed heads", () => {
     expect((await heads(await createWorld())).data).toEqual([]);
   });
 
-  it("are signed once by two runs at once", async () => {
+  it("are signed once by concurrent runs", async () => {
     const { world } = await logOf(2);
     await Promise.allSettled([1, 2, 3].map(() => checkChain(world.deps, world.platformId)));
     expect((await heads(world)).data.map(({ seq }: Json) => seq)).toEqual([2]);
@@ -143,7 +143,7 @@ describe("the signed heads", () => {
 });
 
 describe("a log with a gap", () => {
-  it("is hashed no further, and the daily job raises an alert once a day", async () => {
+  it("is hashed up to the gap only, and the daily job raises an alert once a day", async () => {
     const world = await createWorld();
     await world.deps.db.delete(alerts);
     await write(world, 4);

@@ -1,4 +1,4 @@
-// The activity log as CSV (EVT-14, HTTP-37): by Accept, streamed in slices, at most 31 days, with formulas defused.
+// The activity log as CSV (EVT-14, HTTP-37): chosen by Accept, streamed in slices, at most 31 days, with formulas defused.
 import { describe, expect, it } from "vitest";
 import { csvAnswer } from "../../src/http/csv.ts";
 import { DAY } from "../consequences/plays/stage.ts";
@@ -10,7 +10,7 @@ const csv = async (world: World, query = "", accept = "text/csv"): Promise<Json>
 const linesOf = (text: string) => text.split("\r\n").slice(1, -1);
 
 describe("the log as CSV", () => {
-  it("has a line for each entry, newest first, under a line of names", async () => {
+  it("has a line for each entry, newest first, after a line of names", async () => {
     const world = await createWorld();
     await world.agent("CONSUMER");
     await write(world, 1);
@@ -37,7 +37,7 @@ describe("the log as CSV", () => {
     expect(lines[1]?.endsWith(",")).toBe(true);
   });
 
-  it("is the answer where the client prefers it, and JSON otherwise", async () => {
+  it("is the answer if the client prefers it; the answer is JSON otherwise", async () => {
     const world = await createWorld();
     await write(world, 1);
     expect(await csv(world, "", "text/csv, application/json;q=0.5")).toContain("id,seq,");
@@ -46,7 +46,7 @@ describe("the log as CSV", () => {
     }
   });
 
-  it("goes through a long log slice by slice, with the filters, and shows each entry once", async () => {
+  it("reads a long log slice by slice, with the filters, and shows each entry once", async () => {
     const world = await createWorld();
     const row = `insert into activity_entries
       with recursive n (n) as (select 1 union all select n + 1 from n where n < 3000)
@@ -83,7 +83,7 @@ describe("the log as CSV", () => {
       "occurred_after=2026-01-01T00:00:00Z&occurred_before=2026-02-01T00:00:01Z",
       "occurred_after",
     ],
-    ["a begin more than 31 days ago, without an end", "occurred_after=2026-01-01T00:00:00Z", "occurred_after"],
+    ["a start more than 31 days ago, without an end", "occurred_after=2026-01-01T00:00:00Z", "occurred_after"],
     ["a cursor", "cursor=", "cursor"],
   ])("refuses %s", async (_what, query, field) => {
     const world = await createWorld();
@@ -95,7 +95,7 @@ describe("the log as CSV", () => {
     expect((await world.call("GET", `${LOG}?${asked}`)).status).toBe(200);
   });
 
-  it("is its platform's alone", async () => {
+  it("is for its platform only", async () => {
     const world = await createWorld();
     const { status, body } = await world.call("GET", LOG, { key: null, headers: { Accept: "text/csv" } });
     expect([status, body.code]).toEqual([401, "invalid_credentials"]);
@@ -138,13 +138,13 @@ describe("a CSV of any listing", () => {
     expect(await written(cell)).toBe(line);
   });
 
-  it("leaves other cells as they are, and quotes what RFC 4180 asks for", async () => {
+  it("leaves other cells as they are, and quotes them as RFC 4180 requires", async () => {
     expect(await written("a=b", "ü", -2, null, "", 'say "no"', "a,b", "two\r\nlines")).toBe(
       'a=b,ü,-2,,,"say ""no""","a,b","two\r\nlines"',
     );
   });
 
-  it("is read as the client takes it, and ends its slices when the client leaves", async () => {
+  it("is read at the client's pace, and ends its slices when the client leaves", async () => {
     let made = 0;
     let ended = false;
     const slices = (async function* () {

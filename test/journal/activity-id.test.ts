@@ -1,4 +1,4 @@
-// The ids of activity entries are computed from their number and back (EVT-11).
+// The id of an activity entry is computed from its number, and back (EVT-11).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { idPattern, newId } from "../../src/core/ids.ts";
@@ -9,7 +9,7 @@ const NOW = 1_795_234_800_000;
 const platform = newId("plt", NOW);
 
 describe("the id of an activity entry", () => {
-  it("tells its number to its platform, whatever the number and the instant", () => {
+  it("gives its number to its platform, for any number and any instant", () => {
     const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
     const instants = fc.integer({ min: 0, max: 2 ** 47 });
     fc.assert(
@@ -30,11 +30,11 @@ describe("the id of an activity entry", () => {
       activityId(platform, 300, NOW),
     ];
     expect(ids.toSorted()).toEqual(ids);
-    // The time of another kind of id of the same instant.
+    // Another kind of id has the same time at that instant.
     expect(ids[1]?.slice(4, 13)).toBe(newId("evt", NOW).slice(4, 13));
   });
 
-  it("is no id of another platform's log", () => {
+  it("is not an id of another platform's log", () => {
     expect(seqOfActivity(newId("plt", NOW), activityId(platform, 7, NOW))).toBeNull();
   });
 

@@ -1,4 +1,4 @@
-// The activity log read by its platform (EVT-6, EVT-8, EVT-11, EVT-14): numbers, shape, filters, pages, and CSV.
+// The activity log as its platform reads it (EVT-6, EVT-8, EVT-11, EVT-14): numbers, shape, filters and pages.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ACTIVITY_ACTIONS } from "../../src/core/vocabulary.ts";
 import { checkChain } from "../../src/journal/activity-heads.ts";
@@ -7,7 +7,7 @@ import { createWorld, expectStatus, type Json, principalBody, type World } from 
 import { LOG, readLog, rowsOf, write } from "./activity-support.ts";
 
 describe("the numbers of a log", () => {
-  it("are 1 to n without a gap after a hundred mutations at once, which all succeed", async () => {
+  it("run from 1 to n without a gap after a hundred concurrent mutations, which all succeed", async () => {
     const world = await createWorld();
     const replies = await Promise.all(
       Array.from({ length: 100 }, () => world.call("POST", "/v1/principals", { body: principalBody() })),
@@ -18,7 +18,7 @@ describe("the numbers of a log", () => {
     expect(new Set(rows.map(({ subjectId }) => subjectId)).size).toBe(100);
   });
 
-  it("are each platform's own", async () => {
+  it("are counted separately for each platform", async () => {
     const [one, other] = [await createWorld(), await createWorld()];
     for (const world of [one, other, one]) await world.principal();
     expect([await rowsOf(one), await rowsOf(other)].map((rows) => rows.map(({ seq }) => seq))).toEqual([[1, 2], [1]]);
@@ -36,7 +36,7 @@ describe("the log", () => {
     await (await createWorld()).principal();
   });
 
-  it("shows what was done, newest first, with its actor, its subject and what changed", async () => {
+  it("shows what was done, newest first, with its actor, its subject and its changes", async () => {
     const { data, has_more, next_cursor } = await readLog(world);
     expect(data.map((entry: Json) => [entry.seq, entry.action, entry.subject.type])).toEqual([
       [5, "principal.registered", "principal"],
@@ -59,7 +59,7 @@ describe("the log", () => {
     expect(data[2]).not.toHaveProperty("changes");
   });
 
-  it("is one for both environments and reads the same with either key, also from page to page", async () => {
+  it("is shared by both environments, and reads the same with either key, also from page to page", async () => {
     expect(await readLog(world, "", world.liveKey)).toEqual(await readLog(world));
     const first = await readLog(world, "?limit=2");
     const cursor = encodeURIComponent(first.next_cursor);
@@ -76,13 +76,13 @@ describe("the log", () => {
     ["environment", (): string => "production", []],
     ["occurred_after", (): string => "2100-01-01T00:00:00Z", []],
     ["occurred_before", (): string => "2100-01-01T00:00:00Z", [5, 4, 3, 2, 1]],
-  ] as const)("has only what fits %s", async (name, value, seqs) => {
+  ] as const)("contains only entries that fit %s", async (name, value, seqs) => {
     const { data, has_more } = await readLog(world, `?${name}=${encodeURIComponent(value())}`);
     expect(data.map(({ seq }: Json) => seq)).toEqual(seqs);
     expect(has_more).toBe(false);
   });
 
-  it("has only what fits every filter", async () => {
+  it("contains only entries that fit every filter", async () => {
     const { data } = await readLog(world);
     const at = data[2].occurred_at;
     const actor = data[0].actor.id;
@@ -99,7 +99,7 @@ describe("the log", () => {
     expect((await readLog(world, `?${query}`)).data).toEqual([]);
   });
 
-  it("is another platform's to nobody else", async () => {
+  it("is not shown to another platform", async () => {
     const other = await createWorld();
     expect((await readLog(other, `?subject_id=${encodeURIComponent(did)}`)).data).toEqual([]);
     const reply = await world.call("GET", LOG, { key: null });
@@ -119,25 +119,25 @@ describe("the log", () => {
     expect([reply.status, reply.body.code, reply.body.field_errors[0].field]).toEqual([422, "validation_failed", name]);
   });
 
-  it("refuses the cursor of other filters", async () => {
+  it("refuses a cursor that was made for other filters", async () => {
     const { next_cursor } = await readLog(world, "?limit=1");
     const reply = await world.call("GET", `${LOG}?limit=1&action=agent.registered&cursor=${next_cursor}`);
     expect([reply.status, reply.body.field_errors[0].field]).toEqual([422, "cursor"]);
   });
 
-  it("never holds a secret", async () => {
+  it("never contains a secret", async () => {
     const { text } = await world.call("GET", LOG);
     for (const secret of [world.key, world.liveKey, "PRIVATE KEY"]) expect(text).not.toContain(secret);
     expect(JSON.stringify(await rowsOf(world))).not.toContain(world.key);
   });
 
-  it("names actions of its list alone, each once", () => {
+  it("has only well-formed names of actions, each once", () => {
     expect(new Set(ACTIVITY_ACTIONS).size).toBe(ACTIVITY_ACTIONS.length);
     for (const action of ACTIVITY_ACTIONS) expect(action).toMatch(/^[a-z_]+\.[a-z_]+$/);
   });
 });
 
-/** A platform with so many entries of ten subjects and ten actors; a tenth are of one action, and few of production. */
+/** A platform with this many entries of ten subjects and ten actors. A tenth are of one action, and few are in production. */
 async function worldOf(entries: number): Promise<World> {
   const world = await createWorld();
   const rows = `insert into activity_entries
@@ -157,7 +157,7 @@ describe("a page of twenty", () => {
     ["an action", "&action=agent.suspended", 25],
     ["a subject with its type", "&subject_type=agent&subject_id=agt_3", 20 + 5],
     ["an environment", "&environment=sandbox", 2 * 20 + 8],
-  ])("of %s is one trip and as many rows among 1,000 entries as among 100,000", async (_what, filter, most) => {
+  ])("of %s takes one trip, and as many rows among 1,000 entries as among 100,000", async (_what, filter, most) => {
     large ??= worldOf(100_000);
     const costs: number[] = [];
     for (const world of [await worldOf(1_000), await large]) {
@@ -183,7 +183,7 @@ describe("a page of a long log", () => {
     return { ...page, trips: world.meter.reading.trips, rows: world.meter.reading.rowsRead };
   };
 
-  it("of rare entries looks at a thousand of its range, says that there is more, and goes on to the last", async () => {
+  it("of rare entries scans a thousand of its range, says that there is more, and continues to the last", async () => {
     const seen: number[] = [];
     const sizes: number[] = [];
     for (let query = "?environment=production"; query !== ""; ) {
@@ -199,7 +199,7 @@ describe("a page of a long log", () => {
     expect(sizes).toEqual([1, 2, 1]);
   });
 
-  it("does not show an entry twice or pass one over when entries are written between two pages", async () => {
+  it("neither repeats nor skips an entry when entries are written between two pages", async () => {
     const first = await readLog(world, "?environment=production");
     await write(world, 5);
     const rest = await readLog(world, `?environment=production&cursor=${encodeURIComponent(first.next_cursor)}`);
@@ -208,7 +208,7 @@ describe("a page of a long log", () => {
 });
 
 describe("a range of time", () => {
-  it("is found by the signed heads, however long the log before and after it", async () => {
+  it("is found by the signed heads, however long the log is before and after it", async () => {
     const world = await createWorld();
     const begun = world.now();
     for (let day = 0; day < 5; day++) {
@@ -222,15 +222,15 @@ describe("a range of time", () => {
     const { data, has_more } = await readLog(world, query);
     expect(data.map(({ seq }: Json) => seq)).toEqual(Array.from({ length: 30 }, (_, i) => 90 - i));
     expect(has_more).toBe(false);
-    // The entries between the heads around the range, and twice as many to know that there are no more.
+    // Reads the entries between the heads around the range, and twice as many to know that none follow.
     expect(world.meter.reading.rowsRead).toBeLessThan(3 * 60 + 30);
   });
 
-  it("finds what a sandbox dated ahead of real time", async () => {
+  it("includes an entry that a sandbox dated ahead of real time", async () => {
     const world = await createWorld();
     await write(world, 2);
     await checkChain(world.deps, world.platformId);
-    // As an advance of the sandbox's clock: what is written from now on is dated ten days ahead.
+    // Like an advance of the sandbox clock: entries are dated ten days ahead from now on.
     const db = world.deps.env.DB;
     await db
       .prepare("update platforms set clock_offset_ms = ? where platform_id = ?")

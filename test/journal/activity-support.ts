@@ -11,7 +11,7 @@ export const LOG = "/v1/platform/activity";
 export const readLog = async (world: World, query = "", key = world.key): Promise<Json> =>
   expectStatus(await world.call("GET", `${LOG}${query}`, { key }), 200);
 
-/** The rows of the table, the oldest first. */
+/** The rows of the table, oldest first. */
 export const rowsOf = ({ deps, platformId }: World): Promise<ActivityRow[]> =>
   deps.db
     .select()
@@ -19,7 +19,7 @@ export const rowsOf = ({ deps, platformId }: World): Promise<ActivityRow[]> =>
     .where(eq(activityEntries.platformId, platformId))
     .orderBy(asc(activityEntries.seq));
 
-/** Writes entries as services do, each in a batch of its own. */
+/** Writes entries as services do, each in its own batch. */
 export async function write(world: World, count: number, subject = "agt_1"): Promise<void> {
   for (let n = 0; n < count; n++) {
     const owner = { platformId: world.platformId, environment: "sandbox" } as const;
@@ -41,7 +41,7 @@ export const verify = async (world: World, query = ""): Promise<Json> =>
 export const heads = async (world: World, query = ""): Promise<Json> =>
   expectStatus(await world.call("GET", `${LOG}/heads${query}`), 200);
 
-/** A log of so many entries, hashed, and the ids of its entries. */
+/** A hashed log with this many entries, and their ids. */
 export async function logOf(entries: number): Promise<{ world: World; ids: string[] }> {
   const world = await createWorld();
   await write(world, entries);
@@ -50,7 +50,7 @@ export async function logOf(entries: number): Promise<{ world: World; ids: strin
   return { world, ids: data.map(({ id }: Json) => id).reverse() };
 }
 
-/** Changes the table itself, as nobody may. */
+/** Changes the table itself, which the service never does. */
 export const tamper = (world: World, sql: string, ...params: unknown[]) =>
   world.deps.env.DB.prepare(sql.replaceAll("$P", `'${world.platformId}'`))
     .bind(...params)

@@ -1,4 +1,4 @@
-// What the verification finds when somebody changes the table itself (EVT-15).
+// The verification of a log finds changes that were made to the table itself (EVT-15).
 import { describe, expect, it } from "vitest";
 import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
 import { activityId } from "../../src/journal/activity-id.ts";
@@ -7,7 +7,7 @@ import { createWorld, type Json } from "../support/world.ts";
 import { LOG, logOf, readLog, rowsOf, tamper, verify, write } from "./activity-support.ts";
 
 describe("the verification", () => {
-  it("finds a log as it was written, whole or in part, also what nobody has hashed yet", async () => {
+  it("accepts a log as it was written, whole or in part, also with entries that are not hashed yet", async () => {
     const { world, ids } = await logOf(5);
     await write(world, 1);
     const whole = await verify(world);
@@ -19,7 +19,7 @@ describe("the verification", () => {
     expect(empty).toEqual({ valid: true, checked: 0, first_id: null, last_id: null, has_more: false });
   });
 
-  it("says where an entry was edited", async () => {
+  it("reports where an entry was edited", async () => {
     const { world, ids } = await logOf(5);
     await tamper(world, "update activity_entries set actor_id = 'somebody' where platform_id = $P and seq = 3");
     expect(await verify(world)).toEqual({
@@ -46,13 +46,13 @@ describe("the verification", () => {
     "changes = null",
     "hash = null",
     `hash = '${FIRST_HASH}'`,
-  ])("says where an entry was edited by %s", async (edit) => {
+  ])("reports where an entry was edited by %s", async (edit) => {
     const { world } = await logOf(3);
     await tamper(world, `update activity_entries set ${edit} where platform_id = $P and seq = 2`);
     expect(await verify(world)).toMatchObject({ valid: false, checked: 1, broken_seq: 2, reason: "hash_mismatch" });
   });
 
-  it("says where an entry was removed", async () => {
+  it("reports where an entry was removed", async () => {
     const { world, ids } = await logOf(5);
     await tamper(world, "delete from activity_entries where platform_id = $P and seq = 3");
     const found = { valid: false, broken_at: ids[3], broken_seq: 3, reason: "sequence_broken" };
@@ -61,7 +61,7 @@ describe("the verification", () => {
     expect(await verify(world, `?from=${ids[3]}`)).toMatchObject({ valid: false, broken_seq: 3, broken_at: null });
   });
 
-  it("says where an entry was removed and those after it were moved up", async () => {
+  it("reports where an entry was removed and those after it were moved up", async () => {
     const { world } = await logOf(5);
     await tamper(world, "delete from activity_entries where platform_id = $P and seq = 3");
     await tamper(world, "update activity_entries set seq = seq - 1 where platform_id = $P and seq > 3");
@@ -71,7 +71,7 @@ describe("the verification", () => {
   const COPY = `insert into activity_entries select platform_id, ?, environment, occurred_at, action, actor_type, actor_id,
     subject_type, subject_id, changes, hash from activity_entries where platform_id = $P and seq = 2`;
 
-  it("says where an entry was inserted and those after it were moved down", async () => {
+  it("reports where an entry was inserted and those after it were moved down", async () => {
     const { world } = await logOf(5);
     await tamper(world, "update activity_entries set seq = -seq - 1 where platform_id = $P and seq > 2");
     await tamper(world, "update activity_entries set seq = -seq where platform_id = $P and seq < 0");
@@ -83,13 +83,13 @@ describe("the verification", () => {
     [2.5, 3, 2],
     [0, 1, 0],
     [-7, 1, 0],
-  ])("says where an entry was inserted between others, numbered %d", async (seq, broken_seq, checked) => {
+  ])("reports where an entry was inserted between others, numbered %d", async (seq, broken_seq, checked) => {
     const { world } = await logOf(5);
     await tamper(world, COPY, seq);
     expect(await verify(world)).toMatchObject({ valid: false, checked, broken_seq, reason: "sequence_broken" });
   });
 
-  it("says where two entries were swapped, with their hashes or without", async () => {
+  it("reports where two entries were swapped, with their hashes or without", async () => {
     const { world, ids } = await logOf(5);
     const swap = async (column: string) => {
       await tamper(
@@ -104,7 +104,7 @@ describe("the verification", () => {
     expect(await verify(world)).toMatchObject({ valid: true, checked: 5, last_id: ids[4] });
   });
 
-  it("says where entries were cut from the end, also when the log went on since", async () => {
+  it("reports where entries were cut from the end, also if the log continued since", async () => {
     const { world, ids } = await logOf(5);
     await tamper(world, "delete from activity_entries where platform_id = $P and seq > 3");
     const found = { valid: false, checked: 3, broken_seq: 4 };
@@ -113,7 +113,7 @@ describe("the verification", () => {
     expect(await verify(world)).toMatchObject({ ...found, reason: "hash_mismatch" });
   });
 
-  it("finds by a head what was cut although the chain was set back, and all of it", async () => {
+  it("finds by a head that entries were cut although the chain was set back, even if all were cut", async () => {
     const { world, ids } = await logOf(5);
     await world.run(signActivityHeads);
     const [, , third] = await rowsOf(world);
@@ -124,7 +124,7 @@ describe("the verification", () => {
     expect(await verify(world)).toMatchObject({ valid: false, checked: 0, broken_at: null, broken_seq: 1 });
   });
 
-  it("finds by a head that everything was hashed anew after an edit, also where the head's row was changed too", async () => {
+  it("finds by a head that everything was hashed again after an edit, even if the row of the head was changed too", async () => {
     const { world } = await logOf(4);
     await world.run(signActivityHeads);
     await write(world, 2);
@@ -140,7 +140,7 @@ describe("the verification", () => {
     expect(await verify(world)).toMatchObject(found);
   });
 
-  it("goes on from the last entry that a call has verified", async () => {
+  it("continues from the last entry that a call has verified", async () => {
     const world = await createWorld();
     await tamper(
       world,
@@ -166,7 +166,7 @@ describe("the verification", () => {
     expect(await verify(world, `?from=${first.last_id}`)).toMatchObject({ valid: false, broken_seq: 1_500 });
   });
 
-  it("refuses what is no entry of the platform, and a range that ends before it begins", async () => {
+  it("refuses an id that is no entry of the platform, and a range that ends before it begins", async () => {
     const { world, ids } = await logOf(3);
     const stranger = await createWorld();
     const refused = async (query: string) => {

@@ -1,5 +1,4 @@
-// Alerts (JOB-8 to JOB-11): raised, counted while they are open, listed, acknowledged, and mailed at most once an hour
-// for each kind.
+// Alerts (JOB-8 to JOB-11): raised, counted while they are open, listed, acknowledged, and mailed at most once an hour for each kind.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Deps } from "../../src/context.ts";
@@ -13,7 +12,7 @@ import { type SentMail, watchMails } from "../support/mails.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 
-/** Its clock stands still. */
+/** The world's clock stands still. */
 let world: World;
 beforeEach(async () => {
   world = stopped(await createWorld());
@@ -25,7 +24,7 @@ afterEach(() => world.deps.db.delete(alerts));
 const PATH = "/v1/operator/alerts";
 const gas: Alert = { kind: "low_gas", subject: "registrar on base", message: "The account holds 1 wei." };
 const late: Alert = { kind: "job_lag", subject: "auto_confirm_tasks", message: "Due for 12 minutes." };
-/** Raises them together, and lets a millisecond pass. */
+/** Raises alerts together, and lets a millisecond pass. */
 async function raise(...found: Alert[]) {
   const { db } = world.deps;
   await commit(
@@ -39,7 +38,7 @@ const asOperator = (method: string, path: string) =>
 const list = async (query = "") => expectStatus(await asOperator("GET", `${PATH}${query}`), 200).data;
 
 describe("the list of alerts", () => {
-  it("shows what nobody has acknowledged, newest first", async () => {
+  it("shows the alerts that are not acknowledged, newest first", async () => {
     await raise(gas);
     await raise(late);
     const [newest, oldest] = await list();
@@ -56,7 +55,7 @@ describe("the list of alerts", () => {
     expect(await list()).toHaveLength(2);
   });
 
-  it("goes page by page, and its cursor passes on no other list", async () => {
+  it("is read page by page, and its cursor is refused for another list", async () => {
     for (const subject of ["a", "b", "c"]) await raise({ ...gas, subject });
     const first = expectStatus(await asOperator("GET", `${PATH}?limit=2`), 200);
     expect(first).toMatchObject({ has_more: true, data: [{ subject: "c" }, { subject: "b" }] });
@@ -66,7 +65,7 @@ describe("the list of alerts", () => {
     expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
   });
 
-  it("is the operators' alone", async () => {
+  it("is for operators only", async () => {
     const asked = [
       await world.call("GET", PATH),
       await world.call("GET", PATH, { key: null }),
@@ -79,7 +78,7 @@ describe("the list of alerts", () => {
 describe("acknowledging an alert", () => {
   const acknowledge = (id: string) => asOperator("POST", `${PATH}/${id}/acknowledge`);
 
-  it("takes it off the list and names the operator; a second time changes nothing", async () => {
+  it("removes it from the list and names the operator; a second time changes nothing", async () => {
     await raise(gas);
     const [{ alert_id }] = await list();
     const taken = expectStatus(await acknowledge(alert_id), 200);
@@ -89,7 +88,7 @@ describe("acknowledging an alert", () => {
     expect(await list("?status=acknowledged")).toEqual([taken]);
   });
 
-  it("ends it: the same thing found again is another alert", async () => {
+  it("ends it: another alert is raised if the same thing is found again", async () => {
     await raise(gas);
     const [{ alert_id }] = await list();
     await acknowledge(alert_id);
@@ -99,14 +98,14 @@ describe("acknowledging an alert", () => {
     expect(again.alert_id).not.toBe(alert_id);
   });
 
-  it("by ten operators at once counts once", async () => {
+  it("counts once when ten operators do it at once", async () => {
     await raise(gas);
     const [{ alert_id }] = await list();
     const replies = await Promise.all(Array.from({ length: 10 }, () => acknowledge(alert_id)));
     expect(new Set(replies.map((reply) => expectStatus(reply, 200).acknowledged_at)).size).toBe(1);
   });
 
-  it("that does not exist is not found", async () => {
+  it("answers 404 for an unknown alert", async () => {
     const reply = await acknowledge("alt_00000000000000000000000000");
     expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
   });
@@ -152,7 +151,7 @@ describe("mails of alerts", () => {
     expect(await mailed()).toEqual([]);
     await raise(late);
     expect((await mailed()).map(({ subject }) => subject)).toEqual([expect.stringContaining("job lag: 1")]);
-    // By then it is an hour since the mail about the gas, and not yet since the other one.
+    // An hour has passed then since the mail about the gas, but not since the other one.
     world.advance(HOUR_MS - 3);
     expect(await mailed()).toEqual([]);
     world.advance(1);
@@ -165,7 +164,7 @@ describe("mails of alerts", () => {
     expect(sent.flat()).toHaveLength(1);
   });
 
-  it("that cannot be sent are tried again in the next minute", async () => {
+  it("are retried in the next minute if they cannot be sent", async () => {
     await raise(gas);
     await expect(mailed({ refuses: true })).rejects.toThrow("mail cannot be sent");
     expect(await mailed()).toHaveLength(1);
@@ -178,7 +177,7 @@ describe("mails of alerts", () => {
     expect(await mailed()).toEqual([]);
   });
 
-  it("are noted once the mail binding has taken them", async () => {
+  it("are recorded once the mail binding has accepted them", async () => {
     await raise(gas);
     expect(await mailed()).toHaveLength(1);
     expect(await world.deps.db.select().from(alerts)).toMatchObject([{ mailedAt: expect.any(Number) }]);
@@ -197,7 +196,7 @@ describe("messages whose last attempt failed", () => {
     ]);
   });
 
-  it("of webhooks too: the minute's trigger delivers what they told of", async () => {
+  it("raise an alert for webhooks too, although the minute trigger delivers what they are about", async () => {
     const message = { kind: "deliver", webhookId: "whe_1" };
     await deliver(world, "agent-accountability-webhooks-dead", [message, message]);
     expect(await list()).toMatchObject([{ subject: "agent-accountability-webhooks deliver", seen: 2 }]);

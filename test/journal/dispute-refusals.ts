@@ -1,11 +1,11 @@
-// A refused call of each operation on disputes, for test/journal/refusals.test.ts.
+// Refused calls of each operation on disputes, for test/journal/refusals.test.ts.
 
 import { must, operator } from "../consequences/plays/stage.ts";
 import { facilitated, type Pair } from "../facilitation/support.ts";
 import type { World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
 
-/** `disputeId`: an open one about `disputedId`, a transaction; `endedId`: one that has ended. */
+/** `disputeId`: an open dispute about the transaction `disputedId`. `endedId`: a dispute that has ended. */
 type At = { readonly world: World; readonly disputeId: string; readonly disputedId: string; readonly endedId: string };
 
 export async function disputesOf(world: World, pair: Pair): Promise<Omit<At, "world">> {
@@ -20,7 +20,7 @@ export async function disputesOf(world: World, pair: Pair): Promise<Omit<At, "wo
   return { disputedId, endedId, disputeId: await file(disputedId) };
 }
 
-/** `at` is known once the tests run. */
+/** `at` returns its values once the tests run. */
 export function disputeRefusals(at: () => At): Readonly<Record<string, readonly Refusal[]>> {
   const post = (path: string, body?: unknown) => at().world.call("POST", path, { ...(body !== undefined && { body }) });
   const onOpen = (verb: string, body?: unknown) => () => post(`/v1/disputes/${at().disputeId}/${verb}`, body);
@@ -34,32 +34,32 @@ export function disputeRefusals(at: () => At): Readonly<Record<string, readonly 
     fileDispute: [
       ["no transaction", "validation_failed", () => post("/v1/disputes", filing)],
       [
-        "an unknown one",
+        "an unknown transaction",
         "facilitation_not_found",
         () => post("/v1/disputes", { ...filing, transaction_id: "fac_none" }),
       ],
       [
-        "one that is disputed",
+        "a disputed transaction",
         "dispute_exists",
         () => post("/v1/disputes", { ...filing, transaction_id: at().disputedId }),
       ],
     ],
     respondToDispute: [
-      ["nothing said", "validation_failed", onOpen("respond", {})],
-      ["one that has ended", "invalid_status", onEnded("respond", { message: "Too late." })],
+      ["an empty answer", "validation_failed", onOpen("respond", {})],
+      ["an ended dispute", "invalid_status", onEnded("respond", { message: "Too late." })],
     ],
     acceptOffer: [["no offer", "invalid_status", onOpen("accept")]],
-    concedeDispute: [["one that has ended", "invalid_status", onEnded("concede")]],
-    withdrawDispute: [["one that has ended", "invalid_status", onEnded("withdraw")]],
-    escalateDispute: [["the provider has not answered", "invalid_status", onOpen("escalate")]],
+    concedeDispute: [["an ended dispute", "invalid_status", onEnded("concede")]],
+    withdrawDispute: [["an ended dispute", "invalid_status", onEnded("withdraw")]],
+    escalateDispute: [["no answer of the provider", "invalid_status", onOpen("escalate")]],
     addDisputeEvidence: [
       ["no description", "validation_failed", onOpen("evidence", {})],
-      ["no side, of a platform with both", "validation_failed", onOpen("evidence", { description: "The note." })],
-      ["one that has ended", "invalid_status", onEnded("evidence", { description: "x", submitted_by: "consumer" })],
+      ["no side, for a platform with both", "validation_failed", onOpen("evidence", { description: "The note." })],
+      ["an ended dispute", "invalid_status", onEnded("evidence", { description: "x", submitted_by: "consumer" })],
     ],
     repeatPayout: [
       ["no reason", "validation_failed", repeat({})],
-      ["one that was not cancelled", "invalid_status", repeat({ reason: "So it is." })],
+      ["a payout that was not cancelled", "invalid_status", repeat({ reason: "So it is." })],
     ],
     resolveDispute: [
       ["no reason", "validation_failed", decide({ resolution: "rejected" })],

@@ -9,7 +9,7 @@ const rulesIn = (file: string): string[] =>
   readFileSync(join(import.meta.dirname, "../../docs/rules", file), "utf8").split("\n");
 const [EVENTS, JOBS] = [rulesIn("events.md"), rulesIn("jobs.md")];
 
-/** The names in a rule; those of actions and events are dotted. */
+/** The names in a rule; those of actions and events contain a dot. */
 const namedIn = (rule: string, rules = EVENTS, form = /`([a-z_]+\.[a-z_]+)`/g): string[] => {
   const text = rules.find((line) => line.includes(`**${rule}**`)) ?? "";
   return [...text.matchAll(form)].map(([, name = ""]) => name);
@@ -19,7 +19,7 @@ it("EVT-7 names the actions of the log, each once", () => {
   expect(namedIn("EVT-7").sort()).toEqual([...ACTIVITY_ACTIONS].sort());
 });
 
-it("EVT-3 names the events that any change leaves, each once", () => {
+it("EVT-3 names the events that any change writes, each once", () => {
   const tables = [OPERATION_CONSEQUENCES, JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES];
   const written = tables
     .flatMap((table) => Object.values(table).flat())

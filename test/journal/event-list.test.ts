@@ -35,7 +35,7 @@ async function readAll(query = "", limit = 2): Promise<Json[]> {
     cursor = `&cursor=${page.next_cursor}`;
   }
 }
-/** As they are stored, the newest first. */
+/** As stored, newest first. */
 const stored = async (platformId = world.platformId): Promise<Json[]> =>
   (
     await env.DB.prepare("select * from events where platform_id = ? and environment = 'sandbox' order by seq desc")
@@ -55,19 +55,19 @@ async function play(): Promise<{ did: string; principal: string }> {
   for (const status of ["SUSPENDED", "ACTIVE"]) expectStatus(await edit(did, status), 200);
   expectStatus(await world.call("POST", `/v1/principals/${principal}/suspend`), 200);
   expectStatus(await world.call("POST", `/v1/principals/${principal}/reactivate`), 200);
-  // Some tests prune them.
+  // Checked here, because some tests prune the events.
   await checkEvents(env.DB);
   return { did, principal };
 }
 
-describe.each(["before the job has listed them", "after it", "where it has listed some"])("the list, %s", (when) => {
+describe.each(["before the job lists events", "after the job lists them", "after it lists some"])("the list %s", (when) => {
   const arrange = async () => {
     const first = await play();
-    if (when !== "before the job has listed them") await listNewEvents(world.deps);
-    if (when === "where it has listed some") await play();
+    if (when !== "before the job lists events") await listNewEvents(world.deps);
+    if (when === "after it lists some") await play();
     return first;
   };
-  /** For the tests that only read. */
+  /** For tests that only read. */
   let shared: { readonly world: World; readonly did: string; readonly principal: string };
   beforeAll(async () => {
     world = await createWorld();
@@ -81,7 +81,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     return arrange();
   };
 
-  it("has all events of the platform and environment, the newest first", async () => {
+  it("has all events of the platform and environment, newest first", async () => {
     await other.consumer();
     const expected = await stored();
     expect(expected.length).toBeGreaterThan(4);
@@ -120,7 +120,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     expect(await readAll("subject=did:aeap:nobody")).toEqual([]);
   });
 
-  it("begins behind an event, or behind an instant", async () => {
+  it("begins after an event, or after an instant", async () => {
     const expected = await stored();
     for (const [n, { id, occurred_at }] of expected.entries()) {
       expect(ids(await readAll(`since=${id}`, 100))).toEqual(ids(expected.slice(0, n)));
@@ -133,7 +133,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     expect(await readAll(`since=${new Date(Date.now() + DAY).toISOString()}`)).toEqual([]);
   });
 
-  it("has each event for itself", async () => {
+  it("returns each event by its id", async () => {
     const [newest] = (await read("limit=1")).data;
     expect(expectStatus(await world.call("GET", `${EVENTS}/${newest.id}`), 200)).toEqual(newest);
     for (const [key, id] of [
@@ -147,7 +147,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     }
   });
 
-  it("has all that is later than an instant, also where an earlier one was committed among them", async () => {
+  it("has all events later than an instant, also if an earlier one was committed among them", async () => {
     await arrangeAnew();
     const expected = await stored();
     const [, , earlier, , , oldest] = expected;
@@ -159,7 +159,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
     expect(ids(await readAll(`since=${since}`, 1)).slice(0, 5)).toEqual(ids(later));
   });
 
-  it("goes on behind its page when more comes meanwhile", async () => {
+  it("continues after its page when more events come meanwhile", async () => {
     const { did } = await arrangeAnew();
     const expected = ids(await stored());
     const first = await read("limit=2");
@@ -171,7 +171,7 @@ describe.each(["before the job has listed them", "after it", "where it has liste
 });
 
 describe("refusals", () => {
-  it("of what is no place, no type and no cursor of this list", async () => {
+  it("are given for an invalid position, type or cursor", async () => {
     await play();
     const { next_cursor } = await read("limit=1");
     const theirs = await other.consumer().then(() => other.call("GET", `${EVENTS}?limit=1`));
@@ -197,7 +197,7 @@ describe("refusals", () => {
 });
 
 describe("after 30 days", () => {
-  it("events are gone, in slices; the newest of all stays, and numbers go on", async () => {
+  it("events are deleted in slices; the newest one stays, and the numbers continue", async () => {
     await play();
     const before = await stored();
     const page = await read("limit=1");
@@ -227,11 +227,11 @@ describe("after 30 days", () => {
     await world.draft("CONSUMER");
     const [fresh] = await stored();
     expect(fresh?.seq).toBe(before[0]?.seq + 1);
-    // By real time the one that stays is as old as it is.
+    // With the clock set back, the remaining event is recent, so the new one is listed before it.
     expect(ids((await read()).data)[0]).toBe(fresh?.id);
   });
 
-  it("nothing goes that is not handed on, or not listed, yet", async () => {
+  it("no event is deleted that is not handed on or not listed yet", async () => {
     await play();
     await world.run(pruneEventsJob);
     world.advance(31 * DAY);
@@ -246,7 +246,7 @@ describe("after 30 days", () => {
     await world.run(handOnJob([]));
   });
 
-  it("count on real time: a sandbox whose clock went on keeps its events", async () => {
+  it("the age counts in real time: a sandbox whose clock was moved keeps its events", async () => {
     await play();
     expectStatus(await world.call("POST", "/v1/sandbox/clock/advance", { body: { seconds: (40 * DAY) / 1_000 } }), 200);
     const expected = await stored();

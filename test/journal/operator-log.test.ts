@@ -1,4 +1,4 @@
-// The operators' own log (EVT-16): each act is in it with its person or key, in the batch of the act.
+// The operators' own log (EVT-16): it has each act with its person or key, written in the batch of the act.
 import { beforeEach, describe, expect, inject, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { alerts, operatorEntries } from "../../src/db/tables/journal.ts";
@@ -22,7 +22,7 @@ const record = (id: string, act: OperatorAct) =>
 const platform = (id: string) => ({ type: "platform", id });
 
 describe("the operators' log", () => {
-  it("has the acknowledging of an alert, once, with the key that did it", async () => {
+  it("has the acknowledgement of an alert, once, with the key that did it", async () => {
     await commit(world.deps.db, [
       raiseAlert(world.deps.db, { kind: "low_gas", subject: "registrar", message: "Low." }),
     ]);
@@ -44,7 +44,7 @@ describe("the operators' log", () => {
     ]);
   });
 
-  it("is read page by page, newest first, by platform, actor and action, alone and together", async () => {
+  it("is read page by page, newest first, by platform, actor and action, alone or together", async () => {
     for (const [actor, action, id] of [
       ["ann@operator.test", "platform.suspended", "plt_1"],
       ["bob@operator.test", "platform.suspended", "plt_2"],
@@ -81,14 +81,14 @@ describe("the operators' log", () => {
     }
   });
 
-  it("is the operators' alone", async () => {
+  it("is for operators only", async () => {
     for (const key of [world.key, null]) {
       const { status, body } = await world.call("GET", PATH, { key });
       expect([status, body.code]).toEqual([401, "invalid_credentials"]);
     }
   });
 
-  it("refuses an action that there is not", async () => {
+  it("refuses an unknown action", async () => {
     const { status, body } = await asOperator("GET", `${PATH}?action=platform.praised`);
     expect([status, body.field_errors[0].field]).toEqual([422, "action"]);
   });

@@ -1,4 +1,4 @@
-// The outbox delivers events in their order, each at least once, also after losses and failures (EVT-4).
+// The outbox delivers events in order, each at least once, also after losses and failures (EVT-4).
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { commit } from "../../src/db/batch.ts";
@@ -43,7 +43,7 @@ describe("delivery", () => {
     expect(await handOnEvents(world.deps, [collect])).toBe(0);
   });
 
-  it("that fails delivers the same events again", async () => {
+  it("delivers the same events again after a failure", async () => {
     await record(3);
     const breaks: Subscriber = async () => {
       throw new Error("the subscriber failed");
@@ -53,7 +53,7 @@ describe("delivery", () => {
     expect(numbers()).toEqual([0, 1, 2, 0, 1, 2]);
   });
 
-  it("by two runs at once skips nothing", async () => {
+  it("skips nothing when two runs overlap", async () => {
     await record(3);
     const outcomes = await Promise.allSettled([handOnSlice(world.deps, [collect]), handOnSlice(world.deps, [collect])]);
     expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
@@ -61,7 +61,7 @@ describe("delivery", () => {
     expect(await handOnEvents(world.deps, [collect])).toBe(0);
   });
 
-  it("that several messages of one batch ask for is made by the first, and none is tried again", async () => {
+  it("is done once for several messages of one batch, and none of them is retried", async () => {
     await record(3);
     const messages = Array.from({ length: 8 }, () => ({ kind: "hand_on_events" }));
     const outcome = await deliver(world, "agent-accountability-outbox", messages);
@@ -74,7 +74,7 @@ describe("messages of one batch", () => {
   const queue = "agent-accountability-outbox";
   const asking = (...activityOf: string[]) => ({ kind: "hand_on_events", activityOf });
 
-  it("cost together what one of them costs", async () => {
+  it("cost as many trips together as one of them", async () => {
     const trips = async (count: number) => {
       await record(3);
       world.meter.reset();
@@ -93,10 +93,10 @@ describe("messages of one batch", () => {
     ["the list of events", 2, { acknowledged: [], retried: [0, 1, 2] }],
     ["the fan-out to webhooks", 3, { acknowledged: [], retried: [0, 1, 2] }],
     ["the hashing of one log", 4, { acknowledged: [1, 2], retried: [0] }],
-  ])("are tried again where %s fails that they ask for, and no others", async (_what, trip, outcome) => {
+  ])("are retried if %s fails that they ask for, and no others", async (_what, trip, outcome) => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const [broken, sound] = [await createWorld(), await createWorld()];
-    // The first trips are begun in this order: of the events, of their list, of the fan-out, and of each log.
+    // The first trips start in this order: the events, their list, the fan-out, and each log.
     world.meter.beforeBatch(trip, () => Promise.reject(new Error("the database is not reachable")));
     const messages = [asking(broken.platformId), asking(sound.platformId), { kind: "hand_on_events" }];
     expect(await deliver(world, queue, messages)).toEqual(outcome);
@@ -104,7 +104,7 @@ describe("messages of one batch", () => {
   });
 });
 
-describe("a change that was committed", () => {
+describe("a committed change", () => {
   it("notifies the queue, and the queue delivers its events", async () => {
     const marked = async () => (await world.deps.db.select().from(outbox)).find(({ name }) => name === "all")?.seq ?? 0;
     const quiet = await createWorld();
@@ -113,7 +113,7 @@ describe("a change that was committed", () => {
     expect(sent.length).toBeGreaterThan(0);
     const told = { kind: "hand_on_events", activityOf: [quiet.platformId] };
     for (const message of sent) expect(message).toMatchObject(told);
-    // Of the activation, which the directory shows.
+    // The last message is of the activation, which the directory lists.
     expect(sent.at(-1)).toEqual({ ...told, listedIn: ["sandbox"] });
     const before = await marked();
     await deliverAll(quiet);

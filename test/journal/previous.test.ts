@@ -1,4 +1,4 @@
-// What an event tells of the state before it (EVT-33). That each event of these types has it is checked behind every file (test/support/events.ts).
+// The state before an event (EVT-33). After every test file, test/support/events.ts checks that each event of these types has it.
 import { beforeAll, expect, it } from "vitest";
 import { facilitated } from "../facilitation/support.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
@@ -14,7 +14,7 @@ async function newest(type: string, subject: string): Promise<Json> {
   return data[0].data;
 }
 
-it("of an agent is its status, also where its principal takes it along", async () => {
+it("an event of an agent has its previous status, also if its principal changes it", async () => {
   const { did, principalId } = await world.consumer();
   expect((await newest("agent.status_changed", did)).previous).toEqual({ status: "DRAFT" });
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
@@ -34,7 +34,7 @@ it("of an agent is its status, also where its principal takes it along", async (
   expect((await newest("principal.status_changed", principalId)).previous).toEqual({ status: "SUSPENDED" });
 });
 
-it("of an agent is its key and its principal", async () => {
+it("an event of an agent has its previous key or principal", async () => {
   const { did, principalId } = await world.consumer();
   const { key_id } = expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
   expectStatus(await world.call("POST", `/v1/agents/${did}/rotate-key`, { body: {} }), 200);
@@ -44,7 +44,7 @@ it("of an agent is its key and its principal", async () => {
   expect((await newest("agent.transferred", did)).previous).toEqual({ principal_id: principalId });
 });
 
-it("of a seller is the state of its escrow", async () => {
+it("an event of a seller has the previous state of its escrow", async () => {
   const { provider } = await facilitated(world, undefined, "400.00");
   expect(await newest("agent.escrow_state_changed", provider.did)).toMatchObject({
     object: { escrow_state: "ACTIVE" },
@@ -52,7 +52,7 @@ it("of a seller is the state of its escrow", async () => {
   });
 });
 
-it("of another type is not there", async () => {
+it("an event of another type has no previous state", async () => {
   const { did } = await world.draft("CONSUMER");
   expect(Object.keys(await newest("agent.registered", did))).toEqual(["object"]);
 });

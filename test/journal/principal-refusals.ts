@@ -1,4 +1,4 @@
-// A refused call of each operation on principals and customers, for test/journal/refusals.test.ts.
+// Refused calls of each operation on principals and customers, for test/journal/refusals.test.ts.
 
 import { operator } from "../standing/account-support.ts";
 import { revokeAs } from "../standing/revocation-support.ts";
@@ -12,7 +12,7 @@ type Known = {
   readonly customerId: string;
 };
 
-/** `at` is known once the tests run. */
+/** `at` returns its values once the tests run. */
 export function principalRefusals(at: () => Known): Readonly<Record<string, readonly Refusal[]>> {
   const post = (path: string, body?: unknown): Promise<Reply> =>
     at().world.call("POST", path, { ...(body !== undefined && { body }) });
@@ -23,7 +23,7 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
     registerPrincipal: [
       ["a body without its fields", "validation_failed", () => post("/v1/principals", {})],
       [
-        "a country where the service is not",
+        "a country without the service",
         "validation_failed",
         () => post("/v1/principals", principalBody({ country: "AQ" })),
       ],
@@ -34,8 +34,8 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
       ],
     ],
     patchPrincipal: [
-      ["nothing", "no_changes_requested", () => patch(`${principal()}`, {})],
-      ["what it was registered with", "validation_failed", () => patch(`${principal()}`, { country: "FR" })],
+      ["an empty patch", "no_changes_requested", () => patch(`${principal()}`, {})],
+      ["a field that registration fixes", "validation_failed", () => patch(`${principal()}`, { country: "FR" })],
     ],
     recordAttestation: [
       ["a body without its fields", "validation_failed", () => post(`${principal()}/attestations`, {})],
@@ -47,7 +47,7 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
     ],
     revokeAttestation: [
       [
-        "one that nobody has recorded",
+        "an unknown attestation",
         "not_found",
         () => revokeAs(at().world, "att_nobody", operator(), { verifier_id: "acme-verification" }),
       ],
@@ -57,8 +57,8 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
     suspendPrincipal: [
       ["an unknown field", "validation_failed", () => post(`${principal()}/suspend`, { colour: "red" })],
     ],
-    reactivatePrincipal: [["one that runs", "invalid_status", () => post(`${principal()}/reactivate`)]],
-    closePrincipal: [["one whose agents run", "close_blocked_open_disputes", () => post(`${principal()}/close`)]],
+    reactivatePrincipal: [["an ACTIVE principal", "invalid_status", () => post(`${principal()}/reactivate`)]],
+    closePrincipal: [["one with open disputes", "close_blocked_open_disputes", () => post(`${principal()}/close`)]],
     createCustomer: [
       ["a body without its fields", "validation_failed", () => post("/v1/customers", {})],
       [
@@ -68,15 +68,15 @@ export function principalRefusals(at: () => Known): Readonly<Record<string, read
       ],
     ],
     patchCustomer: [
-      ["nothing", "no_changes_requested", () => patch(customer(), {})],
-      ["a field that is not changed", "validation_failed", () => patch(customer(), { status: "SUSPENDED" })],
+      ["an empty patch", "no_changes_requested", () => patch(customer(), {})],
+      ["a field that cannot be changed", "validation_failed", () => patch(customer(), { status: "SUSPENDED" })],
     ],
     suspendCustomer: [
       ["an unknown field", "validation_failed", () => post(`${customer()}/suspend`, { colour: "red" })],
     ],
-    reactivateCustomer: [["one that runs", "invalid_status", () => post(`${customer()}/reactivate`)]],
+    reactivateCustomer: [["an ACTIVE customer", "invalid_status", () => post(`${customer()}/reactivate`)]],
     deleteCustomer: [
-      ["one that groups a principal", "customer_not_empty", () => at().world.call("DELETE", customer())],
+      ["a customer with a principal", "customer_not_empty", () => at().world.call("DELETE", customer())],
     ],
   };
 }

@@ -1,4 +1,4 @@
-// A refused call writes nothing (AGT-29), and neither does a reading: every table is as it was.
+// A refused call writes nothing (AGT-29), and neither does a read: every table stays as it was.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
@@ -21,8 +21,8 @@ import { vaultRefusals } from "./vault-refusals.ts";
 import { type Webhooks, webhookRefusals, webhooksOf } from "./webhook-refusals.ts";
 
 /**
- * Tables that a refusal may write, with the reason. A late confirmation closes its task: that is a case of its row, "refused after 72
- * hours". The memory of objects (a proof was used, a key is in flight) stands in no table.
+ * Tables that a refusal may write, with the reason. A late confirmation closes its task, which is a case of its own in the consequences. The memory
+ * of objects (a used proof, a key in flight) is in no table.
  */
 const WRITTEN_BY_REFUSALS: Readonly<Partial<Record<Table, string>>> = {
   idempotency_outcomes: "a refusal of the service itself is the outcome of its Idempotency-Key, and is answered again",
@@ -66,7 +66,7 @@ beforeAll(async () => {
   alertId = (await must(200, world.call("GET", "/v1/operator/alerts", operator()))).data[0].alert_id;
   disputes = await disputesOf(world, { provider, consumer });
   verifierId = (await registerVerifier(world, [(await drawKey()).jwk])).verifier_id;
-  // A settlement has made the documents stale: they are signed now, and not by one of the readings.
+  // A settlement has made the documents stale. They are signed here, so that no read has to sign them.
   for (const { did } of [provider, consumer])
     await must(200, world.call("GET", `/v1/agents/${did}/aid`, { key: null }));
 });
@@ -96,7 +96,7 @@ const TO_PRODUCTION = { environment: "production" };
 const toProduction = (did: string) =>
   world.call("POST", agentAt(did, "/environment"), { key: world.liveKey, body: TO_PRODUCTION });
 
-/** For each operation, beside a missing credential: a body, a state, an object or a caller that it refuses. */
+/** For each operation, besides a missing credential: a body, a state, an object or a caller that it refuses. */
 const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...accountRefusals(() => world),
   ...principalRefusals(() => ({ world, principalId, principalRef, customerId })),
@@ -104,7 +104,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ...vaultRefusals(() => ({ world, provider: provider.did, consumer: consumer.did })),
   ...webhookRefusals(() => ({ world, webhooks })),
   patchPlatform: [
-    ["nothing", "no_changes_requested", () => patch("/v1/platform", {})],
+    ["an empty patch", "no_changes_requested", () => patch("/v1/platform", {})],
     ["another name, by a key", "forbidden", () => patch("/v1/platform", { legal_name: "Other" })],
     ["an unknown field", "validation_failed", () => patch("/v1/platform", { trading_name: "X", colour: "red" })],
   ],
@@ -138,7 +138,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
     ["no environment", "validation_failed", () => post(agentAt(consumer.did, "/environment"), {})],
     ["the sandbox key", "environment_mismatch", () => post(agentAt(consumer.did, "/environment"), TO_PRODUCTION)],
     ["a TERMINATED agent", "invalid_status", () => toProduction(terminated)],
-    ["an agent with something open", "invalid_status", () => toProduction(provider.did)],
+    ["an agent with open tasks", "invalid_status", () => toProduction(provider.did)],
   ],
   revokeAgent: [
     ["no reason", "validation_failed", () => post(agentAt(consumer.did, "/revoke"), {})],
@@ -147,13 +147,13 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   patchAgent: [
     ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did), { colour: "red" })],
     [
-      "what a registration fixes",
+      "a field that registration fixes",
       "validation_failed",
       () => patch(agentAt(consumer.did), { economic_role: "PROVIDER" }),
     ],
-    ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did), {})],
+    ["an empty patch", "no_changes_requested", () => patch(agentAt(consumer.did), {})],
     [
-      "a catalogue of a consumer",
+      "a catalogue for a consumer",
       "catalog_url_not_permitted",
       () => patch(agentAt(consumer.did), { profile: { catalog_url: "https://agent.example/catalog" } }),
     ],
@@ -165,7 +165,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ],
   patchAgentScope: [
     ["an unknown field", "validation_failed", () => patch(agentAt(consumer.did, "/scope"), { colour: "red" })],
-    ["nothing", "no_changes_requested", () => patch(agentAt(consumer.did, "/scope"), {})],
+    ["an empty patch", "no_changes_requested", () => patch(agentAt(consumer.did, "/scope"), {})],
     [
       "a TERMINATED agent",
       "agent_status_not_mutable",
@@ -190,7 +190,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ],
   createPaymentIntent: [
     [
-      "an amount that is no number",
+      "an amount that is not a number",
       "validation_failed",
       () => world.as(consumer, "POST", "/v1/payment-intents", order({ amount: "x" })),
     ],
@@ -207,7 +207,7 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
     ],
   ],
   cancelPaymentIntent: [
-    ["an intent that there is not", "not_found", () => cancelled(consumer, "pin_none")],
+    ["an unknown intent", "not_found", () => cancelled(consumer, "pin_none")],
     ["a stranger", "forbidden", () => cancelled(stranger, intentId)],
   ],
   getPaymentAddress: [
@@ -216,23 +216,23 @@ const REFUSALS: Readonly<Record<string, readonly Refusal[]>> = {
   ],
   facilitate: [
     ["no payment", "validation_failed", () => world.as(provider, "POST", "/v1/facilitate", { intent_id: intentId })],
-    ["an intent that there is not", "not_found", () => facilitate(provider, "pin_none")],
+    ["an unknown intent", "not_found", () => facilitate(provider, "pin_none")],
     ["a payment that the chain does not know", "payment_not_found", () => facilitate(provider, intentId)],
     ["a stranger", "forbidden", () => facilitate(stranger, intentId)],
   ],
   confirmTask: [
-    ["an outcome that there is not", "validation_failed", () => confirm(world, consumer, task, { outcome: "lovely" })],
+    ["an unknown outcome", "validation_failed", () => confirm(world, consumer, task, { outcome: "lovely" })],
     ["the provider", "forbidden", () => confirm(world, provider, task)],
     ["a task that is closed", "task_already_closed", () => confirm(world, consumer, closedTask)],
     ["a task that is void", "invalid_status", () => confirm(world, consumer, voidTask)],
   ],
   verifyProof: [["a body without its fields", "validation_failed", () => post("/v1/verify/proof", {})]],
-  getAgentAid: [["an agent that there is not", "not_found", () => world.call("GET", agentAt("did:aeap:none", "/aid"))]],
+  getAgentAid: [["an unknown agent", "not_found", () => world.call("GET", agentAt("did:aeap:none", "/aid"))]],
   getStatusList: [
-    ["a list that there is not", "not_found", () => world.call("GET", "/.well-known/aeap-status-lists/99")],
+    ["a list that does not exist", "not_found", () => world.call("GET", "/.well-known/aeap-status-lists/99")],
   ],
   acknowledgeAlert: [
-    ["an alert that there is not", "not_found", () => world.call("POST", acknowledgement("alt_none"), operator())],
+    ["an unknown alert", "not_found", () => world.call("POST", acknowledgement("alt_none"), operator())],
   ],
 };
 
@@ -249,7 +249,7 @@ function addressOf(query: Record<string, string>): string {
 const ROWS = Object.keys(OPERATION_CONSEQUENCES);
 
 describe("a refused call", () => {
-  it("is played for every operation that writes", () => {
+  it("is tested for every operation that writes", () => {
     expect(Object.keys(REFUSALS).sort()).toEqual([...ROWS].sort());
   });
 
@@ -257,13 +257,13 @@ describe("a refused call", () => {
     Object.entries(REFUSALS).flatMap(([name, list]) =>
       list.map(([why, code, act]) => [`${name}: ${why}`, code, act] as const),
     ),
-  )("of %s is %s and writes nothing", async (_title, code, act) => {
+  )("answers %s with %s, and writes nothing", async (_title, code, act) => {
     const { reply, tables } = await changedTables(act);
     expect(reply.body.code).toBe(code);
     expect(tables).toEqual([]);
   });
 
-  it("without a credential writes nothing, whatever its operation", async () => {
+  it("writes nothing without a credential, for any operation", async () => {
     const routes = ROUTES.filter(isCredentialed);
     const statuses: (readonly [string, number])[] = [];
     const difference = await differenceMadeBy(world, async () => {
@@ -277,7 +277,7 @@ describe("a refused call", () => {
     expect([...difference.keys()]).toEqual([]);
   });
 
-  it("under an Idempotency-Key writes only its outcome, which is replayed", async () => {
+  it("writes only its outcome under an Idempotency-Key, which is replayed", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const activate = () => world.call("POST", agentAt(provider.did, "/activate"), { headers });
     const first = await changedTables(activate);
@@ -288,7 +288,7 @@ describe("a refused call", () => {
     expect(again.tables).toEqual([]);
   });
 
-  it("for its values stores nothing under an Idempotency-Key either: the body may be corrected", async () => {
+  it("stores nothing for invalid values under an Idempotency-Key, so that the body may be corrected", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const { reply, tables } = await changedTables(() => world.call("POST", "/v1/principals", { headers, body: {} }));
     expect(reply.body.code).toBe("validation_failed");

@@ -1,4 +1,4 @@
-// A refused call of each operation on a provider's vault, for test/journal/refusals.test.ts.
+// Refused calls of each operation on a provider's vault, for test/journal/refusals.test.ts.
 
 import { NETWORK } from "../consequences/plays/stage.ts";
 import type { Reply, World } from "../support/world.ts";
@@ -6,7 +6,7 @@ import type { Refusal } from "./account-refusals.ts";
 
 type Known = { readonly world: World; readonly provider: string; readonly consumer: string };
 
-/** `at` is known once the tests run. */
+/** `at` returns its values once the tests run. */
 export function vaultRefusals(at: () => Known): Readonly<Record<string, readonly Refusal[]>> {
   const post = (did: string, path: string, body: unknown): Promise<Reply> =>
     at().world.call("POST", `/v1/agents/${did}/escrow/${path}`, { body });
@@ -18,7 +18,7 @@ export function vaultRefusals(at: () => Known): Readonly<Record<string, readonly
       ["a consumer", "role_not_permitted", () => post(at().consumer, "release", { network: NETWORK })],
     ],
     syncAgentEscrow: [
-      ["an agent that there is not", "not_found", () => post("did:aeap:none", "sync", {})],
+      ["an unknown agent", "not_found", () => post("did:aeap:none", "sync", {})],
       ["a consumer", "role_not_permitted", () => post(at().consumer, "sync", {})],
     ],
   };

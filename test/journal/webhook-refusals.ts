@@ -1,11 +1,11 @@
-// A refused call of each operation on webhook endpoints and their deliveries, for test/journal/refusals.test.ts.
+// Refused calls of each operation on webhook endpoints and their deliveries, for test/journal/refusals.test.ts.
 import { newId } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { must } from "../consequences/plays/stage.ts";
 import type { Reply, World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
 
-/** Each endpoint has a delivery that waits. */
+/** Each endpoint has a waiting delivery. */
 export type Webhooks = {
   readonly enabled: string;
   readonly delivery: string;
@@ -14,7 +14,7 @@ export type Webhooks = {
 };
 
 const ADDRESS = "https://hooks.example.com/in";
-/** They select nothing that happens by itself: the other calls of the file queue nothing for them. */
+/** They select no event that occurs by itself, so that the other calls of the file queue nothing for them. */
 const SELECTED = ["webhook.test"];
 
 /** The objects of the world's endpoints sleep. */
@@ -30,7 +30,7 @@ export async function webhooksOf(world: World): Promise<Webhooks> {
   return { enabled, delivery, disabled, waiting };
 }
 
-/** `at` is known once the tests run. */
+/** `at` returns its values once the tests run. */
 export function webhookRefusals(
   at: () => { readonly world: World; readonly webhooks: Webhooks },
 ): Readonly<Record<string, readonly Refusal[]>> {
@@ -49,43 +49,43 @@ export function webhookRefusals(
     createWebhook: [
       ["a body without its fields", "validation_failed", () => create({})],
       [
-        "an address inside",
+        "a private address",
         "validation_failed",
         () => create({ url: "https://169.254.169.254/", event_types: SELECTED }),
       ],
       ["an unknown type", "validation_failed", () => create({ url: ADDRESS, event_types: ["agent.painted"] })],
     ],
     patchWebhook: [
-      ["nothing", "no_changes_requested", () => patch("enabled", {})],
-      ["what it has", "no_changes_requested", () => patch("enabled", { url: ADDRESS, status: "enabled" })],
-      ["an address inside", "validation_failed", () => patch("enabled", { url: "https://10.0.0.1/" })],
-      ["what is fixed", "validation_failed", () => patch("enabled", { environment: "production" })],
-      ["one that there is not", "not_found", () => patch("none", { status: "disabled" })],
+      ["an empty patch", "no_changes_requested", () => patch("enabled", {})],
+      ["its own values", "no_changes_requested", () => patch("enabled", { url: ADDRESS, status: "enabled" })],
+      ["a private address", "validation_failed", () => patch("enabled", { url: "https://10.0.0.1/" })],
+      ["a fixed field", "validation_failed", () => patch("enabled", { environment: "production" })],
+      ["an unknown endpoint", "not_found", () => patch("none", { status: "disabled" })],
     ],
     deleteWebhook: [
-      ["one that there is not", "not_found", () => call("DELETE", "none", "")],
+      ["an unknown endpoint", "not_found", () => call("DELETE", "none", "")],
       ["a body", "invalid_request", () => call("DELETE", "enabled", "", { colour: "red" })],
     ],
     rotateWebhookSecret: [
       ["a longer grace", "validation_failed", () => post("enabled", "/rotate-secret", { grace_hours: 25 })],
-      ["one that there is not", "not_found", () => post("none", "/rotate-secret", {})],
+      ["an unknown endpoint", "not_found", () => post("none", "/rotate-secret", {})],
     ],
     testWebhook: [
-      ["one that is disabled", "invalid_status", () => post("disabled", "/test")],
-      ["one that there is not", "not_found", () => post("none", "/test")],
+      ["a disabled endpoint", "invalid_status", () => post("disabled", "/test")],
+      ["an unknown endpoint", "not_found", () => post("none", "/test")],
     ],
     redeliver: [
-      ["a delivery that there is not", "not_found", () => redeliver("enabled", "dlv_none")],
+      ["an unknown delivery", "not_found", () => redeliver("enabled", "dlv_none")],
       ["a delivery of another endpoint", "not_found", () => redeliver("disabled", at().webhooks.delivery)],
-      ["one that is disabled", "invalid_status", () => redeliver("disabled", at().webhooks.waiting)],
+      ["a disabled endpoint", "invalid_status", () => redeliver("disabled", at().webhooks.waiting)],
     ],
     replayEvents: [
-      ["no place", "validation_failed", () => post("enabled", "/replay", {})],
-      ["an instant that is to come", "validation_failed", () => replay("enabled", hour(1))],
-      ["an event that there is not", "validation_failed", () => replay("enabled", newId("evt", Date.now()))],
+      ["no position", "validation_failed", () => post("enabled", "/replay", {})],
+      ["an instant in the future", "validation_failed", () => replay("enabled", hour(1))],
+      ["an unknown event", "validation_failed", () => replay("enabled", newId("evt", Date.now()))],
       ["an event that is too old", "cursor_expired", () => replay("enabled", newId("evt", Date.now() - 31 * DAY_MS))],
-      ["one that is disabled", "invalid_status", () => replay("disabled", hour(-1))],
-      ["one that there is not", "not_found", () => replay("none", hour(-1))],
+      ["a disabled endpoint", "invalid_status", () => replay("disabled", hour(-1))],
+      ["an unknown endpoint", "not_found", () => replay("none", hour(-1))],
     ],
   };
 }
