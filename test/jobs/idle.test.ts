@@ -1,5 +1,5 @@
-// A minute and an hour in which nothing is due (JOB-15): the triggers with all their jobs send nothing, and write nothing but how far the chains are read
-// and, each quarter of an hour, that they have come.
+// A minute and an hour in which nothing is due (JOB-15): the triggers with all their jobs send nothing, and write only how far the chains are read
+// and, each quarter of an hour, that they ran.
 import { beforeEach, expect, it, vi } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { runCron } from "../../src/cron.ts";
@@ -11,7 +11,7 @@ import { createWorld } from "../support/world.ts";
 const world = await createWorld();
 const NETWORKS = world.deps.config.networks.length;
 
-/** A run of a trigger: what it has sent, and the rows that it wrote of each table. */
+/** Runs a trigger. Returns what it sent, and how many rows of each table it wrote. */
 async function come(cron: string) {
   world.meter.reset();
   await world.serve(() => runCron({ cron } as ScheduledController, { ...world.deps.env, DB: world.meter.d1 }));
@@ -27,7 +27,7 @@ const EVERY_MINUTE = "* * * * *";
 
 stopRealTime();
 beforeEach(async () => {
-  // What is due of a new service, at once and ten minutes later, and what its first looks say of that.
+  // Does what is due for a new service, at once and ten minutes later.
   for (let minute = 0; minute < 3; minute++) {
     await come(EVERY_MINUTE);
     await deliverAll(world);
@@ -36,20 +36,20 @@ beforeEach(async () => {
   await world.deps.db.update(jobs).set({ startedAt: Date.now() });
 });
 
-it("fifteen minutes write a row for each network and minute, and one that says that the trigger comes", async () => {
+it("fifteen minutes write a row for each network and minute, and one for the trigger", async () => {
   const wrote: Record<string, number> = {};
   for (let minute = 0; minute < 15; minute++) {
     vi.setSystemTime(Date.now() + MINUTE_MS);
     const cost = await come(EVERY_MINUTE);
     expect(cost.sent).toEqual([]);
-    // One trip of all looks, two of each follower, and one of the trigger's row.
+    // One trip for all first reads, two for each follower, and one for the trigger's row.
     expect(cost.trips).toBeLessThanOrEqual(1 + 2 * NETWORKS + 1);
     for (const [table, rows] of Object.entries(cost.wrote)) wrote[table] = (wrote[table] ?? 0) + rows;
   }
   expect(wrote).toEqual({ followers: 15 * NETWORKS, jobs: 1 });
 });
 
-it("the hour writes its own row, once in a quarter of an hour however often it comes", async () => {
+it("the hour writes its own row, at most once in a quarter of an hour", async () => {
   expect(await come("0 * * * *")).toMatchObject({ sent: [], wrote: { jobs: 1 } });
   expect(await come("0 * * * *")).toMatchObject({ sent: [], wrote: {} });
   vi.setSystemTime(Date.now() + HOUR_MS);

@@ -1,4 +1,4 @@
-// An invocation sends the database 1,000 statements at most (JOB-12): each job's messages are cut so that the longest fits.
+// An invocation may send the database 1,000 statements (JOB-12), so each job's messages are cut so that the longest fits.
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
@@ -14,7 +14,7 @@ import { createWorld, type World } from "../support/world.ts";
 
 const MOST = 1_000;
 const PRINCIPALS = 20;
-/** More than one invocation stops of one principal. */
+/** More agents than one invocation suspends for one principal. */
 const AGENTS = 3 * SLICE + 50;
 
 let world: World;
@@ -63,12 +63,12 @@ function metered() {
   return { ...world.deps, env: { ...world.deps.env, JOB_QUEUE: JOB_QUEUE as never } };
 }
 
-describe(`${PRINCIPALS} principals, each with more agents than one invocation stops`, () => {
+describe(`${PRINCIPALS} principals, each with more agents than one invocation suspends`, () => {
   it.each([
     ["whose attestations end", endAttestations],
-    ["whose stops were interrupted", finishCascades],
+    ["whose suspensions were interrupted", finishCascades],
   ] as const)(
-    "%s, ask the database less than an invocation may",
+    "%s, send fewer statements than an invocation may",
     async (_what, job) => {
       const { db } = world.deps;
       const now = world.now();
@@ -91,7 +91,7 @@ describe(`${PRINCIPALS} principals, each with more agents than one invocation st
       await runMessage(metered(), [job], longest);
       const { statements } = world.meter.reading;
       expect(statements).toBeGreaterThan(100);
-      // A slice that another writer refused is tried again.
+      // Leaves room to retry a slice that another writer refused.
       expect(statements).toBeLessThan(MOST - (SLICE + 25));
     },
     120_000,

@@ -13,7 +13,7 @@ import { drain, jobOf, listed, raised, setJobStage, stage, stored } from "./supp
 setJobStage();
 
 describe("a job with many rows", () => {
-  it("records each of them once, however many one reading finds", async () => {
+  it("records each row once, however many one reading finds", async () => {
     const recorded: string[] = [];
     const many = jobOf("many", 1_234, MINUTE_MS, async (_deps, id) => {
       recorded.push(id);
@@ -30,7 +30,7 @@ describe("a job with many rows", () => {
     expect(await raised()).toEqual([]);
   });
 
-  it("records six of them at once, as many as an invocation may ask the database", async () => {
+  it("records six rows at once, as many requests as an invocation may send", async () => {
     let [running, most] = [0, 0];
     const six = Promise.withResolvers<void>();
     const busy = jobOf("busy", 40, 0, async () => {
@@ -46,7 +46,7 @@ describe("a job with many rows", () => {
     expect(most).toBe(6);
   });
 
-  it("is left alone while it makes progress, and started again once a part of it is lost", async () => {
+  it("is left alone while it makes progress, and started again once a part is lost", async () => {
     const slow = jobOf("slow", 3, 0);
     await startJobs(stage.deps, [slow]);
     expect(stage.sent.splice(0)).toHaveLength(1);
@@ -60,13 +60,13 @@ describe("a job with many rows", () => {
   });
 });
 
-describe("a job for which nobody waits", () => {
-  it("has its messages spread evenly, and those of every reading over the same time", async () => {
+describe("a job that is not urgent", () => {
+  it("spreads its messages evenly, and those of every reading over the same time", async () => {
     const many: EachJob = { ...jobOf("many", 2_500, MINUTE_MS), part: 20, spreadSeconds: 300 };
     await startJobs(stage.deps, [many]);
     const [first] = stage.sent;
     expect(first).toMatchObject({ kind: "record", ids: Array.from({ length: 20 }, (_, n) => `row-${n}`) });
-    // The message that finds more does not wait.
+    // The message that finds more is not delayed.
     expect(stage.delays).toEqual([...Array.from({ length: 50 }, (_, n) => 6 * n), 0]);
     await drain(many);
     expect(Math.max(...stage.delays)).toBe(294);
@@ -76,7 +76,7 @@ describe("a job for which nobody waits", () => {
 });
 
 describe("a row that fails", () => {
-  it("is logged and reported with the job's name and its own, and stops no other row", async () => {
+  it("is logged and reported with the names of the job and the row, and stops no other row", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const fragile = jobOf("fragile", 45, 0, async (_deps, id) => {
       if (id === "row-7") throw new Error("the row is broken");
@@ -92,7 +92,7 @@ describe("a row that fails", () => {
     expect(await raised()).toEqual([["job_failed", "fragile", "row-7: the row is broken"]]);
   });
 
-  it("because another run was faster is no failure", async () => {
+  it("does not count as failed if another run was faster", async () => {
     const raced = jobOf("raced", 2, 0, async (_deps, id) => {
       if (id === "row-0") throw new Conflict();
       return true;
@@ -103,7 +103,7 @@ describe("a row that fails", () => {
     expect(await raised()).toEqual([]);
   });
 
-  it("before anything is found does not stop the other jobs", async () => {
+  it("does not stop the other jobs if the search for rows fails", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const broken: EachJob = {
       ...jobOf("broken", 0, 0),
@@ -119,8 +119,8 @@ describe("a row that fails", () => {
   });
 });
 
-describe("a job that is behind", () => {
-  it("states the lag, and raises an alert from ten minutes on", async () => {
+describe("a late job", () => {
+  it("reports its lag, and raises an alert from ten minutes on", async () => {
     await startJobs(stage.deps, [jobOf("nine", 1, 9 * MINUTE_MS), jobOf("twelve", 1, 12 * MINUTE_MS)]);
     expect((await listed("nine")).lag_seconds).toBe(540);
     expect((await listed("twelve")).lag_seconds).toBe(720);
@@ -141,14 +141,14 @@ describe("a job that works in slices", () => {
     }),
   });
 
-  it("continues in another message when one does not hold them all", async () => {
+  it("continues in another message if one does not hold all slices", async () => {
     const bulk = slices("bulk", [5, 5, 5, 5, 5, 5, 2]);
     await startJobs(stage.deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
     expect(await listed("bulk")).toMatchObject({ done: 32, pending: 0, finished_at: expect.any(String) });
   });
 
-  it("that fails keeps its progress and states the reason", async () => {
+  it("keeps its progress and states the reason if it fails", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const counts = [5, 5];
     const run = async () => {
@@ -165,7 +165,7 @@ describe("a job that works in slices", () => {
   });
 });
 
-describe("a job that works in slices and is behind", () => {
+describe("a late job that works in slices", () => {
   const late = (name: string, since: number, run: Slice["run"]): BulkJob => ({
     kind: "bulk",
     name,
@@ -174,7 +174,7 @@ describe("a job that works in slices and is behind", () => {
   });
   const nothing = async () => ({ done: 1, failed: [], next: null });
 
-  it("states the lag, and raises an alert from ten minutes on", async () => {
+  it("reports its lag, and raises an alert from ten minutes on", async () => {
     const known = [late("nine", 9 * MINUTE_MS, nothing), late("twelve", 12 * MINUTE_MS, nothing)];
     await startJobs(stage.deps, known);
     await drain(...known);
@@ -185,7 +185,7 @@ describe("a job that works in slices and is behind", () => {
     ]);
   });
 
-  it("states it also when the slice fails", async () => {
+  it("reports its lag also if the slice fails", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const broken = late("broken", 12 * MINUTE_MS, () => Promise.reject(new Error("the slice is broken")));
     await startJobs(stage.deps, [broken]);
@@ -194,7 +194,7 @@ describe("a job that works in slices and is behind", () => {
     expect((await raised()).map(([kind]) => kind).sort()).toEqual(["job_failed", "job_lag"]);
   });
 
-  it("because the queue delivers nothing, is late since its first message", async () => {
+  it("is late since its first message if the queue delivers nothing", async () => {
     const lost = late("lost", 0, nothing);
     await startJobs(stage.deps, [lost]);
     for (const minutes of [6, 12]) {
@@ -207,7 +207,7 @@ describe("a job that works in slices and is behind", () => {
     expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 12 minutes."]]);
   });
 
-  it("names each row that could not be recorded, and goes on after it", async () => {
+  it("names each row that could not be recorded, and continues after it", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const after: Due[] = [];
     const failed = [{ id: "row-1", thrown: new Error("the row is broken") }];
@@ -223,7 +223,7 @@ describe("a job that works in slices and is behind", () => {
     };
     await startJobs(stage.deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
-    // The trigger has looked, and the message looks again.
+    // The trigger has searched, and the message searches again.
     expect(after).toEqual([FIRST, FIRST, { at: 7, id: "row-9" }]);
     expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "bulk", id: "row-1" }]);
     expect(await listed("bulk")).toMatchObject({ found: 19, done: 18, failed: 1, pending: 0 });
@@ -237,14 +237,14 @@ describe("a row that one invocation records in part", () => {
     return jobOf(name, 1, 0, async () => (--left > 0 ? "more" : true));
   };
 
-  it("goes on in another message, and keeps the run open until it is recorded", async () => {
+  it("continues in another message, and keeps the run open until it is recorded", async () => {
     const long = inParts("long", 3);
     await startJobs(stage.deps, [long]);
     for (const pending of [1, 1]) {
       const message = stage.sent.shift();
       if (message) await runMessage(stage.deps, [long], message);
       expect(await listed("long")).toMatchObject({ done: 0, pending, finished_at: null });
-      // A run that moves is not begun again.
+      // A run that makes progress is not started again.
       await startJobs(stage.deps, [long]);
       expect(stage.sent).toEqual([{ kind: "record", job: "long", ids: ["row-0"] }]);
     }
@@ -252,7 +252,7 @@ describe("a row that one invocation records in part", () => {
     expect(await listed("long")).toMatchObject({ done: 1, pending: 0, finished_at: expect.any(String) });
   });
 
-  it("at the wish of an operation ends no run of the job", async () => {
+  it("ends no run of the job if an operation has asked for it", async () => {
     const rows = jobOf("rows", 1, 0);
     await startJobs(stage.deps, [rows]);
     await runMessage(stage.deps, [rows], { kind: "record", job: "rows", ids: ["row-5"], apart: true });
@@ -261,11 +261,11 @@ describe("a row that one invocation records in part", () => {
     expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
   });
 
-  it("finds more at the wish of an operation, which ends no run of the job either", async () => {
+  it("may be a search that an operation has asked for, which ends no run of the job either", async () => {
     const rows = jobOf("rows", 1, 0);
     await startJobs(stage.deps, [rows]);
     await runMessage(stage.deps, [rows], { kind: "find", job: "rows", after: FIRST, apart: true });
-    // What it found is work of the job: one part more.
+    // The rows that were found add one part to the job's run.
     expect(await listed("rows")).toMatchObject({ pending: 2, finished_at: null });
     await drain(rows);
     expect(await listed("rows")).toMatchObject({ pending: 0, finished_at: expect.any(String) });
@@ -273,7 +273,7 @@ describe("a row that one invocation records in part", () => {
 });
 
 describe("rows that one message records in part", () => {
-  it("go on together in another message", async () => {
+  it("continue together in another message", async () => {
     const left = new Set(["row-1", "row-2"]);
     const long = jobOf("long", 3, 0, async (_deps, id) => (left.delete(id) ? "more" : true));
     await startJobs(stage.deps, [long]);

@@ -1,5 +1,5 @@
-// Starting jobs (JOB-1, JOB-5, JOB-9, JOB-15): what finds nothing writes nothing and sends nothing, and what a crash or a lost message leaves is
-// found again.
+// Starting jobs (JOB-1, JOB-5, JOB-9, JOB-15): a job that finds nothing writes and sends nothing, and the work that a crash or a lost message leaves
+// is found again.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { FIRST } from "../../src/core/due.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
@@ -16,7 +16,7 @@ beforeEach(() => {
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
 
-/** A job of slices that reads the database; `due` tells since when something is due, and null that nothing is. */
+/** A job of slices that reads the database. `due` returns since when something is due, or null. */
 const slicesOf = (name: string, due: () => number | null): BulkJob => ({
   kind: "bulk",
   name,
@@ -28,7 +28,7 @@ const slicesOf = (name: string, due: () => number | null): BulkJob => ({
   },
 });
 
-/** A job over one row, as long as it is due. */
+/** A job with one row, which is found while it is due. */
 function rowOf(name: string, since: number, isDue: () => boolean): EachJob {
   const job = jobOf(name, 1, since);
   return { ...job, find: async (...asked) => (isDue() ? job.find(...asked) : []) };
@@ -42,7 +42,7 @@ const startMetered = async (...known: (EachJob | BulkJob)[]) => {
 };
 
 describe("jobs with nothing due", () => {
-  it("write nothing and send nothing, and read in one trip however many they are", async () => {
+  it("write nothing, send nothing, and read in one trip, however many they are", async () => {
     const idle = Array.from({ length: 10 }, (_, n) => slicesOf(`slices-${n}`, () => null));
     const { reading, ...started } = await startMetered(...idle, jobOf("rows", 0, 0));
     expect(reading).toMatchObject({ trips: 1, rowsWritten: 0 });
@@ -51,7 +51,7 @@ describe("jobs with nothing due", () => {
     expect(await stage.deps.db.$count(jobs)).toBe(0);
   });
 
-  it("say so once after a run that found something, whose lag is over then", async () => {
+  it("record this once after a run that found something, and its lag is over then", async () => {
     let due = true;
     const late = rowOf("late", 9 * MINUTE_MS, () => due);
     await startJobs(stage.deps, [late]);
@@ -67,7 +67,7 @@ describe("jobs with nothing due", () => {
     expect((await stored("late"))?.startedAt).toBe(startedAt);
   });
 
-  it("say so after a failure too, whose reason stays", async () => {
+  it("record this once after a failure too, and keep its reason", async () => {
     let due = true;
     const job = rowOf("fragile", 0, () => due);
     const fragile: EachJob = { ...job, record: () => Promise.reject(new Error("the row is broken")) };
@@ -82,7 +82,7 @@ describe("jobs with nothing due", () => {
 });
 
 describe("a job of slices", () => {
-  it("sends its message where it finds something alone, and says since when that is due", async () => {
+  it("sends its message only if it finds something, and states since when that is due", async () => {
     const due = stage.world.now() - MINUTE_MS;
     const [idle, busy] = [slicesOf("idle", () => null), slicesOf("busy", () => due)];
     expect((await startMetered(idle, busy)).idle).toEqual(new Set(["idle"]));
@@ -93,7 +93,7 @@ describe("a job of slices", () => {
     expect(await stored("idle")).toBeUndefined();
   });
 
-  it("whose message is lost begins again after five minutes, and is late since it was due", async () => {
+  it("starts again five minutes after its message was lost, and is late since it was due", async () => {
     const due = stage.world.now() - 4 * MINUTE_MS;
     const lost = slicesOf("lost", () => due);
     await startJobs(stage.deps, [lost]);
@@ -111,7 +111,7 @@ describe("a job of slices", () => {
     expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 14 minutes."]]);
   });
 
-  it("whose message was lost, and of which nothing is due any more, is over", async () => {
+  it("ends if its message was lost and nothing is due any longer", async () => {
     let due: number | null = stage.world.now();
     const lost = slicesOf("lost", () => due);
     await startJobs(stage.deps, [lost]);
@@ -123,7 +123,7 @@ describe("a job of slices", () => {
 });
 
 describe("a crash between a job's row and its message", () => {
-  it("leaves the rows to a run that begins after five minutes", async () => {
+  it("leaves the rows to a run that starts after five minutes", async () => {
     const job = jobOf("rows", 3, 0);
     const sendBatch = () => Promise.reject(new Error("the queue is away"));
     const broken = { ...stage.deps, env: { ...stage.deps.env, JOB_QUEUE: { sendBatch } as never } };
@@ -142,7 +142,7 @@ describe("a crash between a job's row and its message", () => {
 describe("a job that the trigger records itself", () => {
   const here = (record: EachJob["record"]): EachJob => ({ ...jobOf("here", 2, 0, record), here: true });
 
-  it("writes nothing where nothing was to do, and one row where something was", async () => {
+  it("writes nothing if there was nothing to do, and one row otherwise", async () => {
     const quiet = await startMetered(here(async () => false));
     expect([quiet.reading.rowsWritten, quiet.idle]).toEqual([0, new Set(["here"])]);
     const busy = await startMetered(here(async (_deps, id) => id === "row-1"));
@@ -167,7 +167,7 @@ describe("a job that the trigger records itself", () => {
 });
 
 describe("a slice that the trigger runs itself", () => {
-  /** Of so many slices; the first is due since an instant. */
+  /** A job with this many slices; the first has been due for `since`. */
   const here = (slices: number, since = 0, run?: () => Promise<Ran>): BulkJob => ({
     kind: "bulk",
     name: "here",
@@ -181,13 +181,13 @@ describe("a slice that the trigger runs itself", () => {
     },
   });
 
-  it("is one row, and no message where it was all", async () => {
+  it("takes one row, and no message if it was the only one", async () => {
     const { reading, idle } = await startMetered(here(1));
     expect([reading.trips, reading.rowsWritten, idle.size, stage.sent]).toEqual([2, 1, 0, []]);
     expect(await listed("here")).toMatchObject({ found: 10, done: 10, pending: 0, finished_at: expect.any(String) });
   });
 
-  it("leaves what is behind it to the queue", async () => {
+  it("leaves the slices after it to the queue", async () => {
     const job = here(3);
     await startJobs(stage.deps, [job]);
     expect(stage.sent).toEqual([{ kind: "run", job: "here", after: { at: 1, id: "" } }]);
@@ -196,7 +196,7 @@ describe("a slice that the trigger runs itself", () => {
     expect(await listed("here")).toMatchObject({ found: 30, done: 30, pending: 0, finished_at: expect.any(String) });
   });
 
-  it("tells how late it is, and why it has failed", async () => {
+  it("reports how late it is, and why it failed", async () => {
     const broken = () => Promise.reject(new Error("the slice is broken"));
     await startJobs(stage.deps, [here(1, 12 * MINUTE_MS, broken)]);
     const last_error = { message: "the slice is broken" };
@@ -207,7 +207,7 @@ describe("a slice that the trigger runs itself", () => {
     ]);
   });
 
-  it("that ends after the next trigger's slice does not overwrite that row", async () => {
+  it("does not overwrite the row of the next trigger if it ends after that", async () => {
     const slow = here(1, 0, async () => {
       pass(MINUTE_MS);
       await startJobs(stage.deps, [here(3)]);
@@ -217,7 +217,7 @@ describe("a slice that the trigger runs itself", () => {
     expect(await listed("here")).toMatchObject({ found: 10, done: 10, pending: 1, finished_at: null });
   });
 
-  it("that another run was faster with is no failure", async () => {
+  it("does not count as failed if another run was faster", async () => {
     await startJobs(stage.deps, [here(1, 0, () => Promise.reject(new Conflict()))]);
     expect(await listed("here")).toMatchObject({ found: 0, failed: 0, pending: 0, last_error: null });
     expect(await raised()).toEqual([]);
@@ -226,7 +226,7 @@ describe("a slice that the trigger runs itself", () => {
 
 describe("the row of a trigger", () => {
   const NAME = "every_minute";
-  /** A minute of the trigger. */
+  /** Runs the trigger for one minute. */
   async function come(...known: EachJob[]): Promise<number> {
     const look = beginLook(stage.deps, [NAME, ...namesOf(known)]);
     const started = await startJobs(stage.deps, known, look);
@@ -245,7 +245,7 @@ describe("the row of a trigger", () => {
     expect(await listed(NAME)).toMatchObject({ found: 1, done: 1, failed: 0, pending: 0, lag_seconds: 0 });
   });
 
-  it("tells of a job that cannot look, each minute, until it can again", async () => {
+  it("reports a job that cannot search, each minute, until it can again", async () => {
     const [sound, broken] = [jobOf("sound", 0, 0), jobOf("broken", 0, 0)];
     const failing: EachJob = { ...broken, find: () => Promise.reject(new Error("no such index")) };
     await come(sound, broken);

@@ -1,4 +1,4 @@
-// A world whose jobs hand their messages to a list, and jobs over rows that a test makes up.
+// A world whose jobs put their messages into a list, and jobs over rows that a test makes up.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, inject, vi } from "vitest";
 import type { Deps, JobMessage } from "../../src/context.ts";
@@ -11,16 +11,16 @@ import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
 type Stage = {
-  /** Its clock stands still. */
+  /** The world's clock stands still. */
   readonly world: World;
   readonly deps: Deps;
   readonly sent: JobMessage[];
-  /** Of the messages that were sent in batches, in their order. */
+  /** The delays of the messages that were sent in batches, in order. */
   readonly delays: number[];
 };
 
 let current: Stage;
-/** Of this test. */
+/** The stage of the current test. */
 export const stage: Stage = {
   get world() {
     return current.world;
@@ -36,7 +36,7 @@ export const stage: Stage = {
   },
 };
 
-/** Each test begins with no run and no alert. Real time stands still too: a job notes when it began. */
+/** Each test begins without runs and alerts. Real time stands still too, because a job records when it began. */
 export function setJobStage(): void {
   stopRealTime();
   beforeEach(async () => {
@@ -60,7 +60,7 @@ export function setJobStage(): void {
   });
 }
 
-/** A job over rows that are due one millisecond after the other, the first `since` ago. */
+/** A job whose rows become due one millisecond after the other, the first `since` ago. */
 export function jobOf(
   name: string,
   rows: number,
@@ -74,7 +74,7 @@ export function jobOf(
   return { kind: "each", name, find, record };
 }
 
-/** Processes the messages of the queue in order until there are none. */
+/** Handles the messages of the queue in order until none is left. Returns their number. */
 export async function drain(...known: Job[]): Promise<number> {
   let worked = 0;
   for (let message = stage.sent.shift(); message !== undefined; message = stage.sent.shift()) {
@@ -89,7 +89,7 @@ export async function stored(name: string): Promise<JobRow | undefined> {
   return row;
 }
 
-/** As operators see it. */
+/** The job as operators see it. */
 export async function listed(name: string): Promise<Json> {
   const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
   const { data } = expectStatus(await stage.world.call("GET", "/v1/operator/jobs", { key: null, headers }), 200);
