@@ -1,4 +1,4 @@
-// The catalogue of mails (MAIL-1 to MAIL-5): every kind in both forms, with what people wrote as text in them.
+// The catalogue of mails (MAIL-1 to MAIL-5): every kind in both forms, with text that people wrote.
 import { describe, expect, it } from "vitest";
 import { CATALOGUE } from "../../src/mail/catalogue.ts";
 import type { MailData, MailKind } from "../../src/mail/kinds.ts";
@@ -31,7 +31,7 @@ const dispute = {
 } as const;
 const principal = { principalId: "prn_1", principalName: "Ada <b>Ltd</b>", expiresAt: AT } as const;
 
-/** Every kind, in every variant that its text has. */
+/** Every kind, in every variant of its text. */
 const SAMPLES: { readonly [K in MailKind]: readonly MailData[K][] } = {
   verify_email: [link],
   verify_new_email: [{ ...link, validHours: 1 }],
@@ -107,7 +107,7 @@ const KINDS = Object.keys(CATALOGUE) as MailKind[];
 const mailsOf = <K extends MailKind>(kind: K): Mail[] => SAMPLES[kind].map((data) => composeMail(kind, data, SENDER));
 const ALL = KINDS.flatMap((kind) => mailsOf(kind).map((mail, at) => ({ name: `${kind} ${at + 1}`, kind, mail })));
 
-// ---- What a mail program makes of the HTML -------------------------------------------------------------------------------
+// ---- The HTML as a mail program reads it ----------------------------------------------------------------------------------
 
 type Element = { readonly name: string; readonly attributes: Readonly<Record<string, string>> };
 type Page = { readonly elements: Element[]; readonly text: string; readonly links: string[] };
@@ -120,7 +120,7 @@ const decoded = (text: string): string =>
     .replace(/&#39;/g, "'")
     .replace(/&amp;/g, "&");
 
-/** Reads the page with a real parser; each paragraph and each line of it is a line of `text`. */
+/** Reads the page with a real parser. Each paragraph and each line of it becomes a line of `text`. */
 async function read({ html }: Mail): Promise<Page> {
   const elements: Element[] = [];
   let text = "";
@@ -153,13 +153,13 @@ describe.each(ALL)("$name", ({ mail }) => {
     const [title, ...inHtml] = linesOf(page.text);
     const inText = linesOf(mail.text).filter((line) => line !== "--");
     expect(title).toBe(mail.subject);
-    // The HTML has the address behind the words of its button, the text beneath them and a colon.
+    // The HTML links the words of its button to the address; the text has the address after them and a colon.
     const plain = inText.filter((line) => !line.startsWith(`${ISSUER}/v1/`)).map((line) => line.replace(/:$/, ""));
     expect(inHtml.map((line) => line.replace(/:$/, ""))).toEqual(plain);
     expect(inText.filter((line) => line.startsWith(ISSUER))).toEqual(page.links);
   });
 
-  it("fetches nothing, and links to the service alone", async () => {
+  it("fetches nothing, and links only to the service", async () => {
     const { elements, links } = await read(mail);
     const names = new Set(elements.map(({ name }) => name));
     for (const name of names)
@@ -179,8 +179,8 @@ describe.each(ALL)("$name", ({ mail }) => {
   });
 });
 
-describe("what people wrote", () => {
-  it("is text in the HTML: no name makes an element", async () => {
+describe("text that people wrote", () => {
+  it("is text in the HTML, and makes no element", async () => {
     const named = ALL.filter(({ mail }) => mail.text.includes(NAME));
     expect(named.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(KINDS.filter((kind) => SAMPLES[kind].some((data) => "account" in data))),
@@ -192,7 +192,7 @@ describe("what people wrote", () => {
   });
 
   it.each(["\r\nBcc: all@evil.test", "\nBcc: all@evil.test", "\rBcc: all@evil.test", "\u2028x", "\u0000x", "\u0085x"])(
-    "ends no header and no line: %j",
+    "ends neither a header nor a line: %j",
     (end) => {
       const { subject } = composeMail("customer.security", { subject: `News${end}`, text: "Text." }, SENDER);
       expect(subject).toBe(`News ${end.trim().replace("\u0000", "").replace("\u0085", "")}`);
@@ -215,7 +215,7 @@ describe("what people wrote", () => {
     expect(mailsOf("customer.account_suspended")[0]?.text).toContain(`Reason: ${reason}`);
   });
 
-  it("is in no mail to an address that nobody has verified", () => {
+  it("is in no mail to an address that is not verified", () => {
     for (const kind of ["verify_email", "verify_new_email", "reset_password"] as const) {
       for (const data of SAMPLES[kind]) expect(Object.keys(data).sort()).toEqual(["token", "validHours"]);
     }
@@ -227,7 +227,7 @@ describe("a link", () => {
     ["verify_email", "/v1/platform/verify-email"],
     ["verify_new_email", "/v1/platform/verify-email"],
     ["reset_password", "/v1/platform/password/reset"],
-  ] as const)("of %s holds the token, which stands nowhere else", async (kind, path) => {
+  ] as const)("of %s holds the token, which is nowhere else", async (kind, path) => {
     const mail = composeMail(kind, link, SENDER);
     const [button] = (await read(mail)).links;
     const url = new URL(button ?? "");
@@ -245,24 +245,24 @@ describe("a link", () => {
   });
 });
 
-describe("facts", () => {
+describe("a mail", () => {
   const textOf = (kind: MailKind) => mailsOf(kind).map(({ text }) => text);
   it.each([
     ["customer.key_issued", ["production", "service_live_aB3x", "2026-11-22 09:30:15 UTC"]],
     ["customer.email_changed", ["old@customer.test", "new@customer.test"]],
     ["customer.account_closed", ["after 5 years", "revoked"]],
     ["customer.account_suspended", ["Trust & Co", "three months"]],
-  ] as const)("of %s stand in it", (kind, facts) => {
+  ] as const)("of %s states its facts", (kind, facts) => {
     for (const fact of facts) expect(textOf(kind)[0]).toContain(fact);
   });
 
-  it("of a rotation tell when the previous key ends", () => {
+  it("about a rotation states when the previous key ends", () => {
     const [atOnce, withGrace] = textOf("customer.key_rotated");
     expect(atOnce).toContain("The previous key has ended.");
     expect(withGrace).toContain("The previous key works until 2026-11-22 10:30:15 UTC.");
   });
 
-  it("of a decision tell the tier, or the reason", () => {
+  it("about a decision states the tier, or the reason", () => {
     const [approved, withNote, refused] = textOf("customer.verification_decided");
     expect(approved).toContain("TIER_2");
     expect(approved).not.toContain("Reason");
@@ -270,7 +270,7 @@ describe("facts", () => {
     expect(refused).not.toContain("promote");
   });
 
-  it("of an endpoint name it by its id and host", () => {
+  it("about an endpoint names it by its id and host", () => {
     expect(textOf("customer.webhook_created")[0]).toMatch(
       /sandbox endpoint whe_1 at hooks\.customer\.test was created/,
     );
@@ -279,7 +279,7 @@ describe("facts", () => {
     expect(moved).toContain("It was at old.customer.test, and is at hooks.customer.test now.");
   });
 
-  it("of a wallet tell what is paid, what was before, and since or from when", () => {
+  it("about a wallet states which one is paid, which one was before, and since or from when", () => {
     const [now, later, strange] = textOf("customer.wallet_changed");
     for (const text of [now, later, strange])
       for (const fact of [PROVIDER, "base", wallet.wallet, wallet.previous]) expect(text).toContain(fact);
@@ -290,7 +290,7 @@ describe("facts", () => {
     expect(new Set(subjects).size).toBe(3);
   });
 
-  it("of a dispute tell the parties, the amount and where it is answered", () => {
+  it("about a dispute states the parties, the amount and where it is answered", () => {
     const [filed] = textOf("customer.dispute_filed");
     for (const fact of [
       PROVIDER,
@@ -306,7 +306,7 @@ describe("facts", () => {
       expect(decided).toContain(fact);
   });
 
-  it("of an attestation and of an endpoint tell how long and why", () => {
+  it("about an attestation or an endpoint states how long and why", () => {
     const subjects = mailsOf("customer.attestation_expiring").map(({ subject }) => subject.replace(/^.* ends/, ""));
     expect(subjects).toEqual([
       ...[" within 30 days", " within 7 days", " within 1 day"],
@@ -338,7 +338,7 @@ describe("sending", () => {
     expect(sent).toEqual([{ from, to: "ada@customer.test", ...mail }]);
   });
 
-  it("fails where the binding fails", async () => {
+  it("fails if the binding fails", async () => {
     const send = async () => {
       throw new Error("mail cannot be sent");
     };

@@ -1,4 +1,4 @@
-// The rules' table of acts and their names (MAIL-6) names every notice of the catalogue, and says what the consequences say.
+// The rules' table of acts and their names (MAIL-6) names every notice of the catalogue, and agrees with the consequences.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -44,11 +44,11 @@ it("names every notice of the catalogue, and nothing else", () => {
   expect([...new Set(ROWS.flatMap(({ mails }) => mails))].sort()).toEqual(notices.sort());
 });
 
-/** Announcements are of four kinds, one of which the consequences play. */
+/** Announcements have four kinds, of which the consequences play one. */
 const ANNOUNCED = "the operator announces something";
 const holds = (has: readonly string[], names: Names): boolean => names.every((name) => has.includes(name));
 describe.each(ROWS.filter(({ act }) => act !== ANNOUNCED))("$act", ({ activity, events, mails, alerts }) => {
-  it("writes these names together, and no notice or alert beside them", () => {
+  it("writes these names together, and no other notice or alert", () => {
     const written = CASES.filter(
       (one) =>
         holds(one.activity, activity) &&
