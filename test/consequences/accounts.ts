@@ -1,4 +1,4 @@
-// The consequences of operations on the platform account (table.ts).
+// The rows of operations on the platform account in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 const ASKED_BY_ANYBODY = { none: "nobody has shown who asks" } as const;
@@ -16,22 +16,22 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   verifyEmail: [
     {
-      when: "of a new account",
+      when: "a new account",
       states: ["account EMAIL_PENDING → PROFILE_PENDING"],
       tables: ["account_links", "management_keys", "platforms", "seen_devices"],
       activity: ["account.email_verified", "api_key.issued"],
       mails: ["customer.key_issued"],
     },
     {
-      // A notice to each of the two addresses.
-      when: "of a new address",
+      // One notice to each of the two addresses.
+      when: "a new address",
       tables: ["account_links", "platforms"],
       activity: ["account.email_changed"],
       mails: ["customer.email_changed", "customer.email_changed"],
     },
     {
-      // A notice to the account's own address and to each of the two contacts.
-      when: "of an admin contact",
+      // One notice to the account's own address, and one to each of the two contacts.
+      when: "an admin contact",
       tables: ["account_links", "platforms"],
       activity: ["account.contact_confirmed"],
       mails: ["customer.contact_changed", "customer.contact_changed"],
@@ -40,18 +40,18 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   refuseVerification: [
     {
-      when: "of a new account",
+      when: "a new account",
       states: ["account EMAIL_PENDING → none"],
       tables: ["account_links", "activity_chains", "passwords", "platforms"],
       activity: { none: "its log is deleted with it" },
     },
     {
-      when: "of a new address",
+      when: "a new address",
       tables: ["account_links"],
       activity: ["account.link_refused"],
     },
     {
-      when: "of an admin contact",
+      when: "an admin contact",
       tables: ["account_links", "platforms"],
       activity: ["account.link_refused"],
     },
@@ -59,7 +59,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   resendVerification: [
     {
-      when: "of an account that waits for it",
+      when: "an account is not verified yet",
       tables: ["account_links", "mail_counts"],
       activity: ASKED_BY_ANYBODY,
       mails: ["verify_email"],
@@ -83,12 +83,12 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   forgotPassword: [
     {
-      when: "of the verified address of an account",
+      when: "the verified address of an account",
       tables: ["account_links"],
       activity: ASKED_BY_ANYBODY,
       mails: ["reset_password"],
     },
-    { when: "of any other address", activity: ASKED_BY_ANYBODY },
+    { when: "any other address", activity: ASKED_BY_ANYBODY },
   ],
 
   resetPassword: [
@@ -119,7 +119,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   patchPlatform: [
     {
-      when: "a member that nothing else states",
+      when: "a field that is stated nowhere else",
       tables: ["platforms"],
       activity: ["account.profile_changed"],
     },
@@ -130,7 +130,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
       mails: ["verify_contact"],
     },
     {
-      // A notice to the account's own address and to the contact before.
+      // One notice to the account's own address, and one to the previous contact.
       when: "the account's own address as the admin contact",
       tables: ["platforms"],
       activity: ["account.profile_changed"],
@@ -189,14 +189,14 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   rotateKey: [
     {
-      when: "of an account with one key",
+      when: "an account with one key",
       tables: ["management_keys"],
       activity: ["api_key.rotated"],
       events: { account: ["api_key.rotated"] },
       mails: ["customer.key_rotated"],
     },
     {
-      when: "of an account in production",
+      when: "an account in production",
       tables: ["management_keys"],
       activity: ["api_key.rotated"],
       events: { account: ["api_key.rotated", "api_key.rotated"] },
@@ -210,7 +210,7 @@ const BY_TIME = { none: "falls due by itself" } as const;
 export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
   remove_unverified_accounts: [
     {
-      // Its entries go with it.
+      // Its log entries are deleted with it.
       when: "an account was not verified in seven days",
       states: ["account EMAIL_PENDING → none"],
       tables: ["account_links", "activity_chains", "passwords", "platforms"],
@@ -228,7 +228,7 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
 
   announce: [
     {
-      when: "an account has not heard of an announcement",
+      when: "an account has not received an announcement yet",
       tables: ["announcements"],
       activity: BY_TIME,
       mails: ["customer.maintenance"],
@@ -244,7 +244,7 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
       mails: ["customer.attestation_expiring"],
     },
     {
-      when: "it has ended, or was taken back, meanwhile",
+      when: "it has ended or was revoked meanwhile",
       tables: ["principals"],
       activity: BY_TIME,
     },

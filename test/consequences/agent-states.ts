@@ -1,4 +1,4 @@
-// Changes of an agent's state by its platform: the rows of the table of consequences (table.ts).
+// The rows of changes of an agent's state by its platform in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
@@ -26,7 +26,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "SUSPENDED, which its principal has stopped already",
+      when: "SUSPENDED, after its principal was suspended",
       tables: ["agents"],
       activity: ["agent.suspended"],
     },
@@ -50,7 +50,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["issued", "replaced"] },
     },
     {
-      when: "ACTIVE, with a scope that was changed while its principal was stopped",
+      when: "ACTIVE, with a scope that was changed while its principal was suspended",
       states: ["agent SUSPENDED → ACTIVE"],
       tables: ["agents"],
       activity: ["agent.reactivated"],
@@ -86,7 +86,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["revoked"] },
     },
     {
-      when: "TERMINATED, of a provider, which its principal counts no more",
+      when: "TERMINATED, a provider, which its principal no longer counts",
       states: ["agent ACTIVE → TERMINATED"],
       tables: ["agents", "principals"],
       activity: ["agent.terminated"],
@@ -95,7 +95,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["revoked"] },
     },
     {
-      when: "TERMINATED, of an agent with an open intent, which ends",
+      when: "TERMINATED, an agent with an open intent, which ends",
       states: ["agent ACTIVE → TERMINATED"],
       tables: ["agents", "payment_intents"],
       activity: ["agent.terminated"],
@@ -104,7 +104,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["revoked"] },
     },
     {
-      when: "TERMINATED, of a DRAFT",
+      when: "TERMINATED, a DRAFT",
       states: ["agent DRAFT → TERMINATED"],
       tables: ["agents"],
       activity: ["agent.terminated"],
@@ -123,7 +123,7 @@ export const STATE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["revoked"] },
     },
     {
-      when: "a provider, which its principal counts no more",
+      when: "a provider, which its principal no longer counts",
       states: ["agent ACTIVE → REVOKED"],
       tables: ["agents", "principals"],
       activity: ["agent.revoked"],

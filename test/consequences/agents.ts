@@ -1,4 +1,4 @@
-// Principals, agents, and what others read of them: the rows of the table of consequences (table.ts).
+// The rows of principals, agents, and what others read of them in the table of consequences (table.ts).
 import { BY_ITSELF, type Cases, NO_EDIT } from "./words.ts";
 
 const RECORDED_WITH_PROFILE = { none: "recorded with the change of the profile" } as const;
@@ -79,7 +79,7 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
       document: { agent: ["new version"] },
     },
     {
-      when: "the reference or the metadata alone",
+      when: "the reference or the metadata only",
       tables: ["agents"],
       activity: ["agent.updated"],
     },
@@ -117,7 +117,7 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["replaced in 24 hours"] },
     },
     {
-      when: "of a DRAFT",
+      when: "a DRAFT",
       tables: ["agents"],
       activity: ["agent.scope_changed"],
       document: { agent: ["unsigned version"] },
@@ -146,7 +146,7 @@ export const AGENT_OPERATIONS: Readonly<Record<string, Cases>> = {
 export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
   end_attestations: [
     {
-      when: "agents run",
+      when: "it has active agents",
       states: ["agent ACTIVE → SUSPENDED", "principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["agents", "principals"],
       activity: ["agent.suspended", "principal.attestation_expired"],
@@ -155,7 +155,7 @@ export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "no agent runs",
+      when: "it has no active agents",
       states: ["principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["principals"],
       activity: ["principal.attestation_expired"],
@@ -165,7 +165,7 @@ export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
 
   restate_agents: [
     {
-      when: "a crash left agents that state another name",
+      when: "a crash left agents that state the old name",
       tables: ["agents", "restatements"],
       activity: RECORDED_WITH_PROFILE,
       directory: { agent: ["updated"] },

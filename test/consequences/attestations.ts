@@ -1,4 +1,4 @@
-// Attestations of principals: the rows of the table of consequences (table.ts).
+// The rows of principals' attestations in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 const RECORDED = ["attestations", "principals"] as const;
@@ -6,7 +6,7 @@ const RECORDED = ["attestations", "principals"] as const;
 export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
   recordAttestation: [
     {
-      when: "before the last one ends, with a running agent",
+      when: "before the last one ends, with an active agent",
       tables: ["agents", ...RECORDED],
       activity: ["principal.attestation_recorded"],
       document: { agent: ["new revision"] },
@@ -20,8 +20,8 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       document: { agent: ["new revision"] },
     },
     {
-      when: "after an end that no job has recorded, with a running agent",
-      // Before and after the batch, which records the end and what follows it.
+      when: "after an end that no job has recorded, with an active agent",
+      // The state before and after the batch, which records the end and what follows from it.
       states: ["agent ACTIVE → SUSPENDED"],
       tables: ["agents", ...RECORDED],
       activity: ["agent.suspended", "principal.attestation_expired", "principal.attestation_recorded"],
@@ -31,7 +31,7 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "after the end, and its agents return",
+      when: "after the end, and its agents are reactivated",
       states: ["principal ATTESTATION_EXPIRED → ACTIVE", "agent SUSPENDED → ACTIVE"],
       tables: ["agents", ...RECORDED],
       activity: ["agent.reactivated", "principal.attestation_recorded"],
@@ -49,7 +49,7 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   revokeAttestation: [
     {
-      when: "it backs a principal with a running agent, by its Verifier",
+      when: "by its Verifier, for a principal with an active agent",
       states: ["principal ACTIVE → ATTESTATION_EXPIRED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "used_credentials", ...RECORDED],
       activity: ["agent.suspended", "principal.attestation_revoked"],
@@ -58,14 +58,14 @@ export const ATTESTATION_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "it backs a principal without agents, by an operator",
+      when: "by an operator, for a principal without agents",
       states: ["principal ACTIVE → ATTESTATION_EXPIRED"],
       tables: ["operator_entries", ...RECORDED],
       activity: ["principal.attestation_revoked"],
       events: { principal: ["principal.status_changed"] },
     },
     {
-      when: "another attestation counts by then, by an operator",
+      when: "by an operator, after another attestation was recorded",
       tables: ["attestations", "operator_entries"],
       activity: { none: "it stops nobody: the operators' own log alone" },
     },

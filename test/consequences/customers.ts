@@ -1,4 +1,4 @@
-// Customers: the rows of the table of consequences (table.ts).
+// The rows of customers in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
@@ -14,7 +14,7 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
   patchCustomer: [{ when: "always", tables: ["customers"], activity: ["customer.updated"] }],
   suspendCustomer: [
     {
-      when: "agents of its principals run",
+      when: "its principals have active agents",
       states: ["customer ACTIVE → SUSPENDED", "principal ACTIVE → SUSPENDED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "customers", "principals"],
       activity: ["customer.suspended", "principal.suspended", "agent.suspended"],
@@ -23,7 +23,7 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "agents of its principals run, after an end that no job has recorded",
+      when: "its principals have active agents, after an end that no job has recorded",
       states: ["customer ACTIVE → SUSPENDED", "principal ACTIVE → SUSPENDED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "customers", "principals"],
       activity: ["customer.suspended", "principal.attestation_expired", "principal.suspended", "agent.suspended"],
@@ -32,13 +32,13 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "something else has stopped its principals already",
+      when: "its principals are suspended already",
       states: ["customer ACTIVE → SUSPENDED"],
       tables: ["customers", "principals"],
       activity: ["customer.suspended", "principal.suspended"],
     },
     {
-      when: "it groups nobody",
+      when: "it has no principals",
       states: ["customer ACTIVE → SUSPENDED"],
       tables: ["customers"],
       activity: ["customer.suspended"],
@@ -47,14 +47,14 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   reactivateCustomer: [
     {
-      when: "nothing else stops its principals",
+      when: "its principals are suspended for no other reason",
       states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ACTIVE"],
       tables: ["customers", "principals"],
       activity: ["customer.reactivated", "principal.reactivated"],
       events: { principal: ["principal.status_changed"] },
     },
     {
-      when: "agents of its principals return with it",
+      when: "agents of its principals are reactivated with it",
       states: ["customer SUSPENDED → ACTIVE", "principal SUSPENDED → ACTIVE", "agent SUSPENDED → ACTIVE"],
       tables: ["agents", "customers", "principals"],
       activity: ["agent.reactivated", "customer.reactivated", "principal.reactivated"],
@@ -71,7 +71,7 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed"] },
     },
     {
-      when: "their platform stops them too",
+      when: "the platform has suspended its principals too",
       states: ["customer SUSPENDED → ACTIVE"],
       tables: ["customers", "principals"],
       activity: ["customer.reactivated", "principal.reactivated"],
@@ -80,13 +80,13 @@ export const CUSTOMER_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   deleteCustomer: [
     {
-      when: "it groups nobody",
+      when: "it has no principals",
       states: ["customer ACTIVE → none"],
       tables: ["customers"],
       activity: ["customer.deleted"],
     },
     {
-      when: "it is SUSPENDED and groups nobody",
+      when: "it is SUSPENDED and has no principals",
       states: ["customer SUSPENDED → none"],
       tables: ["customers"],
       activity: ["customer.deleted"],

@@ -1,5 +1,5 @@
-// Disputes (DSP-1 to DSP-16): the rows of the table of consequences (table.ts). The acts of parties are played with the keys of their platforms: an
-// agent's own leave no entry in the log of its platform. The entry of a filing or a decision is in the logs of both platforms.
+// The rows of disputes (DSP-1 to DSP-16) in the table of consequences (table.ts). Parties act with the keys of their platforms, because an agent's
+// own acts leave no entry in its platform's log. A filing or a decision has an entry in the logs of both platforms.
 
 import type { ChainMessage } from "../../src/context.ts";
 import type { ActivityAction } from "../../src/core/vocabulary.ts";
@@ -18,11 +18,11 @@ const ENDED = {
   document: NEW_REVISIONS,
 } as const;
 
-/** What the end of a dispute writes that rates both sides, and beside it an arbiter's. */
+/** Tables that the end of a dispute writes if it rates both sides; an arbiter's decision also writes those of AWARDED. */
 const CLOSED = ["agents", "chain_operations", "disputes", "escrows", "rating_counterparties", "tasks"] as const;
 const AWARDED = [...CLOSED, "dispute_awards", "operator_entries"] as const;
 
-/** Its vault came to be enough by it, which one event and one record tell. */
+/** The end makes the vault sufficient, which one event and one record report. */
 const RELEASED = {
   ...ENDED,
   events: {
@@ -182,7 +182,7 @@ export const DISPUTE_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
   repeatPayout: [
     {
-      when: "one operator may ask for it alone",
+      when: "one operator may request it alone",
       states: ["chain operation failed → waiting"],
       tables: ["chain_operations", "disputes", "escrows", "operator_entries"],
       ...UPDATED("dispute.payout_repeated"),
@@ -220,13 +220,13 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
       activity: BY_ITSELF,
     },
     {
-      when: "a refund has come",
+      when: "a refund has arrived",
       tables: ["chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
     },
     {
-      when: "a refund did not come",
+      when: "a refund did not arrive",
       states: ["alert none → open", "dispute resolved → arbitration"],
       tables: ["agents", "chain_operations", "disputes", "escrows"],
       activity: BY_ITSELF,
@@ -242,7 +242,7 @@ export const DISPUTE_JOBS: Readonly<Record<string, Cases>> = {
 export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "set_reserve" | "pay_award">, Cases>> = {
   set_reserve: [
     {
-      when: "the contract gets it",
+      when: "the contract does not have it yet",
       states: ["chain operation waiting → done"],
       tables: ["chain_operations"],
       activity: BY_ITSELF,
@@ -263,6 +263,6 @@ export const DISPUTE_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "se
       activity: BY_ITSELF,
       events: TO_BOTH("dispute.updated"),
     },
-    { when: "it is seen again", tables: ["chain_operations"], activity: BY_ITSELF },
+    { when: "it is checked again", tables: ["chain_operations"], activity: BY_ITSELF },
   ],
 };

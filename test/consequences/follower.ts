@@ -1,10 +1,10 @@
-// What the follower of the contract's events changes (CHN-24, MKT-23).
+// The rows of what the follower of the contract's events changes (CHN-24, MKT-23).
 import type { ChainMessage } from "../../src/context.ts";
 import { BY_ITSELF, type Case, type Cases } from "./words.ts";
 
 const TABLES = ["escrows", "ledger_lines"] as const;
 
-/** What a deposit does, whoever has it booked. */
+/** The effect of a deposit, whoever books it. */
 export const BOOKED: Case = {
   when: "a deposit that changes no state",
   tables: TABLES,
@@ -44,20 +44,20 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
     },
     {
-      when: "a payment of the provider's own used an intent's key up",
+      when: "a payment by the provider itself used up an intent's key",
       states: ["intent OPEN → ABANDONED"],
       tables: ["ledger_lines", "payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
     },
     {
-      when: "a reorganisation took the payment away",
+      when: "a reorg removed the payment",
       states: ["intent PAID → OPEN"],
       tables: ["payment_intents", "spend_holds"],
       activity: BY_ITSELF,
     },
     {
-      when: "a reorganisation put another payment in its place",
+      when: "a reorg replaced the payment with another one",
       tables: ["ledger_lines", "payment_intents"],
       activity: BY_ITSELF,
       events: { provider: ["intent.paid"], consumer: ["intent.paid"] },
@@ -74,7 +74,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["settlement_reversed"],
     },
     {
-      when: "a facilitated settlement is gone whose task was confirmed",
+      when: "a facilitated settlement is gone after its task was confirmed",
       states: ["alert none → open", "intent SETTLED → OPEN"],
       tables: [
         "agents",
@@ -94,7 +94,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["settlement_reversed"],
     },
     {
-      when: "a facilitated settlement is gone whose dispute was conceded",
+      when: "a facilitated settlement is gone after its dispute was conceded",
       states: ["alert none → open", "chain operation waiting → none", "intent SETTLED → OPEN"],
       tables: [
         "agents",
@@ -119,7 +119,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["settlement_reversed"],
     },
     {
-      when: "a facilitated settlement stands in another block",
+      when: "a facilitated settlement is in another block",
       states: ["alert none → open", "intent SETTLED → PAID", "task open → void"],
       tables: ["escrows", "payment_intents", "spend_holds", "spend_ledger", "spend_sums", "tasks", "transactions"],
       activity: BY_ITSELF,
@@ -129,28 +129,28 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       },
       alerts: ["settlement_reversed"],
     },
-    { when: "a provider gives something back", tables: ["refunds"], activity: BY_ITSELF },
+    { when: "a provider pays a refund", tables: ["refunds"], activity: BY_ITSELF },
     {
-      when: "a provider gives back what was awaited",
+      when: "a provider pays an awaited refund",
       states: ["chain operation waiting → done"],
       tables: ["chain_operations", "refunds"],
       activity: BY_ITSELF,
     },
     {
-      when: "the contract got another wallet, which a market asks for",
+      when: "the contract got another wallet, which a market has requested",
       states: ["chain operation done → waiting"],
       tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
     },
     {
-      when: "the contract got a wallet that no market asks for",
+      when: "the contract got a wallet that no market has requested",
       states: ["alert none → open", "chain operation done → waiting"],
       tables: ["agents", "chain_operations", "named_wallets"],
       activity: BY_ITSELF,
       alerts: ["operational_wallet"],
     },
     {
-      when: "a release of which nobody has noted the transaction",
+      when: "a release whose transaction was not recorded",
       tables: ["chain_operations", ...TABLES],
       activity: BY_ITSELF,
     },
@@ -168,7 +168,7 @@ export const FOLLOWER_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "f
       alerts: ["foreign_act"],
     },
     {
-      when: "a vault got something without an event of the contract",
+      when: "a vault received something without an event of the contract",
       states: ["alert none → open"],
       tables: TABLES,
       activity: BY_ITSELF,
@@ -188,7 +188,7 @@ export const FOLLOWER_JOBS: Readonly<Record<string, Cases>> = {
   follow_chains: [{ when: "nothing has happened on the chain" }, { when: "handed to the queue: follow_chain" }],
   fail_unpaid_refunds: [
     {
-      when: "the chain is read to a later instant than the refund was awaited until",
+      when: "the chain was read past the end of the wait for the refund",
       states: ["chain operation waiting → failed"],
       tables: ["chain_operations"],
       activity: BY_ITSELF,

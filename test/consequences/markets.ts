@@ -1,4 +1,4 @@
-// Markets and the transactions that open them: the rows of the table of consequences (table.ts).
+// The rows of markets, and of the transactions that open them, in the table of consequences (table.ts).
 import type { ChainMessage } from "../../src/context.ts";
 import { BY_ITSELF, type Cases } from "./words.ts";
 
@@ -29,7 +29,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       ...NEW_VERSION,
     },
     {
-      when: "on a mainnet with a sandbox key, and accounts that are not accredited have registered 80 % of what they may",
+      when: "on a mainnet with a sandbox key, when accounts that are not accredited have used 80 % of their registrations",
       states: ["alert none → open", "chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations", "escrows", "mainnet_trials"],
       activity: ["agent.markets_changed"],
@@ -38,7 +38,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       alerts: ["sandbox_registrations"],
     },
     {
-      when: "of a DRAFT",
+      when: "a DRAFT",
       states: ["chain operation none → done", "escrow none → FUNDING", "market none → ACTIVE"],
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed"],
@@ -67,7 +67,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
     },
     {
       // The sandbox market fails, and the production market's wallet is written to the contract again (MKT-9).
-      when: "a production market gets another wallet while the transaction is on its way",
+      when: "a production market gets another wallet while the transaction is pending",
       states: ["chain operation none → done", "market ACTIVE → PROVISIONING", "market none → FAILED"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.markets_changed"],
@@ -79,7 +79,7 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.markets_changed"],
     },
     {
-      // First the market leaves the document, then it returns with the new wallet (MKT-12).
+      // The market first leaves the document, and then returns with the new wallet (MKT-12).
       when: "another wallet",
       tables: ["agent_markets", "agents", "chain_operations", "escrows"],
       activity: ["agent.markets_changed", "agent.wallet_changed"],
@@ -95,12 +95,12 @@ export const MARKET_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: ["agent.markets_changed"],
       ...NEW_VERSION,
     },
-    { when: "open already, as asked" },
+    { when: "open already, as requested" },
   ],
 
   removeAuthorizedMarket: [
     {
-      when: "of the agent's environment",
+      when: "a market of the agent's environment",
       states: ["market ACTIVE → none"],
       tables: ["agent_markets", "agents"],
       activity: ["agent.markets_changed"],
@@ -139,7 +139,7 @@ const TENDING: Cases = [
 
 export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
   watch_registrations: [
-    { when: "the contract says it still", tables: ["chain_operations"], activity: BY_ITSELF },
+    { when: "the contract still has it", tables: ["chain_operations"], activity: BY_ITSELF },
     {
       when: "the registration is gone",
       states: ["alert none → open", "market ACTIVE → PROVISIONING"],
@@ -149,14 +149,14 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
       alerts: ["chain_reorganised"],
     },
     {
-      when: "the contract has a wallet that no market wants any more",
+      when: "the contract has a wallet that no market wants any longer",
       states: ["market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: BY_ITSELF,
       ...NEW_VERSION,
     },
     {
-      when: "the contract has a wallet that nobody asked for",
+      when: "the contract has a wallet that no market has requested",
       states: ["market ACTIVE → PROVISIONING"],
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: ["agent.wallet_changed"],
@@ -181,7 +181,7 @@ export const MARKET_JOBS: Readonly<Record<string, Cases>> = {
       activity: BY_ITSELF,
       ...NEW_VERSION,
     },
-    { when: "its markets wait already, and are handed to the queue again" },
+    { when: "its markets are waiting already, and are handed to the queue again" },
     { when: "it has no market" },
     {
       when: "no provider is left in an earlier edition",
@@ -237,7 +237,7 @@ export const MARKET_MESSAGES: Readonly<
       mails: ["customer.wallet_changed"],
     },
     {
-      when: "a wallet that nobody asked for stays until the delay is over",
+      when: "a wallet that was not requested stays until the delay is over",
       tables: ["agent_markets", "agents", "chain_operations"],
       activity: RECORDED_AT_REQUEST,
     },
@@ -273,7 +273,7 @@ export const MARKET_MESSAGES: Readonly<
       activity: RECORDED_AT_REQUEST,
     },
     {
-      // The operation is done by the production market; the watch finds that in a minute (MKT-14).
+      // The production market has completed the operation; the watch finds that within a minute (MKT-14).
       when: "a production market with another wallet has opened meanwhile",
       states: ["chain operation done → failed", "market PROVISIONING → FAILED"],
       tables: ["agent_markets", "chain_operations"],

@@ -1,4 +1,4 @@
-// Agents that go to another principal or to production: the rows of the table of consequences (table.ts).
+// The rows of agents that move to another principal or to production in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
@@ -13,7 +13,7 @@ export const MOVE_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["issued", "replaced"] },
     },
     {
-      when: "a provider, which the new principal counts, and the old one no more",
+      when: "a provider, which the new principal counts and the old one no longer does",
       tables: ["agents", "principals"],
       activity: ["agent.transferred"],
       events: { agent: ["agent.transferred"] },

@@ -1,4 +1,4 @@
-// Purchases: intents, settlements, tasks: the rows of the table of consequences (table.ts).
+// The rows of purchases (intents, settlements and tasks) in the table of consequences (table.ts).
 import { BY_ITSELF, type Cases } from "./words.ts";
 
 const NOT_MANAGEMENT = { none: "an agent's act; the log records management" } as const;
@@ -25,14 +25,14 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   cancelPaymentIntent: [
     {
-      when: "nobody has paid it",
-      // Its end has come; the job records it.
+      when: "it was not paid",
+      // The intent still ends at its time, which the job records.
       tables: ["payment_intents", "spend_holds"],
       activity: NOT_MANAGEMENT,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
     },
     {
-      when: "refused, because the look at the chain finds its payment",
+      when: "refused, because its payment is found on the chain",
       states: ["intent OPEN → PAID"],
       tables: ["ledger_lines", "payment_intents", "spend_holds"],
       activity: NOT_MANAGEMENT,
@@ -143,7 +143,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { provider: ["transaction.settled"], consumer: ["transaction.settled"] },
       document: { provider: ["new revision"] },
     },
-    { when: "the same again" },
+    { when: "the same call again" },
   ],
 
   confirmTask: [
@@ -193,7 +193,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
       document: { provider: ["new revision"], consumer: ["new revision"] },
     },
     {
-      when: "refused after 72 hours, before the job came by",
+      when: "refused after 72 hours, before the job has run",
       states: ["task open → auto_confirmed"],
       tables: ["agents", "escrows", "rating_counterparties", "tasks"],
       activity: NOT_MANAGEMENT,
@@ -207,7 +207,7 @@ export const PURCHASE_OPERATIONS: Readonly<Record<string, Cases>> = {
 export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
   auto_confirm_tasks: [
     {
-      when: "the consumer has shown its will",
+      when: "the consumer opened the intent",
       states: ["task open → auto_confirmed"],
       tables: ["agents", "escrows", "rating_counterparties", "tasks"],
       activity: BY_ITSELF,
@@ -216,7 +216,7 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
       document: { provider: ["new revision"], consumer: ["new revision"] },
     },
     {
-      when: "the consumer has not",
+      when: "the provider opened the intent",
       states: ["task open → auto_confirmed"],
       tables: ["tasks"],
       activity: BY_ITSELF,
@@ -226,14 +226,14 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
 
   abandon_intents: [
     {
-      when: "nobody paid in time",
+      when: "it was not paid in time",
       states: ["intent OPEN → ABANDONED"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
       events: { provider: ["intent.abandoned"], consumer: ["intent.abandoned"] },
     },
     {
-      when: "it was cancelled, which told its end",
+      when: "it was cancelled, and its end was reported then",
       states: ["intent OPEN → ABANDONED"],
       tables: ["payment_intents", "spend_holds", "spend_sums"],
       activity: BY_ITSELF,
@@ -242,7 +242,7 @@ export const PURCHASE_JOBS: Readonly<Record<string, Cases>> = {
 
   spend_paid_intents: [
     {
-      when: "nobody facilitated it",
+      when: "it was not facilitated",
       tables: ["payment_intents", "spend_holds", "spend_ledger", "spend_sums"],
       activity: BY_ITSELF,
     },

@@ -1,4 +1,4 @@
-// The consequences of documents, of the review, and of the erasure after a closing (table.ts).
+// The rows of documents, of the review, and of the erasure after a closing (table.ts).
 import type { Cases } from "./words.ts";
 
 const OPERATORS_READING = { none: "a reading, an entry of the operators' own log" } as const;
@@ -27,8 +27,8 @@ const RENEWED = ["attestations", "operator_entries", "principals"] as const;
 
 export const REVIEW_OPERATIONS: Readonly<Record<string, Cases>> = {
   submitDocument: [
-    { when: "of a required type", ...DOCUMENT },
-    { when: "of a required type that it supersedes", ...DOCUMENT },
+    { when: "a required type", ...DOCUMENT },
+    { when: "a required type that replaces an earlier document", ...DOCUMENT },
     { when: "supporting", ...DOCUMENT },
   ],
 

@@ -1,5 +1,5 @@
-// The table of consequences (test/consequences/table.ts): every operation and job has a row, and each case of each row is played on the
-// real service and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1). What an agent's row repeats is true after each.
+// The table of consequences (test/consequences/table.ts): every operation and job has a row, and each case of each row is played on the real service
+// and compared with the tables before and after it (EVT-3, EVT-5, EVT-7, DIR-1). After each case, the facts that an agent's row repeats must be true.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS, SUBSCRIBERS } from "../../src/cron.ts";
@@ -38,8 +38,8 @@ const ROWS = {
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "authorizeMarkets: the registrar has no gas",
   "provision_market: the registrar has no gas",
-  "watch_registrations: the contract has a wallet that nobody asked for",
-  "provision_market: a wallet that nobody asked for stays until the delay is over",
+  "watch_registrations: the contract has a wallet that no market has requested",
+  "provision_market: a wallet that was not requested stays until the delay is over",
   "provision_market: another wallet waits for the contract's delay",
   "provision_market: the change was cancelled on-chain",
   "provision_market: the delay is over",
@@ -59,14 +59,14 @@ const CASES = Object.entries(ROWS).flatMap(([name, rows]) =>
 );
 
 let stage: Stage;
-/** Agents of earlier cases whose rows strayed: a batch that forgets them fails its own case alone. */
+/** Agents whose rows went wrong in earlier cases, so that a batch that forgets them fails only its own case. */
 const strays = new Set<string>();
-/** The events and receipts that all cases wrote, and the keys with which they did. */
+/** The events and receipts that all cases wrote, and the keys that they used. */
 const written: Json[] = [];
 const receipts: Json[] = [];
 const keys: string[] = [];
 
-/** The cases of one stage: each case is compared by reading all rows of the cases before it. */
+/** Cases per stage, because each case is compared by reading all rows of the cases before it. */
 const CASES_OF_STAGE = 20;
 async function setStage(): Promise<void> {
   await keepWritten();
@@ -115,7 +115,7 @@ describe("the case writes exactly its row:", () => {
     if (cases % CASES_OF_STAGE === 0) await setStage();
     cases += 1;
   });
-  // A key that is short of gas closes its network to the cases behind it (PAY-24).
+  // A key that is short of gas closes its network to later cases (PAY-24).
   afterEach(() => env.DB.prepare("update network_standings set low_gas_until = 0").run());
 
   it.each(CASES.filter(([title]) => !ELSEWHERE.has(title)))("%s", async (_title, name, row) => {

@@ -1,4 +1,4 @@
-// The service's own acts: alerts, the event queue and pruning, handed-on jobs: the rows of the table of consequences (table.ts).
+// The rows of the service's own acts in the table of consequences (table.ts): alerts, the event queue, pruning, and jobs that hand their work on.
 import { CASCADE_CASES } from "./standing.ts";
 import { BY_ITSELF, type Cases, NO_EDIT } from "./words.ts";
 
@@ -33,7 +33,7 @@ export const SERVICE_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["account_volumes", "activity_chains", "activity_heads"],
       activity: NO_EDIT,
     },
-    { when: "none was added", tables: ["activity_chains"], activity: NO_EDIT },
+    { when: "no entry was added", tables: ["activity_chains"], activity: NO_EDIT },
   ],
 
   mail_alerts: [

@@ -1,4 +1,4 @@
-// The consequences of operations on the sessions of an account and on its TOTP (table.ts).
+// The rows of operations on an account's sessions and TOTP in the table of consequences (table.ts).
 import { BY_ITSELF, type Cases } from "./words.ts";
 
 export const SESSION_OPERATIONS: Readonly<Record<string, Cases>> = {

@@ -1,4 +1,4 @@
-// The consequences of an account's suspension, reinstatement and closing, and of the cascades that follow them (table.ts).
+// The rows of an account's suspension, reinstatement and closing, and of the cascades that follow them (table.ts).
 import type { Cases } from "./words.ts";
 
 const TOLD = {} as const;
@@ -7,7 +7,7 @@ const NOT_MOVED = { none: "the agents' own state stays: only the reason of their
 export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
   suspendPlatform: [
     {
-      when: "agents run",
+      when: "it has active agents",
       states: ["account PROFILE_PENDING → SUSPENDED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "operator_entries", "platforms", "principals"],
       activity: ["account.suspended", "agent.suspended"],
@@ -18,7 +18,7 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       mails: ["customer.account_suspended"],
     },
     {
-      when: "no agent runs",
+      when: "it has no active agents",
       states: ["account PROFILE_PENDING → SUSPENDED"],
       tables: ["operator_entries", "platforms"],
       activity: ["account.suspended"],
@@ -28,7 +28,7 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   reinstatePlatform: [
     {
-      when: "the suspension took agents",
+      when: "its agents were suspended with it",
       states: ["account SUSPENDED → PROFILE_PENDING", "agent SUSPENDED → ACTIVE"],
       tables: ["agents", "operator_entries", "platforms", "principals"],
       activity: ["account.reinstated", "agent.reactivated"],
@@ -39,13 +39,13 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
       mails: ["customer.account_reinstated"],
     },
     {
-      when: "the suspension took agents that waited for their escrow",
+      when: "its agents were suspended with it, in FUNDING",
       states: ["account SUSPENDED → PROFILE_PENDING", "agent SUSPENDED → FUNDING"],
       tables: ["agents", "operator_entries", "platforms", "principals"],
       activity: ["account.reinstated", "agent.reactivated"],
       events: { agent: ["agent.status_changed"] },
       directory: { agent: ["status_changed"] },
-      // Their certificates stay listed as suspended.
+      // Their certificates are still listed as suspended.
       ...TOLD,
       mails: ["customer.account_reinstated"],
     },
@@ -60,7 +60,7 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   closePlatform: [
     {
-      when: "agents run",
+      when: "it has active agents",
       states: ["account PROFILE_PENDING → CLOSED", "agent ACTIVE → REVOKED", "principal ACTIVE → CLOSED"],
       tables: [
         "account_links",
@@ -89,11 +89,11 @@ export const STANDING_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 };
 
-/** What a platform does to one of its principals. */
+/** Acts of a platform on one of its principals. */
 export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
   suspendPrincipal: [
     {
-      when: "agents run",
+      when: "it has active agents",
       states: ["principal ACTIVE → SUSPENDED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "principals"],
       activity: ["principal.suspended", "agent.suspended"],
@@ -102,7 +102,7 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "agents run, after an end that no job has recorded",
+      when: "it has active agents, after an end that no job has recorded",
       states: ["principal ACTIVE → SUSPENDED", "agent ACTIVE → SUSPENDED"],
       tables: ["agents", "principals"],
       activity: ["principal.attestation_expired", "principal.suspended", "agent.suspended"],
@@ -111,7 +111,7 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       certificate: { agent: ["suspended"] },
     },
     {
-      when: "its customer has stopped it already",
+      when: "its customer is suspended already",
       tables: ["principals"],
       activity: ["principal.suspended"],
     },
@@ -119,14 +119,14 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
 
   reactivatePrincipal: [
     {
-      when: "nothing else stops it",
+      when: "it is suspended for no other reason",
       states: ["principal SUSPENDED → ACTIVE"],
       tables: ["principals"],
       activity: ["principal.reactivated"],
       events: { principal: ["principal.status_changed"] },
     },
     {
-      when: "its agents return with it",
+      when: "its agents are reactivated with it",
       states: ["principal SUSPENDED → ACTIVE", "agent SUSPENDED → ACTIVE"],
       tables: ["agents", "principals"],
       activity: ["agent.reactivated", "principal.reactivated"],
@@ -162,7 +162,7 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
       events: { principal: ["principal.status_changed", "principal.status_changed"] },
     },
     {
-      when: "a customer groups it",
+      when: "it belongs to a customer",
       states: ["principal ACTIVE → CLOSED"],
       tables: ["customers", "principals"],
       activity: ["principal.closed"],
@@ -194,10 +194,10 @@ export const PRINCIPAL_OPERATIONS: Readonly<Record<string, Cases>> = {
   ],
 };
 
-/** What a cascade leaves behind when a run continues it. */
+/** The rest of a cascade that a crash has interrupted. */
 export const CASCADE_CASES: Cases = [
   {
-    when: "a crash left agents that run",
+    when: "a crash left active agents",
     states: ["agent ACTIVE → SUSPENDED"],
     tables: ["agents", "cascades"],
     activity: ["agent.suspended"],
@@ -221,7 +221,7 @@ export const CASCADE_CASES: Cases = [
     events: { principal: ["principal.status_changed"] },
   },
   {
-    when: "a crash left agents of a suspended account that run",
+    when: "a crash left active agents of a suspended account",
     states: ["agent ACTIVE → SUSPENDED"],
     tables: ["agents", "cascades"],
     activity: ["agent.suspended"],
@@ -230,7 +230,7 @@ export const CASCADE_CASES: Cases = [
     certificate: { agent: ["suspended"] },
   },
   {
-    when: "a crash left agents that a suspension of their account took",
+    when: "a crash left agents that were suspended with their account",
     states: ["agent SUSPENDED → ACTIVE"],
     tables: ["agents", "cascades"],
     activity: ["agent.reactivated"],
@@ -239,7 +239,7 @@ export const CASCADE_CASES: Cases = [
     certificate: { agent: ["reinstated"] },
   },
   {
-    when: "a crash left agents that a suspension of their account took, and their attestation has ended",
+    when: "a crash left agents that were suspended with their account, and their attestation has ended",
     tables: ["agents", "cascades"],
     activity: NOT_MOVED,
   },

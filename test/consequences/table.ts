@@ -1,6 +1,6 @@
-// Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it with
-// what was written. The memory of objects (used proofs and nonces, sent transactions), the outbox's mark, the running hash of the activity log,
-// how far the follower has read, and the last use of keys and sessions are not consequences.
+// Every change of state and its consequences, as a table. docs/consequences.md is printed from it, and tests play every row and compare it with what
+// was written. Not part of it are the memory of objects (used proofs and nonces, sent transactions), the outbox's mark, the running hash of the
+// activity log, how far the follower has read, and the last use of keys and sessions.
 import type { ChainMessage, WebhookMessage } from "../../src/context.ts";
 import { ACCOUNT_JOBS, ACCOUNT_OPERATIONS } from "./accounts.ts";
 import { STATE_OPERATIONS } from "./agent-states.ts";
@@ -23,11 +23,11 @@ import { VERIFIER_OPERATIONS } from "./verifiers.ts";
 import { WEBHOOK_JOBS, WEBHOOK_MESSAGES, WEBHOOK_OPERATIONS } from "./webhooks.ts";
 import { BY_ITSELF, type Cases, type Consequence, completeRows } from "./words.ts";
 
-/** POSTs that only read: `verifyProof` has a row, because it uses a nonce up. */
+/** POSTs that only read. `verifyProof` has a row, because it uses up a nonce. */
 export const READING_POSTS: readonly string[] = ["verifyCertificate", "verifyAid", "evaluateSpendPolicy"];
 
 type Noun = Readonly<Partial<Record<"operations" | "jobs" | "messages", Readonly<Record<string, Cases>>>>>;
-/** Operations by operationId, jobs by name for one row that each records, messages by kind. */
+/** Operations by operationId; jobs by name, for one row that each records; messages by kind. */
 export const NOUNS: Readonly<Record<string, Noun>> = {
   Accounts: { operations: { ...ACCOUNT_OPERATIONS, ...STANDING_OPERATIONS }, jobs: ACCOUNT_JOBS },
   Sessions: { operations: SESSION_OPERATIONS, jobs: SESSION_JOBS },
@@ -62,7 +62,7 @@ export const MESSAGE_CONSEQUENCES = completeRows<(ChainMessage | WebhookMessage)
   ...WEBHOOK_MESSAGES,
 });
 
-/** The consequences of running any job or message, beside its own. */
+/** The consequences of running any job or message, besides its own. */
 export const RUNNING_CONSEQUENCES = completeRows<"job" | "message">({
   job: [
     { when: "nothing is due" },

@@ -1,4 +1,4 @@
-// What a platform's calls about a provider's vault change, and the jobs that go on with them (MKT-27, MKT-29, MKT-30).
+// The rows of a platform's calls about a provider's vault, and of the jobs that continue them (MKT-27, MKT-29, MKT-30).
 import type { ChainMessage } from "../../src/context.ts";
 import { BOOKED, FUNDED, FUNDS_AGENT } from "./follower.ts";
 import { BY_ITSELF, type Cases } from "./words.ts";
@@ -28,7 +28,7 @@ export const VAULT_JOBS: Readonly<Record<string, Cases>> = {
 
 export const VAULT_MESSAGES: Readonly<Record<Extract<ChainMessage["kind"], "release_escrow">, Cases>> = {
   release_escrow: [
-    { when: "it sells, and nobody has asked" },
+    { when: "it sells, and no release was requested" },
     {
       when: "the provider has left",
       states: ["chain operation none → done"],

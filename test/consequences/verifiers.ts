@@ -1,4 +1,4 @@
-// The consequences of an operator's acts on Verifiers (table.ts).
+// The rows of an operator's acts on Verifiers in the table of consequences (table.ts).
 import type { Cases } from "./words.ts";
 
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;

@@ -1,5 +1,5 @@
-// Webhook endpoints and their deliveries: the rows of the table of consequences (table.ts). What is queued for an endpoint is a consequence of its
-// event, and stands with the job that queues it.
+// The rows of webhook endpoints and their deliveries in the table of consequences (table.ts). A delivery is a consequence of its event, and is in the
+// row of the job that queues it.
 import { BY_ITSELF, type Cases } from "./words.ts";
 
 export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
@@ -68,7 +68,7 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
       activity: { none: "the same event goes to the same endpoint" },
     },
     {
-      when: "nobody has tried it yet",
+      when: "it was never tried",
       activity: { none: "it is due already" },
     },
   ],
@@ -89,7 +89,7 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
       tables: ["account_volumes", "webhook_queue"],
       activity: BY_ITSELF,
     },
-    { when: "no endpoint does", tables: ["account_volumes"], activity: BY_ITSELF },
+    { when: "no endpoint selects it", tables: ["account_volumes"], activity: BY_ITSELF },
     {
       when: "80 % of a quota of the account is used",
       states: ["alert none → open"],
@@ -106,10 +106,10 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
     },
   ],
 
-  deliver_webhooks: [{ when: "deliveries are due: it wakes their endpoints", activity: BY_ITSELF }],
+  deliver_webhooks: [{ when: "deliveries are due, and it wakes their endpoints", activity: BY_ITSELF }],
   replay_events: [
     {
-      when: "events are behind its place",
+      when: "events follow its position",
       tables: ["account_volumes", "webhook_queue", "webhook_replays"],
       activity: BY_ITSELF,
     },
@@ -139,11 +139,11 @@ const DISABLED = {
   mails: ["customer.webhook_disabled"],
 } as const;
 
-/** What the object of an endpoint does when it is woken. */
+/** The work of an endpoint's object when it is woken. */
 export const WEBHOOK_MESSAGES = {
   deliver: [
     {
-      when: "the receiver takes it",
+      when: "the receiver accepts it",
       tables: ["webhook_deliveries", "webhook_queue"],
       activity: BY_ITSELF,
     },

@@ -1,4 +1,4 @@
-// The words of the table of consequences (table.ts).
+// The vocabulary of the table of consequences (table.ts).
 import type {
   ActivityAction,
   AgentStatus,
@@ -34,7 +34,7 @@ export type Table =
   | NamesIn<typeof import("../../src/db/tables/webhooks.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;
-/** `none`: the row does not exist before or after. */
+/** `none`: the row does not exist before, or after. */
 export type StateChange =
   | `account ${Move<PlatformStatus>}`
   | `customer ${Move<CustomerStatus>}`
@@ -50,28 +50,27 @@ export type StateChange =
   | `alert ${Move<"open" | "acknowledged">}`;
 
 /**
- * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which
- * is signed at the next reading, `signed` (IDN-18). `stale version`: a version that is signed alone; its whole document is signed at the next
- * reading.
+ * `unsigned version`: a new version of a DRAFT, which is not signed (IDN-19). `new revision`: a change that the platform did not make, which is
+ * signed at the next read, `signed` (IDN-18). `stale version`: only the version is signed now, and its whole document at the next read.
  */
 export type DocumentEffect = "unsigned version" | "new version" | "stale version" | "new revision" | "signed";
 
 /** The last three are new values in the status list. */
 export type CertificateEffect = "issued" | "replaced" | "replaced in 24 hours" | "suspended" | "reinstated" | "revoked";
 
-/** A link is mailed at once, a notice by its job. */
+/** A link is mailed at once, and a notice by its job. */
 export type Mail = "alerts to the operator" | Exclude<MailKind, "operator.alerts">;
 
-/** The party that is affected; of an event, the party whose platform gets it. */
+/** The party that is affected. An event goes to the platform of the party. */
 export type Party = "account" | "customer" | "principal" | "agent" | "provider" | "consumer";
-/** One entry for each effect; a party that is not named has none. */
+/** One entry for each effect. A party that is not named has none. */
 export type By<T> = { readonly [P in Party]?: readonly T[] };
 
 export type Consequence = {
-  /** The case; the cases of one row differ. */
+  /** The case. The cases of one row differ in it. */
   readonly when: string;
   readonly states: readonly StateChange[];
-  /** Written tables that the other columns do not imply. */
+  /** Tables that are written but not implied by the other columns. */
   readonly tables: readonly Table[];
   readonly activity: readonly ActivityAction[] | { readonly none: string };
   readonly events: By<EventType>;
@@ -87,7 +86,7 @@ type Effects = Omit<Consequence, "when">;
 export type Case = { readonly when: string } & Partial<Effects>;
 export type Cases = readonly Case[];
 
-// Why there is no entry in the activity log.
+// Reasons why there is no entry in the activity log.
 export const BY_ITSELF = { none: "falls due by itself, and changes nobody's standing" } as const;
 export const NO_EDIT = { none: "no change of anything that a platform manages" } as const;
 const NOTHING_NEW = { none: "nothing changes" } as const;
@@ -104,7 +103,7 @@ const NOTHING: Effects = {
   mails: [],
 };
 
-/** Fills in what the rows leave out. A row that changes something states its activity, or why there is none. */
+/** Fills in what the rows leave out. A row that changes something must state its activity, or why there is none. */
 export const completeRows = <K extends string>(rows: Readonly<Record<K, Cases>>): Record<K, Consequence[]> =>
   Object.fromEntries(
     Object.entries<Cases>(rows).map(([name, cases]) => [name, cases.map((row) => completeRow(name, row))]),

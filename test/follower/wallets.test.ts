@@ -287,10 +287,10 @@ describe("with the delay of production", () => {
       return expectedOf(row);
     };
     expect(await observe(world, found)).toEqual(
-      rowOf(JOB_CONSEQUENCES["watch_registrations"], "the contract has a wallet that nobody asked for"),
+      rowOf(JOB_CONSEQUENCES["watch_registrations"], "the contract has a wallet that no market has requested"),
     );
     expect(await observe(world, provisionOf(did))).toEqual(
-      rowOf(MESSAGE_CONSEQUENCES.provision_market, "a wallet that nobody asked for stays until the delay is over"),
+      rowOf(MESSAGE_CONSEQUENCES.provision_market, "a wallet that was not requested stays until the delay is over"),
     );
     await pass(DELAYS.wallet + 60);
     await minute(did);

@@ -60,10 +60,10 @@ async function play(): Promise<{ did: string; principal: string }> {
   return { did, principal };
 }
 
-describe.each(["before the job lists events", "after the job lists them", "after it lists some"])("the list %s", (when) => {
+describe.each(["before the job lists any", "after it lists all", "after it lists some"])("the list %s", (when) => {
   const arrange = async () => {
     const first = await play();
-    if (when !== "before the job lists events") await listNewEvents(world.deps);
+    if (when !== "before the job lists any") await listNewEvents(world.deps);
     if (when === "after it lists some") await play();
     return first;
   };

@@ -1,11 +1,11 @@
-// Plays of the consequences of operations on the platform account.
+// Plays of operations on the platform account.
 import { type Account, freshAddress, mailedToken, PASSWORD, post, signUp } from "../../accounts/support.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { env, type World } from "../../support/world.ts";
 import { confirmingContact, refusingContact, refusingNewAddress, verifyingNewAddress } from "./passwords.ts";
 import { MINUTE, must, type Play, type Plays } from "./stage.ts";
 
-/** A play of one account, which is signed up before it. */
+/** A play of one account, which is signed up first. */
 const ofAccount =
   (
     prepare: (world: World, account: Account) => Promise<unknown>,
@@ -45,7 +45,7 @@ export const ACCOUNT_PLAYS: Plays = {
       },
   },
   verifyEmail: {
-    "of a new account": async ({ world }) => {
+    "a new account": async ({ world }) => {
       const email = freshAddress();
       await register(world, email);
       return async () => {
@@ -56,11 +56,11 @@ export const ACCOUNT_PLAYS: Plays = {
         return partyOf(email);
       };
     },
-    "of a new address": verifyingNewAddress,
-    "of an admin contact": confirmingContact,
+    "a new address": verifyingNewAddress,
+    "an admin contact": confirmingContact,
   },
   refuseVerification: {
-    "of a new account": async ({ world }) => {
+    "a new account": async ({ world }) => {
       const email = freshAddress();
       await register(world, email);
       const party = await partyOf(email);
@@ -69,11 +69,11 @@ export const ACCOUNT_PLAYS: Plays = {
         return party;
       };
     },
-    "of a new address": refusingNewAddress,
-    "of an admin contact": refusingContact,
+    "a new address": refusingNewAddress,
+    "an admin contact": refusingContact,
   },
   resendVerification: {
-    "of an account that waits for it": async ({ world }) => {
+    "an account is not verified yet": async ({ world }) => {
       const email = freshAddress();
       await register(world, email);
       // The last link is two minutes old.
@@ -88,8 +88,8 @@ export const ACCOUNT_PLAYS: Plays = {
   },
   promotePlatform: { always: ofAccount((_world, account) => accredit(account), promote) },
   rotateKey: {
-    "of an account with one key": ofAccount(async () => undefined, rotate),
-    "of an account in production": ofAccount(async (world, account) => {
+    "an account with one key": ofAccount(async () => undefined, rotate),
+    "an account in production": ofAccount(async (world, account) => {
       await accredit(account);
       await promote(world, account);
     }, rotate),

@@ -47,7 +47,7 @@ async function suspendedAndAttested(world: World): Promise<string> {
   return did;
 }
 
-/** Its principal was stopped, and stands again. */
+/** The principal was suspended, and is ACTIVE again. */
 async function suspendedAndWidened(world: World): Promise<string> {
   const { did, principalId } = await world.consumer();
   const onPrincipal = (verb: string) => must(200, world.call("POST", `/v1/principals/${principalId}/${verb}`));
@@ -139,36 +139,36 @@ export const AGENT_PLAYS: Plays = {
   },
   revokeAgent: {
     "a consumer": ofAgent(consumer, revoke),
-    "a provider, which its principal counts no more": ofAgent(provider, revoke),
+    "a provider, which its principal no longer counts": ofAgent(provider, revoke),
     "an agent with an open intent, which ends": ofAgent(buying, revoke),
     "a DRAFT": ofAgent(draft, revoke),
   },
   patchAgent: {
     "the profile or the address": ofAgent(consumer, patch({ endpoint_url: "https://moved.example/v1" })),
-    "the reference or the metadata alone": ofAgent(consumer, patch({ external_ref: "bot-7", metadata: { team: "b" } })),
+    "the reference or the metadata only": ofAgent(consumer, patch({ external_ref: "bot-7", metadata: { team: "b" } })),
     "the profile of a DRAFT": ofAgent(draft, patch({ profile: { display_name: "Renamed" } })),
   },
   patchAgentScope: {
     "not narrowed": ofAgent(consumer, widen),
     narrowed: ofAgent(consumer, narrow),
     "narrowed, the principal not ACTIVE": ofAgent(unattested, narrow),
-    "of a DRAFT": ofAgent(draft, narrow),
+    "a DRAFT": ofAgent(draft, narrow),
   },
   patchAgentStatus: {
     SUSPENDED: ofAgent(consumer, become("SUSPENDED")),
-    "SUSPENDED, which its principal has stopped already": ofAgent(stopped, become("SUSPENDED")),
+    "SUSPENDED, after its principal was suspended": ofAgent(stopped, become("SUSPENDED")),
     ACTIVE: ofAgent(suspended, become("ACTIVE")),
     "ACTIVE, under another attestation than before": ofAgent(suspendedAndAttested, become("ACTIVE")),
-    "ACTIVE, with a scope that was changed while its principal was stopped": ofAgent(
+    "ACTIVE, with a scope that was changed while its principal was suspended": ofAgent(
       suspendedAndWidened,
       become("ACTIVE"),
     ),
     "SUSPENDED while it waits for its escrow": ofAgent(waiting, become("SUSPENDED")),
     "ACTIVE, suspended while it waited for its escrow": ofAgent(waitingSuspended, become("ACTIVE")),
     TERMINATED: ofAgent(consumer, become("TERMINATED")),
-    "TERMINATED, of a provider, which its principal counts no more": ofAgent(provider, become("TERMINATED")),
-    "TERMINATED, of an agent with an open intent, which ends": ofAgent(buying, become("TERMINATED")),
-    "TERMINATED, of a DRAFT": ofAgent(draft, become("TERMINATED")),
+    "TERMINATED, a provider, which its principal no longer counts": ofAgent(provider, become("TERMINATED")),
+    "TERMINATED, an agent with an open intent, which ends": ofAgent(buying, become("TERMINATED")),
+    "TERMINATED, a DRAFT": ofAgent(draft, become("TERMINATED")),
   },
   verifyProof: {
     "a nonce is used up, in its object": async ({ world }) => {

@@ -1,4 +1,4 @@
-// Every play, by the name of the operation, job or message.
+// All plays, by the name of the operation, job or message.
 import { ACCOUNT_PLAYS } from "./accounts.ts";
 import { AGENT_PLAYS } from "./agents.ts";
 import { ATTESTATION_PLAYS } from "./attestations.ts";

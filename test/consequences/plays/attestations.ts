@@ -22,7 +22,7 @@ async function withAgent(world: World): Promise<Owned> {
 const record = (world: World, principalId: string, more = {}) =>
   must(201, world.call("POST", `/v1/principals/${principalId}/attestations`, { body: { placeholder: true, ...more } }));
 
-/** Another attestation of a principal with an agent, behind what happened to it before. */
+/** Records another attestation of a principal with an agent, after `before`. */
 const recording =
   (before: (world: World, owned: Owned) => Promise<unknown>, more = {}): Play =>
   async ({ world }) => {
@@ -40,7 +40,7 @@ const ends = async (world: World): Promise<void> => {
   await world.run(endAttestations);
 };
 
-/** A principal under an attestation of a registered Verifier, and who may take it back. */
+/** A principal with an attestation of a registered Verifier, and the calls that can revoke it. */
 async function backed(world: World) {
   const pair = await drawKey();
   const { verifier_id: verifierId } = await registerVerifier(world, [pair.jwk]);
@@ -56,7 +56,7 @@ async function backed(world: World) {
 
 export const ATTESTATION_PLAYS: Plays = {
   revokeAttestation: {
-    "it backs a principal with a running agent, by its Verifier": async ({ world }) => {
+    "by its Verifier, for a principal with an active agent": async ({ world }) => {
       const { principalId, byVerifier } = await backed(world);
       const { did } = await world.consumer({ principal_id: principalId });
       return async () => {
@@ -64,14 +64,14 @@ export const ATTESTATION_PLAYS: Plays = {
         return { principal: [principalId], agent: [did] };
       };
     },
-    "it backs a principal without agents, by an operator": async ({ world }) => {
+    "by an operator, for a principal without agents": async ({ world }) => {
       const { principalId, byOperator } = await backed(world);
       return async () => {
         await byOperator();
         return { principal: [principalId] };
       };
     },
-    "another attestation counts by then, by an operator": async ({ world }) => {
+    "by an operator, after another attestation was recorded": async ({ world }) => {
       const { principalId, byOperator } = await backed(world);
       await record(world, principalId);
       return async () => {
@@ -81,10 +81,10 @@ export const ATTESTATION_PLAYS: Plays = {
     },
   },
   recordAttestation: {
-    "before the last one ends, with a running agent": recording(async () => undefined),
+    "before the last one ends, with an active agent": recording(async () => undefined),
     "after the end, with a suspended agent": recording(ends),
-    "after an end that no job has recorded, with a running agent": recording(waits),
-    "after the end, and its agents return": recording(ends, { reactivate_agents: true }),
+    "after an end that no job has recorded, with an active agent": recording(waits),
+    "after the end, and its agents are reactivated": recording(ends, { reactivate_agents: true }),
     SUSPENDED: async ({ world }) => {
       const { principal_id: principalId } = await must(
         201,

@@ -21,7 +21,7 @@ const act = (world: World, path: string, body?: unknown) => must(200, world.call
 
 type Group = { readonly customerId: string; readonly principal: readonly string[]; readonly agent: readonly string[] };
 
-/** A customer with two principals, each with an agent that runs where `agents` says so. */
+/** A customer with two principals; with `agents`, each has an active agent. */
 async function group(world: World, agents: boolean): Promise<Group> {
   const customerId = await customer(world);
   const [principal, agent]: [string[], string[]] = [[], []];
@@ -38,7 +38,7 @@ async function group(world: World, agents: boolean): Promise<Group> {
   return { customerId, principal, agent };
 }
 
-/** A play of a customer's standing, after calls on it and on its principals. */
+/** A play of a decision about a customer, after calls on it and on its principals. */
 const deciding =
   (
     verb: string,
@@ -72,26 +72,26 @@ export const CUSTOMER_PLAYS: Plays = {
     always: ofCustomer((world, path) => must(200, world.call("PATCH", path, { body: { name: "Renamed" } }))),
   },
   suspendCustomer: {
-    "agents of its principals run": deciding("suspend", true, nothing),
-    "agents of its principals run, after an end that no job has recorded": deciding("suspend", true, nothing, {
+    "its principals have active agents": deciding("suspend", true, nothing),
+    "its principals have active agents, after an end that no job has recorded": deciding("suspend", true, nothing, {
       waitsMs: HOUR_MS,
     }),
-    "something else has stopped its principals already": deciding("suspend", false, suspendingEach),
-    "it groups nobody": ofCustomer((world, path) => act(world, `${path}/suspend`)),
+    "its principals are suspended already": deciding("suspend", false, suspendingEach),
+    "it has no principals": ofCustomer((world, path) => act(world, `${path}/suspend`)),
   },
   reactivateCustomer: {
-    "nothing else stops its principals": deciding("reactivate", true, suspending),
-    "agents of its principals return with it": deciding("reactivate", true, suspending, {
+    "its principals are suspended for no other reason": deciding("reactivate", true, suspending),
+    "agents of its principals are reactivated with it": deciding("reactivate", true, suspending, {
       body: { reactivate_agents: true },
     }),
     "their attestations have ended meanwhile": deciding("reactivate", true, suspending, { waitsMs: HOUR_MS }),
-    "their platform stops them too": deciding("reactivate", true, (path, principals) => [
+    "the platform has suspended its principals too": deciding("reactivate", true, (path, principals) => [
       ...suspending(path),
       ...suspendingEach(path, principals),
     ]),
   },
   deleteCustomer: {
-    "it is SUSPENDED and groups nobody": async ({ world }) => {
+    "it is SUSPENDED and has no principals": async ({ world }) => {
       const id = await customer(world);
       await act(world, `/v1/customers/${id}/suspend`);
       return async () => {
@@ -99,6 +99,6 @@ export const CUSTOMER_PLAYS: Plays = {
         return { customer: [id] };
       };
     },
-    "it groups nobody": ofCustomer(async (world, path) => expectStatus(await world.call("DELETE", path), 204)),
+    "it has no principals": ofCustomer(async (world, path) => expectStatus(await world.call("DELETE", path), 204)),
   },
 };

@@ -1,4 +1,4 @@
-// Plays of the directory's jobs, and of the one that publishes ratings anew.
+// Plays of the directory's jobs, and of the job that publishes ratings again.
 import { publishRatings } from "../../../src/agents/publish-ratings.ts";
 import { signDirectoryHeads } from "../../../src/directory/heads.ts";
 import { indexDirectory, pruneDirectory } from "../../../src/directory/tend.ts";
@@ -7,7 +7,7 @@ import type { World } from "../../support/world.ts";
 import { pairOf } from "./purchases.ts";
 import { DAY, must, ofNobody, type Play, type Plays } from "./stage.ts";
 
-/** A provider whose rating decay has moved. */
+/** A provider whose rating has moved by decay. */
 const decayed: Play = async (stage) => {
   const { world, other } = stage;
   const pair = await pairOf(stage);
@@ -20,7 +20,7 @@ const decayed: Play = async (stage) => {
   };
 };
 
-/** One that is looked at before decay has moved it. */
+/** A rating that is looked at before decay has moved it. */
 const early: Play = async (stage) => {
   const { world } = stage;
   const act = await decayed(stage);
@@ -30,7 +30,7 @@ const early: Play = async (stage) => {
   return act;
 };
 
-/** One that has ended meanwhile. */
+/** A provider that has been revoked meanwhile. */
 const ended: Play = async (stage) => {
   const act = await decayed(stage);
   const { world } = stage;
@@ -49,7 +49,7 @@ export const DIRECTORY_PLAYS: Plays = {
   publish_ratings: {
     "decay has moved the rating, and its threshold": decayed,
     "the agent has ended": ended,
-    "it has not moved it yet": early,
+    "decay has not moved the rating yet": early,
   },
   sign_directory_heads: {
     "something has changed": ofNobody(async (world) => {
@@ -58,7 +58,7 @@ export const DIRECTORY_PLAYS: Plays = {
     }, sign),
   },
   index_directory: {
-    "the terms of an entry wait": ofNobody(
+    "the terms of an entry are out of date": ofNobody(
       (world) => world.consumer(),
       (world) => world.run(indexDirectory),
     ),

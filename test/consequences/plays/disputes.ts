@@ -1,4 +1,4 @@
-// Plays of disputes: by the key of the consumer's platform or the provider's, by the operator, by their jobs and messages.
+// Plays of disputes: by the key of the consumer's or the provider's platform, by the operator, and by their jobs and messages.
 import { putOperation } from "../../../src/chain/store.ts";
 import { endDisputeDays } from "../../../src/disputes/deadlines.ts";
 
@@ -19,7 +19,7 @@ const AMOUNT = "10.00";
 const ALL = 10_000_000;
 const IN_TIME = 20_000;
 
-/** Nothing is worked beside the call: what it sends to the chain's queue is played by its own rows. */
+/** Only the call itself is played: the messages that it sends to the chain's queue have rows of their own. */
 type Case = {
   readonly world: World;
   readonly buyersKey: string;
@@ -29,7 +29,7 @@ type Case = {
 
 async function purchase(stage: Stage): Promise<Case> {
   const bought = await facilitated(stage.world, await pairOf(stage), AMOUNT);
-  // Whoever acts has the entry of its log: the consumer's platform, unless the case says otherwise.
+  // The entry is in the log of the platform that acts: the consumer's, unless the case says otherwise.
   const parties = { ...partiesOf(bought), account: [stage.other.platformId] };
   return { world: stage.world, buyersKey: stage.other.key, bought, parties };
 }
@@ -76,7 +76,7 @@ const resolve =
 const UPHELD = { resolution: "upheld" };
 const upheld = resolve(UPHELD);
 const confirmTask = ({ world, bought }: Case) => must(200, confirm(world, bought.consumer, bought.task));
-/** What falls due does so now. */
+/** Makes everything that will fall due be due now. */
 const due = ({ id, world }: Pick<Filed, "id" | "world">) =>
   rows(
     "update disputes set due_at = ?, answers_until = min(answers_until, ?) where dispute_id = ?",
@@ -88,7 +88,7 @@ const runDays = ({ world, id }: Pick<Filed, "id" | "world">) => endDisputeDays.r
 const reserve = ({ world, bought }: Filed) =>
   setReserve(world.deps, { network: NETWORK, did: bought.provider.did }, Date.now() + IN_TIME);
 const pay = ({ world, id }: Filed) => payAward(world.deps, { network: NETWORK, disputeId: id }, Date.now() + IN_TIME);
-/** As the guardian's cancellation leaves it. */
+/** The state that the guardian's cancellation leaves. */
 const cancelled = async ({ id, bought }: Filed) => {
   await rows(
     "update chain_operations set status = 'failed', reason = 'cancelled', next_check_at = null where kind = 'payout' and subject = ?",
@@ -109,7 +109,7 @@ const dueAgain =
       bought.provider.did,
     );
 
-/** Prepares a dispute, step by step, and plays one more. */
+/** Prepares a dispute step by step, and plays one more step. */
 const playing =
   (
     last: (of: Filed) => Promise<unknown>,
@@ -124,7 +124,7 @@ const playing =
       return of.parties;
     };
   };
-/** The same, by the provider's platform. */
+/** A play of one step by the provider's platform. */
 const byProvider =
   (last: (of: Filed) => Promise<unknown>, before?: (of: Case) => Promise<unknown>): Play =>
   async (stage) => {
@@ -134,7 +134,7 @@ const byProvider =
       return { ...of.parties, account: [stage.world.platformId] };
     };
   };
-/** The entries of both platforms. */
+/** Expects the entry in the logs of both platforms. */
 const inBothLogs =
   (play: Play): Play =>
   async (stage) => {
@@ -152,7 +152,7 @@ const filing = (before: (of: Case) => Promise<unknown>): Play =>
   });
 const deciding = (verdict: Json, before?: (of: Case) => Promise<unknown>): Play =>
   inBothLogs(playing(resolve(verdict), [arbitrate], before));
-/** One of production, by its agents. */
+/** A dispute in production, by its agents. */
 const overdueLive: Play = async ({ world, other }) => {
   const one = await disputed(world, { pair: await livePair(world, other) });
   await arbitrated(world, one);
@@ -163,7 +163,7 @@ const overdueLive: Play = async ({ world, other }) => {
     return partiesOf(one);
   };
 };
-/** Disputes of one sandbox share an alert: it is open already where an earlier play has left it. */
+/** Disputes of one sandbox share an alert, which an earlier play may have left open. */
 const noneWaits = () => rows("delete from alerts where kind = 'arbitration_waiting'");
 const nothing = async () => undefined;
 const handing =
@@ -213,7 +213,7 @@ export const DISPUTE_PLAYS: Plays = {
     }),
   },
   repeatPayout: {
-    "one operator may ask for it alone": inBothLogs(playing(repeat, [arbitrate, upheld, cancelled], covered)),
+    "one operator may request it alone": inBothLogs(playing(repeat, [arbitrate, upheld, cancelled], covered)),
     "it waits for a second operator": playing(
       (of) => repeat({ ...of, world: withVars(of.world, { PAYOUT_ALONE_UP_TO: "0" }) }),
       [arbitrate, upheld, cancelled],
@@ -224,12 +224,12 @@ export const DISPUTE_PLAYS: Plays = {
     "the parties' days are over": playing(runDays, [due, noneWaits]),
     "the arbiter is overdue in production": overdueLive,
     "the arbiter is overdue in a sandbox": playing(runDays, [arbitrate, due]),
-    "a refund has come": playing(
+    "a refund has arrived": playing(
       runDays,
       [concede, ({ bought }) => refundOf(bought.fac.transaction_id, ALL), ({ world }) => follow(world)],
       covered,
     ),
-    "a refund did not come": playing(
+    "a refund did not arrive": playing(
       runDays,
       [
         concede,
@@ -242,13 +242,13 @@ export const DISPUTE_PLAYS: Plays = {
     ),
   },
   set_reserve: {
-    "the contract gets it": playing(reserve),
+    "the contract does not have it yet": playing(reserve),
     "the contract has it": playing(reserve, [reserve, dueAgain("reserve")]),
   },
   pay_award: {
     "the vault pays all of it": playing(pay, [arbitrate, upheld], covered),
     "the vault pays a part of it": playing(pay, [arbitrate, upheld]),
-    "it is seen again": playing(pay, [arbitrate, upheld, pay, dueAgain("payout")], covered),
+    "it is checked again": playing(pay, [arbitrate, upheld, pay, dueAgain("payout")], covered),
   },
   keep_reserves: { "handed to the queue: set_reserve": handing(keepReserves, "reserve") },
   pay_awards: { "handed to the queue: pay_award": handing(payAwards, "payout") },

@@ -1,4 +1,4 @@
-// Plays of the job that lists events. What the one that prunes them leaves, event-list.test.ts shows: nothing else ever deletes one.
+// Plays of the job that lists events. event-list.test.ts covers the job that prunes them, because no other code ever deletes one.
 import { listEventsJob } from "../../../src/jobs/tend-events.ts";
 import { ofNobody, type Plays } from "./stage.ts";
 

@@ -1,4 +1,4 @@
-// Plays of the follower: what moved a vault on the chain, and what the service makes of it.
+// Plays of the follower: changes of a vault on the chain, and what the service records of them.
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
@@ -45,14 +45,14 @@ import {
 
 export const THRESHOLD = 15_000_000;
 
-/** A provider that the contract knows, with all before it booked. */
+/** A provider that the contract knows; everything before it is booked. */
 export async function provider(world: World): Promise<string> {
   const { did } = await world.provider();
   await follow(world);
   return did;
 }
 
-/** The same in production, promoted before its escrow is funded. */
+/** A provider in production, promoted before its escrow is funded. */
 export async function waiting(world: World): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   await must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(account(8)) }));
@@ -61,14 +61,14 @@ export async function waiting(world: World): Promise<string> {
   return did;
 }
 
-/** `units` have been put into its vault, and nobody has read of it. */
+/** `units` have been paid into its vault, and are not read yet. */
 export const paidIn = (prepare: (world: World) => Promise<string>, units: number) => async (world: World) => {
   const did = await prepare(world);
   await deposit(did, units, NETWORK);
   return did;
 };
 
-/** Its wallet has named another one in the contract, and nobody has read of it. `asked`: the market waits for that. */
+/** The provider's wallet has named another one in the contract, which is not read yet. `asked`: the market waits for that. */
 const walletMoved = (asked: boolean) => async (world: World) => {
   const did = await provider(world);
   const wallet = account(7).toLowerCase();
@@ -78,7 +78,7 @@ const walletMoved = (asked: boolean) => async (world: World) => {
   return did;
 };
 
-/** A deposit that is booked, and its release, whose transaction is known to nobody. */
+/** A booked deposit and its release, whose transaction was not recorded. */
 async function releasedUnnoted(world: World): Promise<string> {
   const did = await paidIn(provider, THRESHOLD + 1)(world);
   await follow(world);
@@ -87,7 +87,7 @@ async function releasedUnnoted(world: World): Promise<string> {
   return did;
 }
 
-/** A key of the service called the contract behind its back, and nobody has read of it. */
+/** A key of the service has called the contract directly, and the call is not read yet. */
 const actedBy = (key: string, functionName: "setReserve" | "setThreshold") => async (world: World) => {
   const did = await provider(world);
   const args = [didHash(did), chainOf(NETWORK).token as `0x${string}`, BigInt(THRESHOLD / 2)] as const;
@@ -96,8 +96,7 @@ const actedBy = (key: string, functionName: "setReserve" | "setThreshold") => as
   return did;
 };
 
-/** A line that the chain never told of, as if something had been taken out of the vault beside the contract. */
-/** Which the next event shows. */
+/** A transfer past the contract, which the next event reveals. */
 async function transferred(world: World): Promise<string> {
   const did = await provider(world);
   await transferTo(await vaultOf(did, NETWORK), 2, NETWORK);
@@ -105,12 +104,13 @@ async function transferred(world: World): Promise<string> {
   return did;
 }
 
+/** A ledger line that holds more than the vault, as if something had been taken out past the contract. */
 async function robbed(world: World): Promise<string> {
   const did = await paidIn(provider, 2)(world);
   await follow(world);
   await store(world, (db) => [
     db.update(ledgerLines).set({ held: 3 }).where(eq(ledgerLines.did, did)),
-    // Its turn to be compared, once its blocks were read anew.
+    // Its turn to be compared has come, because its blocks were read again.
     db
       .update(followers)
       .set({ checkedDid: did.slice(0, -1), rereadFor: `line 1 of ${did}` })
@@ -119,7 +119,7 @@ async function robbed(world: World): Promise<string> {
   return did;
 }
 
-/** An open intent of two platforms, and its payment, which nobody has read of. */
+/** An open intent between two platforms, and its payment, which is not read yet. */
 const paidFor: Play = async (stage) => {
   const purchase = await paid(stage.world, await pairOf(stage));
   return async () => {
@@ -140,7 +140,7 @@ const spoilt: Play = async (stage) => {
   };
 };
 
-/** It is bound to a payment of the next block, in which there is none. `then`: what the next blocks have. */
+/** The intent is bound to a payment in the next block, which has none. `then`: what the next blocks contain. */
 const takenAway =
   (then: (purchase: Pair, intentId: string) => Promise<unknown>): Play =>
   async (stage) => {
@@ -174,7 +174,7 @@ const nothing = () => rpc(NETWORK, "evm_mine", []);
 const another = ({ consumer, provider: shop }: Pair, intentId: string) =>
   payOnChain(consumer.did, shop.did, 10_000_000, { intentId });
 
-/** Facilitated and booked of a block that the chain does not have; `elsewhere`: its payment is in another one. */
+/** A purchase that was facilitated and booked in a block that the chain does not have. `elsewhere`: its payment is in another block. */
 const reversed =
   (
     amount: string,
@@ -189,7 +189,7 @@ const reversed =
     const gone = { blockHash: "0xgone", ...(!elsewhere && { txHash: `0x${"de".repeat(32)}` }) };
     await store(world, (db) => [
       db.update(transactions).set(gone).where(eq(transactions.transactionId, purchase.fac.transaction_id)),
-      // They are compared again.
+      // Makes the follower compare the receipts again.
       db.update(followers).set({ checkedReceipt: 0 }).where(eq(followers.network, NETWORK)),
     ]);
     return async () => {
@@ -206,7 +206,7 @@ const conceded = async (world: World, bought: Bought) => {
   await must(200, act(world, bought.provider, id, "concede"));
 };
 
-/** For a settlement that was facilitated and booked. */
+/** Refunds a settlement that was facilitated and booked. */
 const givenBack: Play = async (stage) => {
   const settled = await facilitated(stage.world, await pairOf(stage));
   await follow(stage.world);
@@ -217,7 +217,7 @@ const givenBack: Play = async (stage) => {
   };
 };
 
-/** For a settlement that was facilitated and booked, of which so much is awaited. */
+/** A settlement that was facilitated and booked, with a refund that is awaited until `until`. */
 const owed = async (stage: Stage, until: number) => {
   const settled = await facilitated(stage.world, await pairOf(stage));
   const { transaction_id: id } = settled.fac;
@@ -244,7 +244,7 @@ const notGivenBack: Play = async (stage) => {
   };
 };
 
-/** A slow node's answer is left to the next run. */
+/** A slow node may need another run to answer. */
 async function compare(world: World, did: string): Promise<void> {
   for (let run = 0; run < 3 && (await rows("select * from ledger_differences where did = ?", did)).length === 0; run++)
     await follow(world);
@@ -260,19 +260,19 @@ export const FOLLOWER_PLAYS: Plays = {
     "a deposit that funds the escrow": ofAgent(paidIn(provider, THRESHOLD), follow),
     "a deposit that funds an agent in FUNDING": ofAgent(paidIn(waiting, THRESHOLD), follow),
     "a payment of an open intent": paidFor,
-    "a payment of the provider's own used an intent's key up": spoilt,
-    "a reorganisation took the payment away": takenAway(nothing),
-    "a reorganisation put another payment in its place": takenAway(another),
+    "a payment by the provider itself used up an intent's key": spoilt,
+    "a reorg removed the payment": takenAway(nothing),
+    "a reorg replaced the payment with another one": takenAway(another),
     "a facilitated settlement is gone": reversed("10.00", false),
-    "a facilitated settlement is gone whose task was confirmed": reversed("10.00", false, confirmed),
-    "a facilitated settlement is gone whose dispute was conceded": reversed("10.00", false, conceded),
-    "a facilitated settlement stands in another block": reversed("10.00", true),
-    "a provider gives something back": givenBack,
-    "a provider gives back what was awaited": givenBackInTime,
-    "the contract got another wallet, which a market asks for": ofAgent(walletMoved(true), follow),
-    "the contract got a wallet that no market asks for": ofAgent(walletMoved(false), follow),
-    "a release of which nobody has noted the transaction": ofAgent(releasedUnnoted, follow),
-    "a vault got something without an event of the contract": ofAgent(transferred, follow),
+    "a facilitated settlement is gone after its task was confirmed": reversed("10.00", false, confirmed),
+    "a facilitated settlement is gone after its dispute was conceded": reversed("10.00", false, conceded),
+    "a facilitated settlement is in another block": reversed("10.00", true),
+    "a provider pays a refund": givenBack,
+    "a provider pays an awaited refund": givenBackInTime,
+    "the contract got another wallet, which a market has requested": ofAgent(walletMoved(true), follow),
+    "the contract got a wallet that no market has requested": ofAgent(walletMoved(false), follow),
+    "a release whose transaction was not recorded": ofAgent(releasedUnnoted, follow),
+    "a vault received something without an event of the contract": ofAgent(transferred, follow),
     "a vault holds less than its lines say": ofAgent(robbed, compare),
     "a key did what neither the service nor its configuration requested": ofAgent(
       actedBy(account(2), "setReserve"),
@@ -281,6 +281,6 @@ export const FOLLOWER_PLAYS: Plays = {
     "a key set a threshold that the service did not request": ofAgent(actedBy(REGISTRAR, "setThreshold"), follow),
   },
   fail_unpaid_refunds: {
-    "the chain is read to a later instant than the refund was awaited until": notGivenBack,
+    "the chain was read past the end of the wait for the refund": notGivenBack,
   },
 };

@@ -1,4 +1,4 @@
-// Plays of jobs beside those of purchases and markets, of alerts, and of running jobs and messages.
+// Plays of the other jobs, of alerts, and of running jobs and messages.
 import { eq } from "drizzle-orm";
 import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
 import { authorityKeys, statusLists } from "../../../src/db/tables/agents.ts";
@@ -36,7 +36,7 @@ import { CASCADE_PLAYS } from "./standing.ts";
 
 // ---- Alerts --------------------------------------------------------------------------------------------------------------
 
-/** Raises an alert and answers its id. */
+/** Raises an alert and returns its id. */
 async function raised(world: World): Promise<string> {
   const subject = crypto.randomUUID();
   await store(world, (db) => raiseAlert(db, { kind: "waiting_transaction", subject, message: "It waits." }));
@@ -64,7 +64,7 @@ const mail = (world: World) => world.run(mailAlertsJob, withAddress(world).deps)
 
 type Standing = { readonly principalId: string; readonly dids: readonly string[] };
 
-/** A principal whose attestation has ended, with a number of running agents. */
+/** A principal whose attestation has ended, with a number of active agents. */
 async function ended({ world }: Stage, agents: number): Promise<Standing> {
   world.advance(HOUR);
   await world.run(endAttestations);
@@ -85,7 +85,7 @@ const ending =
     };
   };
 
-/** A principal whose attestation ends in an hour, of which so many are over when it is to be announced. */
+/** A principal whose attestation ends in an hour, `hours` of which have passed when the job runs. */
 const expiring =
   (hours: number): Play =>
   async ({ world }) => {
@@ -98,7 +98,7 @@ const expiring =
     };
   };
 
-/** The state that a crash after the batch of the principal leaves. */
+/** The state that a crash after the principal's batch leaves. */
 async function unfinished(stage: Stage): Promise<Standing> {
   const { world } = stage;
   const standing = await ended(stage, 2);
@@ -117,7 +117,7 @@ async function unfinished(stage: Stage): Promise<Standing> {
   return standing;
 }
 
-/** The state that a crash after the batch of a customer leaves of a principal that the batch had no room for. */
+/** The state that a crash after a customer's batch leaves of a principal that did not fit into the batch. */
 const unreported =
   (trigger: "principal_stops" | "principal_returns", agents: number): Play =>
   async ({ world }) => {
@@ -178,16 +178,16 @@ export const JOB_PLAYS: Plays = {
       (world) => world.run(pruneIdempotencyOutcomes),
     ),
   },
-  end_attestations: { "agents run": ending(2), "no agent runs": ending(0) },
+  end_attestations: { "it has active agents": ending(2), "it has no active agents": ending(0) },
   notify_expiring: {
     "an attestation ends in 30, 7 or 1 days": expiring(0),
-    "it has ended, or was taken back, meanwhile": expiring(1),
+    "it has ended or was revoked meanwhile": expiring(1),
   },
   finish_cascades: {
     ...CASCADE_PLAYS,
     "a crash left principals of a suspended customer, and their agents": unreported("principal_stops", 2),
     "a crash left principals of a reactivated customer": unreported("principal_returns", 0),
-    "a crash left agents that run": async (stage) => {
+    "a crash left active agents": async (stage) => {
       const { dids } = await unfinished(stage);
       return async () => {
         await stage.world.run(finishCascades);
@@ -227,7 +227,7 @@ export const JOB_PLAYS: Plays = {
       },
       ({ deps, platformId }) => checkChain(deps, platformId),
     ),
-    "none was added": ofNobody(
+    "no entry was added": ofNobody(
       async (world) => {
         await world.run(signActivityHeads);
         world.advance(DAY);

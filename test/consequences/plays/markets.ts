@@ -1,4 +1,4 @@
-// Plays of a provider's markets: requested, provisioned by the queue, checked again, removed; and of the threshold.
+// Plays of a provider's markets (requested, provisioned by the queue, checked again, removed) and of the threshold.
 import { and, eq } from "drizzle-orm";
 import { doubtOperation } from "../../../src/chain/store.ts";
 import { agentMarkets, agents } from "../../../src/db/tables/agents.ts";
@@ -44,7 +44,7 @@ const ask =
   (wallet: string, of: (world: World) => World = (world) => world) =>
   (world: World, did: string) =>
     must(200, of(world).call("POST", marketsOf(did), { body: marketWith(wallet) }));
-/** The chain refuses what has become a vault since it was asked for. */
+/** The chain refuses an address that has become a vault since the request. */
 const askRefused =
   (of?: (world: World) => World) =>
   async (world: World, did: string): Promise<Json> =>
@@ -64,7 +64,7 @@ async function unansweredEnded(world: World): Promise<string> {
   await must(200, world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } }));
   return did;
 }
-/** By the sandbox's queue message the production market is open, with another wallet. */
+/** When the sandbox's queue message runs, the production market is open with another wallet. */
 async function unansweredOvertaken(world: World): Promise<string> {
   const did = await unanswered(world);
   const body = marketWith(OTHER_WALLET);
@@ -87,7 +87,7 @@ async function marketedForProduction(world: World): Promise<string> {
   return did;
 }
 
-/** A production market, as if the chain had it. */
+/** A production market, as if the chain had it already. */
 async function openForProduction(world: World): Promise<string> {
   const did = await unmarketed(world);
   const now = world.now();
@@ -96,7 +96,7 @@ async function openForProduction(world: World): Promise<string> {
   await store(world, (db) => db.insert(agentMarkets).values({ ...row, ...wallets, createdAt: now, updatedAt: now }));
   return did;
 }
-/** The fourth trip reads what the chain's answer is written onto: by then the live key has asked for another wallet. */
+/** The fourth trip reads the rows that the chain's answer is written to. Before it, the live key requests another wallet. */
 async function askWhileProductionMoves(world: World, did: string): Promise<void> {
   const operationalWallet = OTHER_WALLET.toLowerCase();
   world.meter.beforeBatch(4, () =>
@@ -116,7 +116,7 @@ const remove = (key: (world: World) => string) => (world: World, did: string) =>
 const keyOf = (did: string) => ({ did, environment: "sandbox" as const, network: NETWORK });
 const provision = (world: World, did: string) => provisionMarkets(world.deps, keyOf(did), Date.now() + IN_TIME);
 
-/** Another threshold than the contract has. */
+/** The stored threshold differs from the one in the contract. */
 async function behind(world: World): Promise<string> {
   const did = await provider(world);
   await store(world, (db) => db.update(escrows).set({ threshold: 9_000_000 }).where(eq(escrows.did, did)));
@@ -125,7 +125,7 @@ async function behind(world: World): Promise<string> {
 const follow = (of: (world: World) => World) => (world: World, did: string) =>
   followThreshold(of(world).deps, keyOf(did), Date.now() + IN_TIME);
 
-/** Makes the stored state differ from the contract, as a reorganisation would. */
+/** Makes the stored state differ from the contract, as a reorg would. */
 const saidOtherwise = (wanted: { wallet: string; threshold: string }) => async (world: World) => {
   const did = await provider(world);
   await store(world, (db) => [
@@ -138,7 +138,7 @@ const saidOtherwise = (wanted: { wallet: string; threshold: string }) => async (
   ]);
   return did;
 };
-/** As if another market's wallet had arrived after that market was removed. */
+/** The state after another market's wallet has arrived in the contract, and that market was removed. */
 async function withdrawn(world: World): Promise<string> {
   const did = await saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" })(world);
   await store(world, (db) => [
@@ -187,7 +187,7 @@ const tending = (job: Job): Plays[string] => ({
   ),
 });
 
-/** The fortieth of fifty, by an account of its own. */
+/** The fortieth of fifty registrations, by an account of its own. */
 const crowdedMainnets: Play = async () => {
   const own = await createWorld();
   const did = await unmarketed(own);
@@ -204,22 +204,22 @@ export const MARKET_PLAYS: Plays = {
   authorizeMarkets: {
     "the chain answers in time": ofAgent(unmarketed, ask(WALLET)),
     "on a mainnet with a sandbox key": ofAgent(unmarketed, askOnMainnet),
-    "on a mainnet with a sandbox key, and accounts that are not accredited have registered 80 % of what they may":
+    "on a mainnet with a sandbox key, when accounts that are not accredited have used 80 % of their registrations":
       crowdedMainnets,
-    "of a DRAFT": ofAgent(draft, ask(WALLET)),
+    "a DRAFT": ofAgent(draft, ask(WALLET)),
     "a production market of a sandbox agent": ofAgent(unmarketed, askForProduction),
     "the chain does not answer in time": ofAgent(unmarketed, ask(WALLET, withSilentChain)),
-    "a production market gets another wallet while the transaction is on its way": ofAgent(
+    "a production market gets another wallet while the transaction is pending": ofAgent(
       openForProduction,
       askWhileProductionMoves,
     ),
     "the chain refuses": ofAgent(unmarketed, askRefused()),
     "another wallet": ofAgent(provider, ask(OTHER_WALLET)),
     "another wallet, the chain does not answer in time": ofAgent(provider, ask(OTHER_WALLET, withSilentChain)),
-    "open already, as asked": ofAgent(provider, ask(WALLET)),
+    "open already, as requested": ofAgent(provider, ask(WALLET)),
   },
   removeAuthorizedMarket: {
-    "of the agent's environment": ofAgent(
+    "a market of the agent's environment": ofAgent(
       provider,
       remove(({ key }) => key),
     ),
@@ -249,9 +249,9 @@ export const MARKET_PLAYS: Plays = {
     "the chain does not answer": ofAgent(behind, follow(withSilentChain)),
   },
   watch_registrations: {
-    "the contract says it still": ofAgent(provider, watch),
+    "the contract still has it": ofAgent(provider, watch),
     "the registration is gone": ofAgent(saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" }), watch),
-    "the contract has a wallet that no market wants any more": ofAgent(withdrawn, watch),
+    "the contract has a wallet that no market wants any longer": ofAgent(withdrawn, watch),
     "the markets still wait": ofAgent(stillWaiting, watch),
     "the threshold is gone": ofAgent(saidOtherwise({ wallet: WALLET, threshold: "14000000" }), watch),
   },
@@ -281,7 +281,7 @@ export const MARKET_PLAYS: Plays = {
   },
   move_editions: {
     "the provider sells, and the queue registers it": ofAgent(inEarlierVault, moveEdition),
-    "its markets wait already, and are handed to the queue again": ofAgent(async (world) => {
+    "its markets are waiting already, and are handed to the queue again": ofAgent(async (world) => {
       const did = await inEarlierVault(world);
       await moveEdition(world, did);
       return did;

@@ -1,4 +1,4 @@
-// Plays of agents that go to another principal or to production.
+// Plays of agents that move to another principal or to production.
 import { SUBSCRIBERS } from "../../../src/cron.ts";
 import { handOnEvents } from "../../../src/journal/outbox.ts";
 import { grantMarket, setEscrow } from "../../payments/support.ts";
@@ -12,7 +12,7 @@ const consumer = async (world: World) => (await world.consumer()).did;
 const draft = async (world: World) => (await world.draft("CONSUMER")).did;
 const provider = async (world: World) => (await world.agent("PROVIDER")).did;
 
-/** The new principal is registered before: the act is the transfer alone. */
+/** The new principal is registered before, so that the act is the transfer only. */
 const transferred =
   (prepare: (world: World) => Promise<string>): Play =>
   async ({ world }) => {
@@ -29,7 +29,7 @@ const promoting =
     const did = await prepare(world);
     return async () => {
       await promote(world, did);
-      // What it leaves in the sandbox is taken away with the delivery of its event, which the queue may have made.
+      // The delivery of its event removes what it leaves in the sandbox; the queue may have delivered it already.
       await world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
       return { agent: [did] };
     };
@@ -49,7 +49,7 @@ async function selling(world: World): Promise<string> {
   return did;
 }
 
-/** One market on the chain, for production alone; what stood on it before is booked. */
+/** One market on the chain, for production only; everything before it is booked. */
 async function opened(world: World): Promise<string> {
   const did = await provider(world);
   await must(200, world.call("POST", marketsOf(did), { key: world.liveKey, body: marketWith(account(8)) }));
@@ -81,7 +81,7 @@ async function fundedLater(world: World): Promise<string> {
 export const MOVE_PLAYS: Plays = {
   transferAgent: {
     "a consumer": transferred(consumer),
-    "a provider, which the new principal counts, and the old one no more": transferred(provider),
+    "a provider, which the new principal counts and the old one no longer does": transferred(provider),
     "a DRAFT": transferred(draft),
   },
   promoteAgent: {

@@ -1,4 +1,4 @@
-// Plays of the consequences of passwords, of the address, of announcements, and of the jobs of accounts.
+// Plays of passwords, of the address, of announcements, and of the jobs of accounts.
 import { announce } from "../../../src/accounts/announcements.ts";
 import { mailNotices } from "../../../src/accounts/mail-notices.ts";
 import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
@@ -22,7 +22,7 @@ import { must, ofNobody, operator, type Play, type Plays, store } from "./stage.
 const NEW_PASSWORD = "another battery staple";
 const NOTICE = { kind: "maintenance", subject: "Maintenance on Sunday", text: "From 02:00 to 02:10 UTC." };
 
-/** A play of one account with a session; what it prepares is given to the act. */
+/** A play of one account with a session. `prepare` returns a value for the act. */
 export const ofPerson =
   <T>(
     prepare: (world: World, account: Account, token: string) => Promise<T>,
@@ -55,7 +55,7 @@ const run = async (sql: string, ...params: unknown[]) => {
 
 const nothing = async () => undefined;
 
-/** Of verifyEmail. */
+/** For verifyEmail. */
 export const verifyingNewAddress: Play = ofPerson(
   async (world, _account, token) => {
     const email = freshAddress();
@@ -66,7 +66,7 @@ export const verifyingNewAddress: Play = ofPerson(
     must(200, post(world, "/v1/platform/verify-email", { token: link, password: PASSWORD })),
 );
 
-/** Of refuseVerification. */
+/** For refuseVerification. */
 export const refusingNewAddress: Play = ofPerson(
   async (world, _account, token) => {
     const email = freshAddress();
@@ -86,22 +86,22 @@ const waitingContact = async (world: World, _account: Account, token: string) =>
   return mailedToken(world, email);
 };
 
-/** Of verifyEmail. */
+/** For verifyEmail. */
 export const confirmingContact: Play = ofPerson(waitingContact, (world, _account, _token, link) =>
   must(200, post(world, "/v1/platform/verify-email", { token: link })),
 );
 
-/** Of refuseVerification. */
+/** For refuseVerification. */
 export const refusingContact: Play = ofPerson(waitingContact, (world, _account, _token, link) =>
   must(204, post(world, "/v1/platform/verify-email/refuse", { token: link })),
 );
 
-/** Of patchPlatform. */
+/** For patchPlatform. */
 export const namingContact: Play = ofPerson(nothing, (world, _account, token) =>
   nameContact(world, token, freshAddress()),
 );
 
-/** Of patchPlatform. */
+/** For patchPlatform. */
 export const namingOwnAddress: Play = ofPerson(
   async (world, account, token) => {
     const link = await waitingContact(world, account, token);
@@ -110,7 +110,7 @@ export const namingOwnAddress: Play = ofPerson(
   (world, { email }, token) => nameContact(world, token, email),
 );
 
-/** An announcement that all accounts have heard of but this one. */
+/** Leaves an announcement that all accounts but this one have received. */
 async function leaveUnreached(world: World, { platformId }: Account): Promise<void> {
   await run("delete from announcements");
   await sendNotice(world);
@@ -129,7 +129,7 @@ async function endCredentials(world: World, { key, platformId }: Account): Promi
   }
 }
 
-/** Notices of one account, and no others. */
+/** Leaves notices of one account only. */
 async function leaveDue(
   world: World,
   kind: "customer.password_changed" | "customer.account_closed",
@@ -157,8 +157,8 @@ export const PASSWORD_PLAYS: Plays = {
     ),
   },
   forgotPassword: {
-    "of the verified address of an account": ofPerson(nothing, (world, { email }) => forgot(world, email)),
-    "of any other address": ofNobody(nothing, (world) => forgot(world, freshAddress())),
+    "the verified address of an account": ofPerson(nothing, (world, { email }) => forgot(world, email)),
+    "any other address": ofNobody(nothing, (world) => forgot(world, freshAddress())),
   },
   resetPassword: {
     always: ofPerson(
@@ -188,7 +188,7 @@ export const PASSWORD_PLAYS: Plays = {
     ),
   },
   announce: {
-    "an account has not heard of an announcement": ofPerson(leaveUnreached, (world) => world.run(announce)),
+    "an account has not received an announcement yet": ofPerson(leaveUnreached, (world) => world.run(announce)),
   },
   mail_notices: {
     "a security notice to the owner is due": ofNobody(

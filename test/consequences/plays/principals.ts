@@ -1,4 +1,4 @@
-// Plays of what a platform does to one of its principals.
+// Plays of a platform's acts on one of its principals.
 import { customers } from "../../../src/db/tables/principals.ts";
 import { finishCascades } from "../../../src/standing/cascades.ts";
 import { agentBody, env, principalBody, type World } from "../../support/world.ts";
@@ -54,7 +54,7 @@ const of =
     };
   };
 
-/** The same with an agent. */
+/** A play of one principal with an agent. */
 const withAgents =
   (
     doing: (world: World, principalId: string) => Promise<unknown>,
@@ -79,13 +79,13 @@ async function leavable(world: World, principalId: string): Promise<void> {
 
 export const PRINCIPAL_PLAYS: Plays = {
   suspendPrincipal: {
-    "agents run": withAgents(doing("suspend")),
-    "agents run, after an end that no job has recorded": withAgents(doing("suspend"), waits),
-    "its customer has stopped it already": of(doing("suspend"), (_world, principalId) => stopByCustomer(principalId)),
+    "it has active agents": withAgents(doing("suspend")),
+    "it has active agents, after an end that no job has recorded": withAgents(doing("suspend"), waits),
+    "its customer is suspended already": of(doing("suspend"), (_world, principalId) => stopByCustomer(principalId)),
   },
   reactivatePrincipal: {
-    "nothing else stops it": of(doing("reactivate"), suspended),
-    "its agents return with it": withAgents(
+    "it is suspended for no other reason": of(doing("reactivate"), suspended),
+    "its agents are reactivated with it": withAgents(
       (world, principalId) => act(world, principalId, "reactivate", { reactivate_agents: true }),
       suspended,
     ),
@@ -100,7 +100,7 @@ export const PRINCIPAL_PLAYS: Plays = {
       await world.run(finishCascades);
     }),
     "after an end that no job has recorded": of(doing("close"), waits),
-    "a customer groups it": of(doing("close"), async (world, principalId) =>
+    "it belongs to a customer": of(doing("close"), async (world, principalId) =>
       patch(world, principalId, { customer_id: await customer(world) }),
     ),
   },

@@ -9,7 +9,7 @@ import { agentBody, env, type World } from "../../support/world.ts";
 import { namingContact, namingOwnAddress } from "./passwords.ts";
 import { must, type Play, type Plays, store } from "./stage.ts";
 
-/** A new account, whose key was used: the first use is written. */
+/** A new account whose key was used before, so that the play does not write its first use. */
 async function account(world: World): Promise<Account> {
   const signedUp = await signUp(world);
   await readAccount(world, signedUp.key);
@@ -59,7 +59,7 @@ const renaming =
 
 export const PROFILE_PLAYS: Plays = {
   patchPlatform: {
-    "a member that nothing else states": patching({}, { website: "https://startup.example/" }),
+    "a field that is stated nowhere else": patching({}, { website: "https://startup.example/" }),
     "another admin contact": namingContact,
     "the account's own address as the admin contact": namingOwnAddress,
     "an accredited account proposes another name": async ({ world }) => {
@@ -88,8 +88,8 @@ export const PROFILE_PLAYS: Plays = {
     "the country changes, and its agents are DRAFTs": renaming(false, { country: "FR" }),
   },
   restate_agents: {
-    // The state that a crash behind the batch of the change leaves.
-    "a crash left agents that state another name": async ({ world }) => {
+    // The state that a crash after the batch of the change leaves.
+    "a crash left agents that state the old name": async ({ world }) => {
       const { tenant: principalId, dids } = await withAgents(world, true);
       const from = { startedAt: world.now(), afterAt: FIRST.at, afterDid: FIRST.id };
       await store(world, (db) => [

@@ -1,4 +1,4 @@
-// Plays of a purchase: the intent, its settlement, its task, and their jobs. Buyer and seller are of two platforms.
+// Plays of a purchase: the intent, its settlement, its task, and their jobs. Buyer and seller belong to two platforms.
 import { inArray } from "drizzle-orm";
 import { agents } from "../../../src/db/tables/agents.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
@@ -14,7 +14,7 @@ import type { Parties } from "../../support/consequences.ts";
 import type { World } from "../../support/world.ts";
 import { DAY, follow, HOUR, MINUTE, must, NETWORK, type Play, type Plays, type Stage, store } from "./stage.ts";
 
-/** Settlements give a tenth to the escrow, until it holds 15. */
+/** Settlements pay a tenth into the escrow, until it holds 15. */
 const FILLING = "500.00";
 const ENDED = 6 * MINUTE;
 
@@ -52,7 +52,7 @@ const addressFor =
 const cancel = (world: World, { consumer }: Pair, { intent_id }: { readonly intent_id: string }) =>
   world.as(consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`);
 
-/** A facilitation of a payment; `then` runs between the payment and it. */
+/** Facilitates a payment; `then` runs between the payment and the facilitation. */
 const settling =
   (
     amount: string,
@@ -69,7 +69,7 @@ const settling =
     };
   };
 
-/** The intents that are open end, and the chain has been read to their ends. */
+/** The open intents end, and the chain has been read past their ends. */
 async function passEnds(world: World): Promise<void> {
   await follow(world);
   world.advance(ENDED);
@@ -80,11 +80,11 @@ async function endIntents(world: World): Promise<void> {
   await world.run(abandonIntents);
 }
 
-/** The job's clock is ahead of the blocks, so that a payment may still be mined before the intent's end. */
+/** The job's clock is ahead of the blocks, so a payment may still be mined before the intent's end. */
 const endEarly = (world: World) =>
   world.run(abandonIntents, { ...world.deps, clock: { now: () => world.now() + ENDED } });
 
-/** A confirmation of a facilitated payment; `then` runs before it. */
+/** Confirms a facilitated payment; `then` runs before. */
 const confirming =
   (body: unknown, then: (world: World, pair: Pair) => Promise<unknown> = async () => undefined, status = 200): Play =>
   async (stage) => {
@@ -105,7 +105,7 @@ const hold = (balance: number) => (world: World, pair: Pair) =>
       .where(inArray(escrows.did, [pair.provider.did])),
   );
 
-/** A good history that one more task does not change. */
+/** A rating from a history so long that one more task does not change it. */
 async function renown(world: World, { provider, consumer }: Pair): Promise<void> {
   const sum = 1_000_000 * forwardScale(ratingMethod(world.deps.env, "sandbox"), world.now());
   const sums = {
@@ -125,7 +125,7 @@ async function renown(world: World, { provider, consumer }: Pair): Promise<void>
 const CONFIRMED = { outcome: "confirmed" };
 const REJECTED = { outcome: "rejected" };
 
-/** A job's play: due rows of other plays are recorded first. */
+/** A play of a job. Due rows of other plays are recorded first. */
 const falling =
   (
     clear: (world: World) => Promise<unknown>,
@@ -198,17 +198,17 @@ export const PURCHASE_PLAYS: Plays = {
     "without an order": addressFor(() => ({})),
   },
   cancelPaymentIntent: {
-    "nobody has paid it": async (stage) => {
+    "it was not paid": async (stage) => {
       const pair = await pairOf(stage);
       const intent = await openAs(stage.world, pair, "consumer");
-      // What others have paid is booked before.
+      // Books payments of earlier plays first.
       await follow(stage.world);
       return async () => {
         await must(200, cancel(stage.world, pair, intent));
         return partiesOf(pair);
       };
     },
-    "refused, because the look at the chain finds its payment": async (stage) => {
+    "refused, because its payment is found on the chain": async (stage) => {
       const pair = await pairOf(stage);
       await follow(stage.world);
       const { intent } = await paid(stage.world, pair, "10.00");
@@ -224,7 +224,7 @@ export const PURCHASE_PLAYS: Plays = {
     "settled, and its payment was seen before": settling("10.00", pairOf, follow),
     "settled late": settling("10.00", pairOf, endEarly),
     "settled between agents of one principal": settling("10.00", pairOfOnePrincipal),
-    "the same again": async (stage) => {
+    "the same call again": async (stage) => {
       const settled = await facilitated(stage.world, await pairOf(stage));
       return async () => {
         await must(200, asProvider(stage.world, settled));
@@ -238,18 +238,18 @@ export const PURCHASE_PLAYS: Plays = {
     "confirmed, and both ratings stay": confirming(CONFIRMED, renown),
     partial: confirming({ outcome: "partial", score: 0.4 }),
     rejected: confirming(REJECTED),
-    "refused after 72 hours, before the job came by": confirming(
+    "refused after 72 hours, before the job has run": confirming(
       REJECTED,
       async (world) => world.advance(72 * HOUR),
       409,
     ),
   },
   auto_confirm_tasks: {
-    "the consumer has shown its will": falling(endTasks, unanswered("consumer"), autoConfirm),
-    "the consumer has not": falling(endTasks, unanswered("provider"), autoConfirm),
+    "the consumer opened the intent": falling(endTasks, unanswered("consumer"), autoConfirm),
+    "the provider opened the intent": falling(endTasks, unanswered("provider"), autoConfirm),
   },
   abandon_intents: {
-    "nobody paid in time": falling(
+    "it was not paid in time": falling(
       endIntents,
       async (stage) => {
         const pair = await pairOf(stage);
@@ -259,7 +259,7 @@ export const PURCHASE_PLAYS: Plays = {
       },
       (world) => world.run(abandonIntents),
     ),
-    "it was cancelled, which told its end": falling(
+    "it was cancelled, and its end was reported then": falling(
       endIntents,
       async (stage) => {
         const pair = await pairOf(stage);
@@ -272,7 +272,7 @@ export const PURCHASE_PLAYS: Plays = {
     ),
   },
   spend_paid_intents: {
-    "nobody facilitated it": falling(
+    "it was not facilitated": falling(
       spendPaid,
       async (stage) => {
         const purchase = await paid(stage.world, await pairOf(stage), "10.00");

@@ -19,7 +19,7 @@ import { HOUR, must, type Play, type Plays } from "./stage.ts";
 type Begin = (world: World) => Promise<Person>;
 type Act = (world: World, person: Person) => Promise<unknown>;
 
-/** A play of one account, whose key was used: the first use is written. */
+/** A play of one account whose key was used before, so that the play does not write its first use. */
 const of =
   (begin: Begin, act: Act, prepare: Act = async () => undefined): Play =>
   async ({ world }) => {
@@ -32,7 +32,7 @@ const of =
     };
   };
 
-/** The same, with an ACTIVE agent of the account's company. */
+/** A play of one account whose company has an ACTIVE agent. */
 const withAgent =
   (begin: Begin, act: Act, prepare: Act = async () => undefined): Play =>
   async ({ world }) => {
@@ -85,8 +85,8 @@ const FILE = "certificate_of_incorporation";
 
 export const REVIEW_PLAYS: Plays = {
   submitDocument: {
-    "of a required type": of(complete, submitting(FILE)),
-    "of a required type that it supersedes": of(complete, submitting(FILE), submitting(FILE)),
+    "a required type": of(complete, submitting(FILE)),
+    "a required type that replaces an earlier document": of(complete, submitting(FILE), submitting(FILE)),
     supporting: of(complete, submitting("supporting")),
   },
   submitVerification: {

@@ -1,4 +1,4 @@
-// Plays of the sandbox's clock, of platforms of their own: no other play meets a clock that was moved.
+// Plays of the sandbox's clock, on platforms of their own, so that no other play meets a moved clock.
 import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
 import { paid } from "../../facilitation/support.ts";
 import { rows } from "../../promotion/support.ts";
@@ -10,7 +10,7 @@ import { anHour, DAY, follow, HOUR, must, type Play, type Plays } from "./stage.
 
 const MS = 1_000;
 
-/** With the database of the play, which may be watched. */
+/** The platform with the play's database, which may be watched. */
 const over = (buying: World, { deps }: World) =>
   withVars(buying, { DB: deps.env.DB, READ_REPLICAS: deps.env.READ_REPLICAS });
 
@@ -48,7 +48,7 @@ async function openTask(): Promise<Buying> {
   return { buying, parties };
 }
 
-/** What the contract keeps back for it is played by its own rows. */
+/** The reserve in the contract has rows of its own. */
 async function openDispute(): Promise<Buying> {
   const { buying, parties, provider, transaction_id } = await bought();
   const body = { transaction_id, reason: "other", disputed_amount: "10.00" };
@@ -75,7 +75,7 @@ async function attested(): Promise<Buying> {
   return { buying, parties: { principal: [principalId], agent: agents.map(({ did }) => did) } };
 }
 
-/** As an advance leaves it that died before it recorded anything. */
+/** The state that an advance leaves if it dies before it records anything. */
 async function behind(prepare: () => Promise<Buying>): Promise<Buying> {
   const found = await prepare();
   await found.buying.deps.env.DB.prepare(
@@ -86,7 +86,7 @@ async function behind(prepare: () => Promise<Buying>): Promise<Buying> {
   return found;
 }
 
-/** This one alone: those of the plays before would be noted as recorded. */
+/** Sweeps this sandbox only; others of earlier plays would be noted as recorded. */
 const sweep = (world: World) => world.serve(() => sweepSandboxes.record(world.deps, world.platformId));
 
 export const SANDBOX_PLAYS: Plays = {

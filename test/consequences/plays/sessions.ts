@@ -1,4 +1,4 @@
-// Plays of the consequences of operations on sessions and on TOTP.
+// Plays of operations on sessions and on TOTP.
 import { scryptSync } from "node:crypto";
 import { codeAt } from "../../../scripts/authenticator.ts";
 import { resealTotpSecrets } from "../../../src/accounts/totp.ts";
@@ -14,7 +14,7 @@ import { must, operator, type Play, type Plays } from "./stage.ts";
 const PATH = "/v1/platform/sessions";
 const nothing = async () => undefined;
 
-/** A log-in of an account that has just been verified. */
+/** A log-in of an account that was just verified. */
 const entering =
   (
     prepare: (world: World, account: Account) => Promise<unknown>,

@@ -1,11 +1,11 @@
-// Shared by the plays of test/consequences/table.ts: two platforms, a chain that does not answer, and the form of a play.
+// Shared by the plays of test/consequences/table.ts: two platforms, a chain that does not answer, and the shape of a play.
 import { inject } from "vitest";
 import { commit, type Database, type Statement } from "../../../src/db/batch.ts";
 import { followChain } from "../../../src/follower/job.ts";
 import type { Parties } from "../../support/consequences.ts";
 import { expectStatus, type Json, type Reply, type World } from "../../support/world.ts";
 
-/** `other` is another platform, which shows who receives an event. */
+/** `other` is another platform, which shows who gets an event. */
 export type Stage = { readonly world: World; readonly other: World };
 
 /** Prepares the act and returns it; the act returns its parties. */

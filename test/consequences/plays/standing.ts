@@ -1,4 +1,4 @@
-// Plays of an account's suspension, reinstatement and closing, and of the cascades that a crash left of each.
+// Plays of an account's suspension, reinstatement and closing, and of their cascades after a crash.
 import { eq, inArray } from "drizzle-orm";
 import type { CascadeTrigger } from "../../../src/core/vocabulary.ts";
 import { platforms } from "../../../src/db/tables/accounts.ts";
@@ -13,7 +13,7 @@ import { anHour, HOUR, must, operator, type Play, type Plays, store } from "./st
 
 type Owned = Account & { readonly principal: readonly string[]; readonly agent: readonly string[] };
 
-/** An account with a principal and a number of running agents. */
+/** An account with a principal and a number of active agents. */
 async function owning(world: World, count: number): Promise<Owned> {
   const account = await signUp(world);
   const { key } = account;
@@ -80,7 +80,7 @@ const closing =
     };
   };
 
-/** The state that a crash behind the first commit leaves, before any agent has followed. */
+/** The state that a crash after the first commit leaves, before any agent has followed. */
 const left =
   (trigger: CascadeTrigger, prepare: (world: World, owned: Owned) => Promise<unknown> = nothing): Play =>
   async ({ world }) => {
@@ -112,25 +112,25 @@ const suspendAndWaitAnHour = async (world: World, owned: Owned) => {
 
 export const STANDING_PLAYS: Plays = {
   suspendPlatform: {
-    "agents run": deciding("suspend", 2, nothing),
-    "no agent runs": deciding("suspend", 0, nothing),
+    "it has active agents": deciding("suspend", 2, nothing),
+    "it has no active agents": deciding("suspend", 0, nothing),
   },
   reinstatePlatform: {
-    "the suspension took agents": deciding("reinstate", 2, suspend),
-    "the suspension took agents that waited for their escrow": deciding("reinstate", 2, async (world, owned) => {
+    "its agents were suspended with it": deciding("reinstate", 2, suspend),
+    "its agents were suspended with it, in FUNDING": deciding("reinstate", 2, async (world, owned) => {
       await wait(world, owned);
       await suspend(world, owned);
     }),
     "the attestation of their principal has ended meanwhile": deciding("reinstate", 2, suspendAndWaitAnHour),
   },
-  closePlatform: { "agents run": closing(2), "it has neither agents nor principals": closing(0) },
+  closePlatform: { "it has active agents": closing(2), "it has neither agents nor principals": closing(0) },
 };
 
-/** Of the job, beside that of a principal. */
+/** The cases of a whole account; the job's other plays are in jobs.ts. */
 export const CASCADE_PLAYS: Plays[string] = {
-  "a crash left agents of a suspended account that run": left("principal_stops"),
-  "a crash left agents that a suspension of their account took": left("account_returns", suspend),
-  "a crash left agents that a suspension of their account took, and their attestation has ended": left(
+  "a crash left active agents of a suspended account": left("principal_stops"),
+  "a crash left agents that were suspended with their account": left("account_returns", suspend),
+  "a crash left agents that were suspended with their account, and their attestation has ended": left(
     "account_returns",
     suspendAndWaitAnHour,
   ),

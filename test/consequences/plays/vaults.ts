@@ -1,4 +1,4 @@
-// Plays of what a platform does about a provider's vault, and of the jobs that go on with it.
+// Plays of a platform's calls about a provider's vault, and of the jobs that continue them.
 import { wantAgain } from "../../../src/chain/store.ts";
 import { driveVault, findLeaving, releaseEscrows, releaseKey } from "../../../src/vaults/exit.ts";
 import { deposit } from "../../promotion/support.ts";
@@ -29,7 +29,7 @@ const left = (units: number) => async (world: World) => {
   await removeMarket(world, did);
   return did;
 };
-/** Something waits for it, though it sells. */
+/** A release is still waiting although the provider sells again. */
 async function back(world: World): Promise<string> {
   const did = await holding(1)(world);
   await store(world, (db) => wantAgain(db, releaseKey({ did, network: NETWORK }), {}, Date.now()));
@@ -51,7 +51,7 @@ export const VAULT_PLAYS: Plays = {
     ),
   },
   release_escrow: {
-    "it sells, and nobody has asked": ofAgent(holding(1), drive),
+    "it sells, and no release was requested": ofAgent(holding(1), drive),
     "the provider has left": ofAgent(left(1), drive),
     "the provider of a funded escrow has left": ofAgent(left(THRESHOLD), drive),
     "it sells again": ofAgent(back, drive),

@@ -1,5 +1,5 @@
-// Plays of webhook endpoints. They select test events alone, which are queued as they are made, so that the cases of others queue nothing for them;
-// their objects sleep, and what these would do is done by the play.
+// Plays of webhook endpoints. They select test events only, which are queued when they are made, so that other plays queue nothing for them. Their
+// objects sleep, and the play does their work.
 import { eq } from "drizzle-orm";
 import { webhookDeliveries, webhookEndpoints } from "../../../src/db/tables/webhooks.ts";
 import { deliverDue } from "../../../src/webhooks/deliver.ts";
@@ -34,7 +34,7 @@ const ofAccount =
 const test = (world: World, path: string): Promise<Json> => must(200, quiet(world).call("POST", `${path}/test`));
 const deliver = (world: World, path: string): Promise<unknown> => deliverDue(world.deps, idOf(path), () => true);
 
-/** An endpoint with a test event that waits. */
+/** An endpoint with a waiting test event. */
 async function waiting(world: World, behaviour: Behaviour): Promise<string> {
   const path = await endpoint(world, (await receiver(behaviour)).url);
   await test(world, path);
@@ -58,7 +58,7 @@ async function disabledEndpoint(world: World): Promise<string> {
 }
 const remove = (world: World, path: string) => must(204, quiet(world).call("DELETE", path));
 
-/** So many events of an account of its own, which may have five a day: its calls are refused when they are counted. */
+/** This many events of a new account that may have five a day, so that its calls are refused once they are counted. */
 async function usedUp(world: World, count: number): Promise<() => Promise<Parties>> {
   await quiet(world).run(fanOutJob);
   const own = await createWorld({ WEBHOOKS, EVENTS_A_DAY: "sandbox=5,production=5" });
@@ -110,7 +110,7 @@ export const WEBHOOK_PLAYS: Plays = {
       },
       (world, path) => must(200, world.call("POST", path)),
     ),
-    "nobody has tried it yet": ofAccount(
+    "it was never tried": ofAccount(
       async (world) => {
         const path = await endpoint(world);
         return `${path}/deliveries/${(await test(world, path)).delivery_id}/redeliver`;
@@ -130,7 +130,7 @@ export const WEBHOOK_PLAYS: Plays = {
   },
 
   fan_out_events: {
-    "no endpoint does": ofAccount(
+    "no endpoint selects it": ofAccount(
       (world) => world.draft("CONSUMER"),
       (world) => world.run(fanOutJob),
     ),
@@ -138,14 +138,14 @@ export const WEBHOOK_PLAYS: Plays = {
     "a quota of the account is used up": async ({ world }) => usedUp(world, 5),
   },
   deliver_webhooks: {
-    "deliveries are due: it wakes their endpoints": ofAccount(
+    "deliveries are due, and it wakes their endpoints": ofAccount(
       async (world) => test(world, await endpoint(world)),
       (world) => world.run(wakeEndpoints),
     ),
   },
   replay_events: {
-    // Of an account of its own: the endpoint gets the events of cases that follow.
-    "events are behind its place": async ({ world }) => {
+    // An account of its own, because the endpoint would get the events of later cases.
+    "events follow its position": async ({ world }) => {
       const own = await createWorld();
       await own.draft("CONSUMER");
       const path = await endpoint(own, undefined, ["agent.registered"]);
@@ -160,7 +160,7 @@ export const WEBHOOK_PLAYS: Plays = {
   prune_deliveries: {
     "deliveries are older than 30 days": ofAccount(
       async (world) => {
-        // The world's clock has gone on since the cases before.
+        // The world's clock has moved on since earlier cases.
         await world.run(pruneDeliveries);
         const path = await waiting(world, {});
         await deliver(world, path);
@@ -183,7 +183,7 @@ export const WEBHOOK_PLAYS: Plays = {
   },
 
   deliver: {
-    "the receiver takes it": ofAccount((world) => waiting(world, {}), deliver),
+    "the receiver accepts it": ofAccount((world) => waiting(world, {}), deliver),
     "the receiver fails for the first time": ofAccount((world) => waiting(world, { status: 500 }), deliver),
     "the receiver is gone": ofAccount((world) => waiting(world, { status: 410 }), deliver),
     "the receiver has failed for five days": ofAccount(async (world) => {
