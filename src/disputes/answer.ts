@@ -1,5 +1,5 @@
-// What the parties do about a dispute until it is the arbiter's (DSP-7, DSP-8): the provider answers, offers or concedes, the consumer accepts or
-// withdraws, either escalates. Each is the act of an agent, or of its platform.
+// The acts of the parties in a dispute before the arbiter decides it (DSP-7, DSP-8): the provider answers, offers or concedes, the consumer accepts
+// or withdraws, and either escalates. An agent or its platform acts.
 
 import { type Precheck, precheck } from "../call.ts";
 import { networkNamed } from "../chain/networks.ts";
@@ -30,7 +30,7 @@ import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.
 import { findDispute, insertMessage, moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
-/** `side`: whose act it is; null: either's. */
+/** `side`: the side that may act; null if both may. */
 type Act = {
   readonly trigger: DisputeTrigger;
   readonly side: Side | null;
@@ -58,7 +58,7 @@ export const respond = (call: PartyCall, disputeId: string, input: ResponseInput
     return updated(call, before, set, [insertMessage(deps.db, message)]);
   });
 
-/** It only rises: who accepts what it has seen never gets less. */
+/** An offer only rises: a consumer that accepts the offer it has seen never gets less. */
 function offerOf(
   { deps }: PartyCall,
   { network, disputed, offer }: DisputeRow,
@@ -74,7 +74,7 @@ function offerOf(
   throw validationError([fieldError("offer_amount", "too_big", "An offer is at most what is disputed.")]);
 }
 
-/** What the provider offered last: it pays that itself. */
+/** The provider pays the last offer from its own wallet. */
 export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, ACCEPT, readWhole, (before, facts) => {
     if (before.offer === null)
@@ -87,7 +87,7 @@ export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView>
     });
   });
 
-/** All that is disputed: the provider pays it itself. */
+/** The provider pays the whole disputed amount from its own wallet. */
 export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, CONCEDE, readWhole, (before, facts) =>
     ended(call, facts, before, "concede", {
@@ -103,7 +103,7 @@ export const withdraw = (call: PartyCall, disputeId: string): Promise<DisputeVie
     ended(call, facts, before, "withdraw", { resolution: "withdrawn", refund: 0, from: null, endedBy: "consumer" }),
   );
 
-/** To the arbiter before the parties' days are over: once the provider has answered. */
+/** Moves a dispute to the arbiter before the parties' seven days are over, once the provider has answered. */
 export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, ESCALATE, readAlone, (before) => {
     if (before.respondedAt === null)
@@ -118,7 +118,7 @@ type Done = { readonly statements: Statement[]; readonly view: DisputeView; read
 type Found = ReadResults<{ found: ReturnType<typeof findDispute> }>;
 type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: Caller }>;
 
-/** What an end changes is read with it. */
+/** Also reads the task, the ratings and the escrow, which an end changes. */
 const readWhole: Reading<EndingFacts> = (call, disputeId) => readAs(call, endingReads(call.db, disputeId), CLOCK);
 const readAlone: Reading<Found> = (call, disputeId) => readAs(call, { found: findDispute(call.db, disputeId) }, CLOCK);
 
@@ -176,7 +176,6 @@ const ended = (
   ending: Ending,
 ): Done => endDispute(deps, facts, before, trigger, ending, now);
 
-/** Refuses an unknown dispute (404) and a stranger to it (403) before 422. */
 export const precheckAct = (call: PartyCall, disputeId: string, side: Side | null): Precheck =>
   precheck<{ found: ReturnType<typeof findDispute> }, Caller>(
     { found: findDispute(call.db, disputeId) },

@@ -1,5 +1,5 @@
-// The whole file of a dispute for its arbiter (DSP-16): what was said and handed in, the purchase with its signed receipt, whose wallets paid and
-// are refunded, and both ratings.
+// The whole file of a dispute for its arbiter (DSP-16): messages and evidence, the purchase with its signed receipt, the wallets that paid and are
+// refunded, and both ratings.
 import type { OperatorCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

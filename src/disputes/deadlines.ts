@@ -1,5 +1,5 @@
-// What falls due in a dispute by itself (DSP-7, DSP-12): the parties' days end, the arbiter is overdue, a refund did not come. Running late or twice
-// makes no difference: each is decided again on what is stored, on the clock that rules it.
+// Records the deadlines of disputes (DSP-7, DSP-12): the parties' days are over, the arbiter is late, or a refund did not come. The job may run late
+// or twice: it decides each case again from the stored row, on the clock that rules the dispute.
 import { findOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -27,7 +27,7 @@ import { toDisputeView } from "./views.ts";
 export const endDisputeDays: EachJob = {
   kind: "each",
   name: "end_dispute_days",
-  // Up to fifty statements each where they are recorded by themselves.
+  // A dispute that is recorded alone takes up to fifty statements.
   part: 10,
   find: async (deps, after, limit) => {
     const { due } = await readBatch(deps.db, {
@@ -39,7 +39,7 @@ export const endDisputeDays: EachJob = {
   recordSet: escalateSet,
 };
 
-/** Escalates the disputes whose parties' days have ended in one batch. Other deadlines have more consequences and are recorded alone. */
+/** Escalates all disputes whose parties' days are over, in one batch. Other deadlines have more consequences and are recorded alone. */
 async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
   const found = await readBatch(db, readSeveral(db, JSON.stringify(disputeIds)));
@@ -55,13 +55,12 @@ async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<S
   return { done: ended.length, alone: disputeIds.filter((id) => others.includes(id)) };
 }
 
-/** The parties' days have ended, and the arbiter's have not. */
 const hasOnlyDaysEnded = ({ status, answersUntil }: DisputeRow, now: number): boolean =>
   status !== "resolved" && status !== "arbitration" && (arbitrationDue({ arbitrationAt: answersUntil }) ?? 0) > now;
 
 const readSeveral = compileReads((db, disputeIds) => ({ disputes: findDisputes(db, disputeIds) }));
 
-/** One end may be followed by another that is due too. */
+/** A deadline may lead to another one that has passed too. */
 const STEPS = 4;
 
 async function recordAll(deps: Deps, disputeId: string): Promise<boolean> {
@@ -95,7 +94,7 @@ async function days(deps: Deps, before: DisputeRow, now: number): Promise<Disput
 
 type Escalated = { readonly statements: Statement[]; readonly row: DisputeRow; readonly view: DisputeView };
 
-/** `at`: when the arbiter's time begins, however late that is recorded. */
+/** `at`: the deadline from which the arbiter's 14 days count, however late it is recorded. */
 export function escalated(
   deps: Deps,
   before: DisputeRow,
@@ -117,7 +116,7 @@ export function escalated(
   };
 }
 
-/** One alert for each dispute of production. Those of one platform's sandbox share an alert, because a sandbox may have any number of them. */
+/** Production raises one alert for each dispute. All disputes of a platform's sandbox share one, because anyone can file there. */
 const alertOperator = (db: Database, { disputeId, environment, consumerPlatformId }: DisputeRow): Statement =>
   raiseAlert(db, {
     kind: "arbitration_waiting",
@@ -125,7 +124,7 @@ const alertOperator = (db: Database, { disputeId, environment, consumerPlatformI
     message: `A dispute waits for its arbiter: POST /v1/operator/disputes/${disputeId}/resolve decides it.`,
   });
 
-/** The dispute waits for its arbiter as before. */
+/** Alerts the operator. The dispute stays in arbitration. */
 async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   const { db } = deps;
   const { disputeId, environment } = before;
@@ -134,13 +133,13 @@ async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
     subject: `${disputeId} in ${environment}`,
     message: "A dispute has not been decided within the arbiter's 14 days.",
   };
-  // Anybody moves a sandbox's clock over the days at once.
+  // A sandbox's clock may jump past the arbiter's 14 days at once, so only production alerts.
   const alerts = environment === "production" ? [raiseAlert(db, late)] : [];
   await commitAll(deps, [...noteRefund(db, before, { dueAt: null }), ...alerts]);
   return before;
 }
 
-/** Nobody decides about a settlement that a reorganisation took away (FAC-18). */
+/** A dispute ends without a decision if a reorg removed its settlement (FAC-18). */
 export const isTakenAway = ({ task }: Pick<EndingFacts, "task">): boolean =>
   task !== null && task.transaction.reversedAt !== null;
 
@@ -149,7 +148,7 @@ async function nothingDue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   return before;
 }
 
-/** The rest of the task's window is over too. */
+/** The rest of the task's window is over as well. */
 async function resumed(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   await autoConfirmTasks.record(deps, before.taskId);
   return nothingDue(deps, before);
@@ -176,7 +175,7 @@ async function refundDecided(
   const due = refundDue(before.resolvedAt);
   const earlier = facts.found?.earlier ?? 0;
   if (earlier > before.refundedBefore) {
-    // Booked since its end: it is no part of what is awaited.
+    // If a refund from before the filing is booked after the end, it does not count towards the awaited refund.
     const row = { ...before, refundedBefore: earlier };
     await commitAll(deps, [
       ...noteRefund(db, before, { refundedBefore: earlier }),
@@ -186,19 +185,19 @@ async function refundDecided(
   }
   if (operation?.status === "done") return paid(deps, facts, before, now);
   if (now >= due && isUnpaid(operation, sight, due, offsetOf(facts))) return reopened(deps, facts, before, now);
-  // It is not known yet what the chain had at that instant.
+  // It is not known yet which refunds the chain had at the deadline.
   const dueAt = now < due ? due : now + MINUTE_MS;
   if (before.refundStatus !== "paid") {
     await commitAll(deps, noteRefund(db, before, { dueAt }));
     return null;
   }
-  // A reorganisation took it away.
+  // A reorg removed the refund.
   return refundMoved(deps, facts, before, { refundStatus: "owed", owed: before.disputed, dueAt }, now);
 }
 
 /**
- * In a sandbox whose clock was moved over the instant, what was paid until the move counts: the chain is read right before it. Where real time has come
- * to the instant, the chain has to be read so far.
+ * A failed operation proves it. In a sandbox whose clock was moved past the deadline, refunds up to the move count, so the chain has to be read up to
+ * the move, or up to the deadline if real time has reached it.
  */
 function isUnpaid(operation: OperationRow | null, sight: RefundSight | null, due: number, offset: number): boolean {
   if (operation?.status === "failed") return true;
@@ -211,7 +210,7 @@ const paid = (deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): 
     ? nothingDue(deps, before)
     : refundMoved(deps, facts, before, { refundStatus: "paid", owed: 0, dueAt: null }, now);
 
-/** What the vault keeps back for it follows. */
+/** Changes the refund's state, and the amount that the vault reserves for it. */
 async function refundMoved(
   deps: Deps,
   facts: EndingFacts,
@@ -229,7 +228,7 @@ async function refundMoved(
   return row;
 }
 
-/** What was conceded or accepted was not given back: the arbiter decides (DSP-12). */
+/** Moves a dispute back to the arbiter if the provider did not refund what it conceded or offered (DSP-12). */
 async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
   const { db } = deps;
   const { resolution, disputed, owed } = before;

@@ -1,5 +1,5 @@
-// What a dispute does to its provider's escrow and to the counts of both agents (DSP-10, DSP-15), as statements of the batch that moves it. What is
-// the provider's own is dated on its platform's clock (ACC-9).
+// The effects of a dispute on its provider's escrow and on the counts of both agents (DSP-10, DSP-15), as statements for the batch that changes it.
+// The provider's rows are dated on its own platform's clock (ACC-9).
 import { type RatedSource, recordEscrowChange } from "../agents/rate.ts";
 import { type Counted, countDisputes } from "../agents/store.ts";
 import { wantAgain } from "../chain/store.ts";
@@ -15,7 +15,7 @@ import type { Seller } from "../identity/owned-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Parties = Pick<DisputeRow, "environment" | "providerDid" | "consumerDid" | "network">;
-/** The provider, with its markets and escrows in the dispute's environment. `apart`: by how much its clock is ahead of the one that rules. */
+/** The provider, with its markets and escrows in the dispute's environment. `apart`: how far its clock is ahead of the clock that rules. */
 export type Found = {
   readonly apart: number;
   readonly provider: AgentWithPrincipal | null;
@@ -23,7 +23,7 @@ export type Found = {
   readonly escrows: readonly EscrowRow[];
 };
 
-/** `clockOffsetMs`: of the clock that rules. */
+/** `clockOffsetMs`: the offset of the clock that rules the dispute. */
 export const foundOf = (seller: (Seller & OfTwoClocks) | null, clockOffsetMs: number): Found =>
   seller
     ? {
@@ -40,7 +40,7 @@ export type Effect = {
   readonly claim: Claim;
 };
 
-/** Takes back how an end was counted. `open`: how many are open again by that. */
+/** Reverses the counts of an end. `open`: 1 if the dispute is open again. */
 export const uncounted = ({ for: won = 0, against = 0 }: Counted, open: number): Counted => ({
   open,
   for: -won,
@@ -48,8 +48,8 @@ export const uncounted = ({ for: won = 0, against = 0 }: Counted, open: number):
 });
 
 /**
- * `escrows`: as the claim leaves them. `told`: the event and the record of an escrow that turned, where nothing else of the batch tells of it. `at`: on
- * the provider's clock.
+ * `escrows`: the escrows after the claim. `told`: the event and the directory record of an escrow that turned, unless the batch reports it with a
+ * rating. `at`: the instant on the provider's clock.
  */
 export type Applied = {
   readonly escrow: EscrowRow | null;
@@ -60,7 +60,7 @@ export type Applied = {
   readonly told: Statement[];
 };
 
-/** An escrow that the provider has no more on the network is claimed from no more. */
+/** Changes nothing if the provider has no escrow on the network any longer. */
 export function applyClaim(deps: Deps, of: Parties, found: Found, claim: Claim, now: number): Applied {
   const { db } = deps;
   const { provider, escrows } = found;
@@ -91,13 +91,13 @@ const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "t
     now,
   );
 
-/** The contract keeps so much back (CHN-23); the queue brings it there. */
+/** Requests the contract's reserve (CHN-23); the queue sets it. */
 export const wantReserve = (
   db: Database,
   { network, providerDid }: Pick<DisputeRow, "network" | "providerDid">,
 ): Statement => wantAgain(db, { network, kind: "reserve", subject: providerDid }, {}, Date.now());
 
-/** Who gets a new rating in the same batch: that makes the document stale already. */
+/** Agents whose rating the same batch writes: that marks their documents stale already. */
 export type Rated = { readonly provider: boolean; readonly consumer: boolean };
 const NOBODY: Rated = { provider: false, consumer: false };
 
@@ -115,7 +115,7 @@ export const countBoth = (
   ];
 };
 
-/** `rated`: whose rating the same batch writes, which tells of an escrow that turned together with itself. */
+/** `rated`: agents whose rating the same batch writes. The event of a provider's rating also reports its escrow. */
 export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number, rated: Rated = NOBODY) {
   const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
   const counted = countBoth(deps, of, effect, applied, rated);

@@ -1,4 +1,4 @@
-// The end of a dispute (DSP-11 to DSP-15): the dispute, its task, both ratings, the provider's escrow, and what is owed change together or not at all.
+// Ends a dispute (DSP-11 to DSP-15): the dispute, its task, both ratings, the provider's escrow, and the amount owed change together or not at all.
 import { putAwaitedRefund, wantAgain } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
@@ -16,7 +16,7 @@ import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
 import { refundPayable, scoreAfter } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
-/** The reads of an end, in one trip and of constant size. */
+/** Reads everything that an end needs in one trip of constant size. */
 export const endingReads = (db: Database, disputeId: string) => ({
   found: findRefundedDispute(db, disputeId),
   ...verdictReads(db, taskOf(disputeId)),
@@ -30,7 +30,7 @@ export const foundIn = ({ found, provider, markets, escrows }: EndingFacts): Fou
   escrows,
 });
 
-/** `refund`: base units. `from`: who pays it; null where nothing is given back. */
+/** `refund`: base units. `from`: the payer; null if nothing is refunded. */
 export type Ending = {
   readonly resolution: Resolution;
   readonly refund: number;
@@ -62,7 +62,7 @@ export function endDispute(
     statements: [
       ...moveDispute(db, before, move(disputeMachine, before.status, trigger), set),
       ...applied.statements,
-      // The rating tells of it together with itself.
+      // The provider's rating reports its escrow too.
       ...(task.rated.provider ? [] : applied.told),
       ...countBoth(deps, before, effect, applied, task.rated),
       ...task.statements,
@@ -73,7 +73,7 @@ export function endDispute(
 }
 
 function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
-  // What is booked of them later is found by what follows (deadlines.ts, payout.ts).
+  // deadlines.ts and payout.ts account for refunds that are booked after the end.
   const refundedBefore = Math.max(before.refundedBefore, found?.earlier ?? 0);
   const since = Math.max(0, (found?.refunded ?? 0) - refundedBefore);
   const { resolution, refund, from, endedBy, finding = null } = ending;
@@ -83,7 +83,7 @@ function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: End
   const owes: RefundStatus = from !== null && payable > 0 ? "owed" : "none";
   const resumes = resolution === "withdrawn" && before.heldMs !== null && task?.task.status === "disputed";
   const unpaid = Math.max(0, payable - since - before.paidOut);
-  // Where the provider does not give back itself an arbiter may award all of it.
+  // If the provider does not pay the refund itself, an arbiter may still award the whole disputed amount.
   const owed = owes === "none" ? 0 : from === "vault" ? unpaid : before.disputed;
   const resumed = resumes ? resumedUntil(before.heldMs ?? 0, now) : null;
   return {
@@ -106,7 +106,7 @@ function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: End
   } as const;
 }
 
-/** Nobody loses a dispute that is settled or withdrawn. */
+/** A settled or withdrawn dispute has no loser. */
 const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
   upheld: "consumer",
   partially_upheld: "consumer",
@@ -115,7 +115,7 @@ const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
   withdrawn: null,
 };
 
-/** Taken back when a dispute comes to the arbiter again. */
+/** The counts of an end, which are reversed if the dispute returns to the arbiter. */
 export function countedOf(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
   const winner = WINNERS[resolution];
   const of = (side: "consumer" | "provider") => ({
@@ -154,7 +154,8 @@ function endTask(deps: Deps, facts: EndingFacts & Turned, row: DisputeRow, now: 
   const verdictScore = verdict === "partially_upheld" ? score : null;
   const closed = outcomeOf(resolution, score);
   if (task.status === "disputed") return closeHeld(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
-  // One that this dispute closed before, and that came to the arbiter again, ends anew; another keeps what its consumer said.
+  // A task that this dispute closed, and that returned to the arbiter, gets a new outcome. A task that had closed before the filing keeps the
+  // consumer's answer.
   const ended = heldMs === null ? {} : { ...closed, answer: closed.outcome };
   if (heldMs === null && verdict === task.verdict && verdictScore === task.verdictScore) return UNTOUCHED;
   return replaceVerdict(deps, facts, { ...ended, verdict, verdictScore }, now);
@@ -166,22 +167,22 @@ function outcomeOf(resolution: Resolution, score: number) {
   return { outcome: "partial", score } as const;
 }
 
-/** From here the money is on its way: whatever dies, the jobs go on. */
+/** Starts the payment in the same batch, so that the jobs continue it after a crash. */
 function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[] {
   const { network, disputeId } = row;
   if (row.refundFrom === "vault")
     return [wantAgain(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
   if (row.refundFrom !== "provider") return [];
-  // Blocks are of real time.
+  // Block times are real time.
   return [awaitRefundOf({ db }, row, refundDue(now) - (now - Date.now()))];
 }
 
-/** Of all that is given back of the settlement so much is awaited. `until`: real time. */
+/** The awaited amount includes refunds from before the filing, because the follower adds up all refunds of the settlement. `until`: real time. */
 export function awaitRefundOf({ db }: Pick<Deps, "db">, row: DisputeRow, until: number): Statement {
   const { network, contract, settlementKey, gross, refund, refundedBefore } = row;
   const amount = Math.min(gross, refundedBefore + refund);
   return putAwaitedRefund(db, { network, contract, settlementKey, amount, until }, Date.now());
 }
 
-/** By how much the clock that rules a dispute is ahead. */
+/** How far the clock that rules a dispute is ahead of real time. */
 export const offsetOf = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;

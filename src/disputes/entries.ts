@@ -1,5 +1,5 @@
-// The entries about a dispute in the logs of the platforms that it concerns (DSP-18): a filing in the log of the provider's platform, an arbiter's
-// decision in the logs of both. Each is dated on its own platform's clock (ACC-9).
+// Writes the entries about a dispute into the activity logs of its platforms (DSP-18): a filing into the provider's log, an arbiter's decision into
+// both. Each entry is dated on the clock of its log's platform (ACC-9).
 import type { ActivityAction, Actor, RefundStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { apartOf, type OfTwoClocks, type Timed } from "../db/clock.ts";
@@ -13,7 +13,7 @@ const FILING: Actor = { type: "system", id: "dispute_filing" };
 
 const subjectOf = ({ disputeId: id }: Pick<DisputeRow, "disputeId">) => ({ type: "dispute", id });
 
-/** A platform that files against its own agent has the entry of its act alone. `apart`: by how much the provider's clock is ahead of `now`. */
+/** If one platform files against its own agent, the entry of its act is enough. `apart`: how far the provider's clock is ahead of `now`. */
 export function noteFiling(
   call: PartyCall,
   caller: Caller,
@@ -31,7 +31,7 @@ export function noteFiling(
   return [...act, told];
 }
 
-/** A platform of both sides has one entry. `found`: as the arbiter found it. `now`: on the clock that rules the dispute. */
+/** Writes one entry if both agents belong to one platform. `found`: the dispute before the decision. `now`: on the clock that rules the dispute. */
 export function noteDecision(
   db: Database,
   actor: Actor,
@@ -50,7 +50,7 @@ export function noteDecision(
 type FoundDispute = Timed<OfTwoClocks & { readonly dispute: DisputeRow }>;
 type Changes = NonNullable<Parameters<typeof recordActivity>[3]["changes"]>;
 
-/** An operator has a cancelled award paid again (DSP-19). `refundStatus`: what is so of the refund then. */
+/** Records that an operator repeats a cancelled payout (DSP-19). `refundStatus`: the new one. */
 export const noteRepeatedPayout = (
   db: Database,
   actor: Actor,
@@ -71,7 +71,7 @@ function inBothLogs(
   changes: Changes,
 ): Statement[] {
   const { environment, consumerPlatformId, providerPlatformId } = found.dispute;
-  // Where one platform has both sides, both keys of the map are one, and both instants too.
+  // If one platform has both agents, both keys and both instants are equal, and the map holds one entry.
   const logs = new Map([
     [providerPlatformId, now + apartOf(found)],
     [consumerPlatformId, now],

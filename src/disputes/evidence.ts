@@ -1,5 +1,5 @@
-// Takes evidence of either party until the dispute has ended (DSP-8): links and digests, which nobody fetches. Each side has places of its own, so that
-// neither takes the other's.
+// Takes evidence of either party until the dispute has ended (DSP-8): links, which are never fetched, and digests. Each side has its own limit, so
+// that neither uses up the other's.
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
@@ -61,7 +61,7 @@ async function addOne(
   return view;
 }
 
-/** A platform that stands for both sides says for which it hands in. */
+/** A platform that stands for both sides has to name the side of the evidence. */
 function submitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
   const [only, other] = sides;
   if (named !== undefined && !sides.includes(named)) {

@@ -70,7 +70,7 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
   await call.commit(
     [
       insertDispute(db, dispute),
-      // A reversal of the settlement makes an open task void.
+      // A reversed settlement voids an open task, so holding the task is guard enough.
       ...(held ? holdTask(db, task) : [whileSettled(db, transaction.transactionId)]),
       ...applyEffect(deps, dispute, found, effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
@@ -82,14 +82,14 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
   return { row: dispute, view };
 }
 
-/** The end of the task's window is recorded before the dispute about a closed one. */
+/** Records the end of the task's window first, so that the retry files a dispute about a closed task. */
 async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Promise<never> {
   const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
   if (facts.task?.task.status === "open") await commitAll(deps, autoConfirmed(deps, facts, now));
   throw new Conflict(new Error("the task has just closed"));
 }
 
-/** A settlement that nobody facilitated, and another platform's, has no record here (404); a party's other side is 403. */
+/** A settlement that was never facilitated, or belongs to other platforms, is unknown here (404). The provider's side gets 403. */
 function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">) {
   if (!found || found.transaction.reversedAt !== null) throw new ServiceError("facilitation_not_found");
   const { transaction } = found;
@@ -102,7 +102,6 @@ function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">
   throw new ServiceError("forbidden", { message: "Only the consumer of a transaction disputes it." });
 }
 
-/** @throws 422 for an amount that is malformed, nothing, or above what was settled */
 function disputedUnits({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
   const faults = valueFaults(deps.config.networks, transaction, input);
   if (faults.length > 0) throw validationError(faults);
@@ -118,7 +117,7 @@ function valueFaults(
   { disputed_amount: disputed, currency }: Partial<DisputeInput>,
 ): FieldError[] {
   const { decimals } = networkNamed(networks, transaction.network);
-  // One that is no decimal number is a fault of its form.
+  // The check of the form reports an amount that is not a decimal number.
   const parsed = disputed === undefined || !isDecimal(disputed) ? null : parseAmount(disputed, decimals);
   const fits = parsed === null || (parsed.ok && parsed.units >= ONE_UNIT && parsed.units <= transaction.gross);
   return [
@@ -131,12 +130,12 @@ function valueFaults(
 
 const ONE_PRINCIPAL = "A payment between agents of one principal can't be disputed.";
 
-/** In the order of DSP-3. */
+/** The checks are in the order of DSP-3. */
 function refuseFiling(transaction: TransactionRow, latest: DisputeRow | null, now: number): void {
   if (transaction.taskId === null) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
   const { disputeWindowClosesAt: closesAt } = transaction;
   if (closesAt === null) throw new ServiceError("final_sale");
-  // One that is open, or has ended, tells more than the window.
+  // An existing dispute is reported before the closed window, because it says more.
   const again = latest?.resolution === "withdrawn" && latest.endedBy === "consumer" && latest.attempt === 1;
   if (latest && !again)
     throw new ServiceError("dispute_exists", { detail: { dispute_id: latest.disputeId, status: latest.status } });
@@ -160,7 +159,7 @@ function disputeOf(
   const { consumerPlatformId, providerPlatformId, contract, settlementKey } = transaction;
   const answersUntil = now + DISPUTE_ANSWER_DAYS * DAY_MS;
   return {
-    // In real time, by which operators list those of all sandboxes.
+    // The id is drawn by real time, so that operators list the disputes of all sandboxes in the order of filing.
     disputeId: newId("dsp", deps.clock.now()),
     ...{ transactionId, taskId, environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId },
     ...{ network, currency, gross, contract, settlementKey },
@@ -185,7 +184,7 @@ function disputeOf(
   };
 }
 
-/** Refuses an unknown settlement (404) and a stranger to it (403) before 422, and finds the faults that need the settlement. */
+/** Finds the faults of the input that need the settlement. */
 export function precheckFiling(call: PartyCall, input: Partial<DisputeInput>): Precheck {
   return precheck<{ found: ReturnType<typeof findDisputable> }, Caller>(
     { found: findDisputable(call.db, idIn(input)) },

@@ -1,5 +1,5 @@
-// Store of the lists of disputes (DSP-9): those of an agent and of all agents of an account by their ranges, and the operator's of all. Each is shown
-// in the state that counts on the clock that rules it.
+// Store of the lists of disputes (DSP-9): an agent's, those of all agents of an account, and all of them for operators. Status filters compare the
+// status on the clock that rules each dispute.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
@@ -16,7 +16,7 @@ export const positionOf = ({ filedAt, disputeId }: ListedDispute): Position => (
 
 export type DisputeFilter = AccountFilter & {
   readonly status?: DisputeStatus | undefined;
-  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  /** Epoch milliseconds: `since` is included, `until` is not. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
@@ -24,7 +24,7 @@ type Asked = { readonly limit: number; readonly after: Position | null };
 
 const [AT, ID] = [sql`filed_at`, sql`dispute_id`];
 const shown = bareColumns(disputes);
-/** Nobody sets another clock in production. */
+/** Production has no offset: its clock cannot be moved. */
 const OFFSET = sql<number>`case when environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
 
@@ -53,7 +53,7 @@ const byFiling = (from: readonly SQL[]): Ranges => ({
   order: sql`filed_at desc, dispute_id desc`,
 });
 
-/** Past the parties' days a dispute is the arbiter's, whether or not that is recorded (DSP-7). `now`: real time. */
+/** From the end of the parties' days a dispute is in arbitration, whether or not a job has recorded it (DSP-7). `now`: real time. */
 function shownAs(status: DisputeStatus | undefined, now: number): SQL | undefined {
   if (status === undefined) return undefined;
   const over = sql`answers_until <= ${now} + ${OFFSET}`;
@@ -73,7 +73,7 @@ export const listAccountDisputes = (
   return listed(db, byFiling(from), shownAs(status, now), page);
 };
 
-/** Those of an agent, in its present environment. */
+/** Lists an agent's disputes in its present environment. */
 export const listOwnDisputes = (
   db: Database,
   did: string,
@@ -95,7 +95,7 @@ type Desk = {
   readonly environment?: Environment | undefined;
 };
 
-/** Of all accounts or of one, the newest first: by the ids, which carry time, or by the ranges of an account in one environment. */
+/** Lists newest first: by id, which carries the time of filing, or, for one account in one environment, by its indexed ranges. */
 export const listAllDisputes = (db: Database, asked: Desk, now: number, page: Asked): Read<Found<ListedDispute>> => {
   const { status, platformId, environment } = asked;
   const ranged = platformId !== undefined && environment !== undefined;

@@ -1,5 +1,5 @@
-// The mails about disputes (DSP-18): to the provider's account when one is filed, to both when the arbiter decides. They hold no words of the
-// parties or the arbiter.
+// The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision. They quote neither the
+// parties nor the arbiter.
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
@@ -15,7 +15,7 @@ const amountIn = ({ config }: Deps, { network }: DisputeRow, units: number): str
   amountOn(networkNamed(config.networks, network), units);
 
 export const noticeOfFiling = (deps: Deps, account: Account | null, dispute: DisputeRow): Statement[] =>
-  // Mails go by real time, whichever clock rules the dispute.
+  // Mails are dated in real time, whichever clock rules the dispute.
   noticeTo(deps.db, account, deps.clock.now(), {
     kind: "customer.dispute_filed",
     data: {
@@ -26,7 +26,7 @@ export const noticeOfFiling = (deps: Deps, account: Account | null, dispute: Dis
     },
   });
 
-/** An account on both sides gets one. */
+/** An account that has both agents gets one mail. */
 export function noticesOfDecision(
   deps: Deps,
   accounts: { readonly sellersAccount: Account | null; readonly buyersAccount: Account | null },

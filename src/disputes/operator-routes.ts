@@ -1,4 +1,4 @@
-// Routes of disputes for operators: the arbiter's desk (DSP-16).
+// Routes of disputes for operators (DSP-16).
 import { route } from "../http/route.ts";
 import { getDisputeCase } from "./case.ts";
 import { operatorDisputeQuery, payoutInput, verdictFaults, verdictInput } from "./operator-schema.ts";

@@ -1,4 +1,4 @@
-// Disputes for operators: their list, the whole file of one, and its award (DSP-16).
+// Schemas of the operators' list of disputes, of a verdict, and of a repeated payout (DSP-16, DSP-19).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERDICTS } from "../core/vocabulary.ts";
@@ -24,7 +24,7 @@ export const verdictInput = z
   .register(z.globalRegistry, { id: "VerdictInput" });
 export type VerdictInput = z.infer<typeof verdictInput>;
 
-/** A part needs its amount; nothing is given back of a dispute that is rejected. */
+/** A partial award needs an amount, and a rejection allows none. */
 export function verdictFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { resolution: given, refund_amount: refund } = raw as VerdictInput;

@@ -1,4 +1,5 @@
-// Who may act in a dispute (DSP-1, DSP-8): an agent of it, or the platform of that agent with its key, so that one goes on while an agent is suspended.
+// Who may act in a dispute (DSP-1, DSP-8): an agent of it, or that agent's platform by its key, so that a dispute continues while an agent is
+// suspended.
 import type { AgentCall, ManagementCall, ReadOptions } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
@@ -9,15 +10,15 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Parties } from "../journal/events.ts";
 
 export type PartyCall = AgentCall | ManagementCall;
-/** What the first trip tells of who calls. */
+/** The caller, as the first trip reads it. */
 export type Caller = { readonly platformId: string; readonly environment: Environment; readonly actor?: Actor };
 
-/** The clock that rules a dispute, or the transaction that one is about: the consumer's platform's. */
+/** The clock of the consumer's platform, which rules a dispute and its transaction. */
 export const CLOCK = {
   clock: ({ found }: { readonly found: { readonly clockOffsetMs: number } | null }) => found?.clockOffsetMs,
 };
 
-/** The first trip, whoever calls. */
+/** Makes the first trip, for both kinds of callers. */
 export const readAs = async <R extends Reads>(
   call: PartyCall,
   reads: R,
@@ -25,7 +26,6 @@ export const readAs = async <R extends Reads>(
 ): Promise<ReadResults<R> & { caller: Caller }> =>
   call.surface === "agent" ? call.read(reads, options) : call.read(reads, options);
 
-/** The sides that the caller stands for; a platform may stand for both. */
 export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {
   if (call.surface === "agent")
     return SIDES.filter((side) => call.did === (side === "provider" ? of.providerDid : of.consumerDid));
@@ -34,7 +34,7 @@ export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {
   return SIDES.filter((side) => platformId === (side === "provider" ? of.providerPlatformId : of.consumerPlatformId));
 }
 
-/** A stranger's agent is 403, and a stranger's key 404, as everywhere. */
+/** A stranger's agent gets 403, a stranger's key 404. */
 export function refuseStranger(call: PartyCall, caller: Caller, of: Parties): Side[] {
   const sides = sidesOf(call, caller, of);
   if (sides.length > 0) return sides;
@@ -46,14 +46,14 @@ export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, si
   throw new ServiceError("forbidden", { message: `Only the ${side} of the transaction does this.` });
 }
 
-/** On the clock of the caller's platform, which dates its log. */
+/** Now on the clock of the caller's platform, which dates its log. */
 export const ownNow = (
   { now }: PartyCall,
   { platformId }: Caller,
   found: Timed<OfTwoClocks & { readonly dispute: Parties }>,
 ): number => (platformId === found.dispute.providerPlatformId ? now + apartOf(found) : now);
 
-/** An agent's acts are no entries: the log records management. `now`: the caller's own. */
+/** An agent's act writes no entry, because the log records management. `now`: on the clock of the caller's platform. */
 export function noteAct(
   { db, surface }: PartyCall,
   caller: Caller,

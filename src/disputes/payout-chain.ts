@@ -1,5 +1,5 @@
-// What the payment of an award asks the chain (DSP-12): the settlement as its contract knows it, and what wallets have given back since the follower
-// booked last.
+// Reads what the payment of an award needs from the chain (DSP-12): the settlement as its contract has it, and the refunds in blocks that the
+// follower has not booked yet.
 import type { ChainResult, EventAt, SettlementReading } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
@@ -11,15 +11,15 @@ import type { TransactionRow } from "../db/tables/money.ts";
 
 type Paid = Extract<EventAt, { kind: "refund" | "payout" }>;
 
-/** A follower that is further behind closes its network anyway. */
+/** A follower that lags by more ranges closes its network anyway. */
 const RANGES = 5;
 
-/** Base units: what wallets gave back for a settlement, and what its vault paid out. */
+/** Base units: the refunds that wallets paid for a settlement, and the payouts of its vault. */
 type Ahead = { readonly refunded: number; readonly paidOut: number };
 
 /**
- * What was given back and paid out between the booked block and the network's head: a part is not paid of what its provider has just given back itself.
- * `place`: of the follower; null before its first run.
+ * Sums the refunds and payouts between the booked block and the head, so that no part is paid that the provider has just refunded itself. `place`:
+ * the follower's; null before its first run.
  */
 export async function readAhead(
   { chain }: Deps,
@@ -30,7 +30,7 @@ export async function readAhead(
   const found: Paid[] = [];
   for (let range = 0; range < RANGES; range++) {
     const read = await chain.readEvents(network, { number, hash });
-    // Before a reorganisation is followed: later.
+    // The follower has to follow a reorg first.
     if (!read.ok || read.value.state !== "read") return "unavailable";
     const { events, end, head } = read.value;
     found.push(
@@ -54,8 +54,8 @@ type SettlementOf = {
 };
 
 /**
- * The settlement, of which `before` was paid out. `unknown`: no node has it, though no reorganisation was followed that took it away, and so nobody
- * believes them.
+ * `before`: how much of the settlement was paid out. `unknown`: no node has the settlement, but the follower saw no reorg that removed it, so the
+ * nodes are not believed.
  */
 export async function settlementFacts(
   { chain }: Deps,

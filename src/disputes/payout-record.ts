@@ -1,5 +1,5 @@
-// Records what came of a part of an award (DSP-12): scheduled, paid, dropped, refused, or given up. The dispute, its escrow and the operation change
-// together.
+// Records the outcome of a part of an award (DSP-12): scheduled, paid, dropped, refused, or given up. The dispute, its escrow and the operation
+// change together.
 import type { Signer } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
@@ -28,29 +28,28 @@ export type At = {
   readonly operation: OperationRow;
   readonly dispute: DisputeRow;
   readonly transaction: TransactionRow;
-  /** Addresses that its refunds were turned to, as it is booked. */
+  /** Later refund addresses of the settlement, by booked blocks. */
   readonly movedTo: readonly string[];
   readonly escrow: EscrowRow | null;
   readonly on: Network;
-  /** What wallets gave back beside it since it was filed, as it is booked. */
+  /** Booked refunds that wallets paid since the filing. */
   readonly refunded: number;
-  /** The same in the blocks that are not booked yet. */
+  /** Refunds that wallets paid in blocks that are not booked yet. */
   readonly ahead: number;
-  /** What its vault has paid out, as the contract's events tell. */
+  /** Payouts of the vault for the settlement, by the contract's booked events. */
   readonly booked: number;
   /** On the clock that rules the dispute. */
   readonly now: number;
 };
 
-/** A part of an award: what was paid out before it, and the amount. */
+/** `before`: how much was paid out before this part. */
 export type Part = { readonly before: number; readonly amount: number };
 
-/** A part on its way. */
 type Driven = {
   readonly part: Part;
   readonly act: Extract<VaultAct, { kind: "payout" }>;
   readonly signer: Signer;
-  /** How far its network is booked. */
+  /** The follower's place on the network. */
   readonly place: FollowerRow | null;
 };
 
@@ -63,7 +62,7 @@ export const knownOf = ({ wanted }: OperationRow) => {
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 };
 
-/** The refund that the vault still owes, by booked blocks. The bounty is not part of it: an unpaid bounty keeps nothing back. */
+/** The refund that the vault still owes, by booked blocks. It excludes the bounty: an unpaid bounty reserves nothing. */
 const refundOwed = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
   Math.max(0, refundPayable(dispute) - refunded - paidOut);
 /** The refund that is still to be paid, by all blocks. */
@@ -77,8 +76,8 @@ export const awardLeft = ({ dispute, refunded, ahead }: At, paidOut = dispute.pa
 const refundStatus = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
 
 /**
- * The contract pays no more, by the service's own time: that of the settlement, or of the filing behind it where a moved clock has dated the settlement
- * later.
+ * The contract pays for 400 days after the settlement. A moved sandbox clock may date the settlement later than real time; then the filing's id tells
+ * the real time.
  */
 export const isOver = ({ transaction, dispute }: At): boolean => {
   const settledAt = Math.min(transaction.settledAt, instantOfId("dsp", dispute.disputeId) ?? transaction.settledAt);
@@ -99,8 +98,8 @@ export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
 }
 
 /**
- * No node has the settlement, and no reorganisation was followed that took it away: one that took it away ends the dispute itself. Nothing is given up;
- * an operator is told of one that stays so.
+ * Checks again later if no node has the settlement. It gives nothing up, because a reorg that removed the settlement ends the dispute itself; after
+ * an hour an operator is alerted.
  */
 export async function unfound(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
@@ -115,14 +114,14 @@ export async function unfound(deps: Deps, at: At): Promise<boolean> {
   return true;
 }
 
-/** Waits for contributions, or ends where no refund is owed any longer or the contract's 400 days are over. */
+/** Waits for contributions. Ends if no refund is owed any longer, or if the contract's 400 days are over. */
 export async function later(deps: Deps, at: At): Promise<boolean> {
   const { db } = deps;
   const { operation } = at;
   const owed = refundOwed(at);
   const left = refundLeft(at);
   const now = Date.now();
-  // Refunds that are not booked yet are booked first.
+  // Refunds that are not booked yet leave nothing to give up: the next check sees them booked.
   if (left > 0 && isOver(at)) return givenUp(deps, at, "expired");
   await commitAll(deps, [
     whileOperation(db, operation),
@@ -177,7 +176,7 @@ function reserveUntil(at: At, until: number, now: number) {
   };
 }
 
-/** An award that the guardian's cancellation has ended is owed again, and its next part is planned anew. */
+/** Makes a cancelled award owed again; the next check plans its next part. */
 export function reopened(deps: Deps, at: At): { readonly row: DisputeRow; readonly statements: Statement[] } {
   const { operation, dispute } = at;
   const owed = refundOwed(at);
@@ -214,7 +213,7 @@ export async function noted(deps: Deps, at: At, sent: Driven, driven: DrivenTo<A
     whileOperation(db, operation),
     putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
     checkAt(db, operation, nextCheckAt, now),
-    // The vault keeps back the whole part, because the contract pays all of it, also where wallets have refunded some.
+    // The vault reserves the whole part, because the contract pays all of it even if wallets have refunded some.
     ...progress(deps, at, {
       ...unpaid(at, part),
       owed: Math.max(owed, part.amount),
@@ -236,7 +235,7 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   }
   const paidOut = part.before + part.amount;
   const owed = refundOwed(at, paidOut);
-  // The next check looks for the next part.
+  // The next check plans the next part.
   const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
   const status = owed === 0 ? "done" : "waiting";
   const nextCheckAt = owed === 0 ? firstCheck(now) : now + HOUR_MS;
@@ -250,7 +249,7 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   return true;
 }
 
-/** A part that was recorded as paid, and that the contract does not have after all, is owed again. */
+/** A part that was recorded as paid, but that the contract does not have, is owed again. */
 function unpaid(at: At, { before }: Part) {
   if (at.operation.status !== "done") return {};
   const owed = refundOwed(at, before);
@@ -262,7 +261,10 @@ const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
   bountyPaid: Math.min(dispute.bounty, Math.max(0, paidOut + refunded - dispute.refund)),
 });
 
-/** What the database has forgotten, the contract's events tell (CHN-24): then the next part is another one. */
+/**
+ * Handles a part that the contract refused. If the database has lost an earlier payout, the contract's booked events show it, and the next part
+ * starts from there (CHN-24).
+ */
 async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, reason: string): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute, transaction, booked, on } = at;
@@ -279,11 +281,11 @@ async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, 
     return true;
   }
   if (reason === "cancelled") {
-    // One node alone may see the payment and the schedule in blocks of their own.
+    // A single node may see the payment and the schedule in different blocks, so a second one is asked.
     const asked = { by: () => signer.address(), known: knownOf(operation) };
     if (await isCancelled(on, act, asked)) return givenUp(deps, at, reason);
   }
-  // Of one that was paid, its buyer may have turned the settlement to an address that is not booked yet; or the payment is gone.
+  // The part may be gone after a reorg, or the buyer may have moved the refund address in a block that is not booked yet.
   const isDone = reason === "UnknownSettlement" && operation.status === "done";
   const ahead = isDone ? await readAhead(deps, transaction, place) : null;
   if (ahead === "unavailable") return false;
@@ -301,7 +303,7 @@ async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, 
   return true;
 }
 
-/** What changes of the dispute is told; what its vault owes less is not kept back any more. */
+/** Reports changes of the dispute, and lowers the reserve if the vault owes less. */
 function progress(deps: Deps, { dispute, escrow, now }: At, set: Partial<DisputeRow>): Statement[] {
   const { db } = deps;
   const row: DisputeRow = { ...dispute, ...set };

@@ -1,6 +1,6 @@
-// Pays an award out of the provider's vault (DSP-12): by the arbiter's operation, at most what the vault holds and the gross, in as many parts as that
-// takes. A part is stored before it is sent, and the contract pays it once, because each is bound to what was paid before it. What comes of a part is
-// recorded in payout-record.ts.
+// Pays an award out of the provider's vault (DSP-12), by the arbiter's chain operation: at most what the vault holds and at most the gross, in as
+// many parts as needed. A part is stored before it is sent, and the contract pays it once, because it commits to what was paid before it.
+// payout-record.ts records the outcome of a part.
 import type { Signer } from "../chain/gateway.ts";
 import { networkNamed, onEdition } from "../chain/networks.ts";
 import { findOperation, findUnchecked, wantAgain, whileOperation } from "../chain/store.ts";
@@ -45,7 +45,7 @@ const reads = ({ db }: Deps, network: string, disputeId: string) => ({
   movedTo: findRefundAddresses(db, transactionOf(disputeId)),
 });
 
-/** False where the chain has not answered in time: a later run continues. */
+/** Returns false if the chain does not answer in time: a later run continues. */
 export async function payAward(
   deps: Deps,
   award: { network: string; disputeId: string },
@@ -54,7 +54,7 @@ export async function payAward(
   try {
     return await drive(deps, award.network, award.disputeId, until);
   } catch (thrown) {
-    // Something has moved meanwhile: the operation is still due.
+    // The dispute or the operation changed meanwhile, so the operation is still due.
     if (thrown instanceof Conflict) return false;
     throw thrown;
   }
@@ -100,7 +100,7 @@ async function drive(deps: Deps, name: string, disputeId: string, until: number)
   return noted(deps, at, { part, act, signer: tools.signer, place }, driven);
 }
 
-/** Null where nothing is to do. */
+/** Returns null if there is nothing to do. */
 async function readAt(
   deps: Deps,
   name: string,
@@ -111,7 +111,7 @@ async function readAt(
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
   const network = networkNamed(deps.config.networks, name);
   const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
-  // What was booked of the time before the filing only since its end is noted with what follows.
+  // A refund from before the filing may be booked after the dispute's end. The next change of the row stores it.
   const dispute = { ...found.dispute, refundedBefore: Math.max(found.dispute.refundedBefore, found.earlier) };
   if (!on || dispute.refundFrom !== "vault") return null;
   const now = deps.clock.now() + found.clockOffsetMs;
@@ -123,13 +123,13 @@ async function readAt(
   return { operation, dispute, transaction, movedTo, escrow, on, refunded, ahead, booked, now, place };
 }
 
-/** Whether nothing of a part is on its way any more: what is scheduled of it is not executed, and the authority forgets it. */
+/** Withdraws a part from the signer. Returns true if no transaction for it is pending any longer. */
 async function isLeft({ on, transaction }: At, signer: Signer, until: number): Promise<boolean> {
   const withdrawn = await signer.withdraw(purposeOfPayout(on, transaction.settlementKey), until);
   return withdrawn.ok && withdrawn.value.state === "clear";
 }
 
-/** What became of a part that is not to be paid any more. */
+/** Finds the outcome of a part that is no longer to be paid. */
 async function fateOf(
   at: At,
   act: Extract<VaultAct, { kind: "payout" }>,
@@ -146,8 +146,8 @@ async function fateOf(
 }
 
 /**
- * The refund as far as the vault holds it, and the bounty from the rest that no other award's refund needs. Null where nothing is left to pay or the
- * vault holds nothing: later contributions pay a refund, and no bounty.
+ * The next part is the refund as far as the vault holds it, and the bounty from the rest that no other award's refund needs. Null if nothing is left
+ * to pay or the vault is empty: later contributions pay a refund, but no bounty.
  */
 async function nextPart(at: At): Promise<Part | null | "unavailable"> {
   const { dispute, escrow, on } = at;
@@ -162,13 +162,13 @@ async function nextPart(at: At): Promise<Part | null | "unavailable"> {
   return amount > 0 ? { before: dispute.paidOut, amount } : null;
 }
 
-/** The part is stored before anything is sent, so that a crash repeats just this one. */
+/** Stores the part before anything is sent, so that a retry after a crash sends the same part. */
 async function begin({ db }: Deps, { operation }: At, { before, amount }: Part): Promise<void> {
   const now = Date.now();
   const wanted = { before: String(before), amount: String(amount) };
   await commit(db, [
     whileOperation(db, operation),
-    // Later than what anybody has read of it.
+    // It also sets `updatedAt` past every earlier reading, so the guard of a concurrent run fails.
     wantAgain(db, operation, wanted, now),
   ]);
 }

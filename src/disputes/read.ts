@@ -1,4 +1,4 @@
-// Reads one dispute with all that belongs to it, for its parties and their platforms (DSP-9).
+// Reads one dispute with its messages, evidence and award, for its parties and their platforms (DSP-9).
 import { ServiceError } from "../core/errors.ts";
 import { CLOCK, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { DisputeFile } from "./responses.ts";

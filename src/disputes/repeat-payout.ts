@@ -1,4 +1,4 @@
-// An operator has an award paid again that the guardian's cancellation has ended (DSP-19): once for each cancellation. A large one needs two operators.
+// Repeats a payout that the guardian cancelled (DSP-19), at an operator's request: once for each cancellation. A large one needs two operators.
 import type { OperatorCall } from "../call.ts";
 import { amountOn, networkNamed, onEdition } from "../chain/networks.ts";
 import { checkAt, putOperation, whileOperation } from "../chain/store.ts";
@@ -88,7 +88,7 @@ export async function repeatPayout(
 const isCancelled = ({ refundFrom, refundStatus }: DisputeRow, { status, reason }: OperationRow): boolean =>
   refundFrom === "vault" && refundStatus === "outstanding" && status === "failed" && reason === "cancelled";
 
-/** Who asked for it first, since it was cancelled last; a further cancellation forgets it. */
+/** The first operator's request since the last cancellation; a further cancellation removes it. */
 type Asked = { readonly by: string; readonly at: number };
 const askedOf = ({ wanted }: OperationRow): Asked | null => {
   const { requested_by: by, requested_at: at } = wanted;

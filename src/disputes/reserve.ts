@@ -1,5 +1,5 @@
-// Keeps in the contract what a vault holds back for disputes (DSP-15): what is open, and what awards have not paid. Anybody may release the surplus of
-// a vault, and this is none.
+// Sets the contract's reserve to what open disputes and unpaid awards claim of a vault (DSP-15). Anyone may release a vault's surplus, and the
+// reserve is not surplus.
 import { didHash } from "../chain/hashes.ts";
 import { networkNamed, onEdition } from "../chain/networks.ts";
 import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
@@ -18,7 +18,7 @@ import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { signerOn } from "../objects/signers.ts";
 
-/** After a commit that moved a claim. What a crash leaves, the minute's job finds. */
+/** Queues the chain work after a commit that changed a claim. If a message is lost, the minute's job finds the work. */
 export const nudgeReserve = async (
   { env }: Pick<Deps, "env">,
   { network, providerDid, disputeId, refundFrom }: DisputeRow,
@@ -30,7 +30,7 @@ export const nudgeReserve = async (
   await Promise.all(sends).catch(() => undefined);
 };
 
-/** False where the chain has not answered in time: a later run continues. */
+/** Returns false if the chain does not answer in time: a later run continues. */
 export async function setReserve(deps: Deps, vault: { network: string; did: string }, until: number): Promise<boolean> {
   const { db, chain, env, config } = deps;
   const { network, did } = vault;
@@ -49,7 +49,7 @@ export async function setReserve(deps: Deps, vault: { network: string; did: stri
   return noted(deps, operation, driven, String(kept));
 }
 
-/** Whatever else is wanted of it since the reading is driven anew. */
+/** Records nothing if another claim was requested since the reading: the operation is driven again. */
 async function noted(
   { db }: Deps,
   operation: OperationRow,

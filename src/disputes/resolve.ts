@@ -1,4 +1,4 @@
-// The operator's side of disputes (DSP-16): all of them, the whole file of one, and the arbiter's award.
+// The operators' side of disputes (DSP-16): the list of all disputes, and the arbiter's verdict with its signed award.
 import { askedPage, type OperatorCall, type Precheck, precheck } from "../call.ts";
 import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
@@ -60,7 +60,7 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
     const refund = refundOf(call, before, input);
     if (!tryMove(disputeMachine, present.status, "resolve").ok) throw refused(present);
     if (isTakenAway(facts)) throw takenAway(present);
-    // No job has recorded that the parties' days are over: this call does.
+    // If no job has recorded that the parties' days are over, this call does.
     if (before.status !== present.status) {
       await commitAll(deps, escalated(deps, before, "days_end", before.answersUntil, now).statements);
       throw new Conflict(new Error("the dispute has just come to its arbiter"));
@@ -108,7 +108,7 @@ const takenAway = ({ status }: DisputeRow): ServiceError =>
     detail: { status },
   });
 
-/** All that is disputed, unless the arbiter says less. */
+/** The arbiter awards all that is disputed unless the input names less. */
 function refundOf(
   { deps }: OperatorCall,
   { network, disputed }: DisputeRow,

@@ -1,4 +1,3 @@
-// Responses about disputes, for their parties and for operators.
 import * as z from "zod";
 import { transactionView } from "../facilitation/responses.ts";
 import { jws, listOf } from "../http/response-parts.ts";
@@ -24,7 +23,6 @@ export const disputeEvidence = z
   .register(z.globalRegistry, { id: "DisputeEvidence" });
 export type EvidenceView = z.infer<typeof disputeEvidence>;
 
-/** One dispute with all that was said and handed in. */
 export const disputeFile = z
   .object({
     ...disputeView.shape,
@@ -40,7 +38,7 @@ export const disputeList = listOf(disputeView).register(z.globalRegistry, { id: 
 
 // ---- For operators (DSP-16) ----------------------------------------------------------------------------------------------
 
-/** What became of the request to pay a cancelled award again. */
+/** The outcome of a request to repeat a cancelled payout. */
 export const payoutView = z
   .object({
     dispute_id: z.string(),

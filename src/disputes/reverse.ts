@@ -1,5 +1,5 @@
-// Ends a dispute whose settlement a reorganisation took away (FAC-18), also one that had an end: nobody wins it, and nothing is owed. Where the
-// payment comes back it is facilitated anew, and may be disputed anew.
+// Ends a dispute whose settlement a reorg removed (FAC-18), even if it had ended before: neither side wins, and nothing is owed. If the payment is
+// mined again, it is facilitated again and can be disputed again.
 import { dropOperation } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
@@ -20,8 +20,8 @@ type Reversed = {
 };
 
 /**
- * `found`: as the batch leaves it before this; `escrows`: behind it. `rated`: whose rating the batch writes too. `paidOut`: what was paid out of the
- * vault for its settlement, on the chain as it is now.
+ * `found`: the rows as the batch leaves them before these statements; the result's `escrows`: as it leaves them after. `rated`: agents whose rating
+ * the batch writes too. `paidOut`: what the vault paid for the settlement, by the chain after the reorg.
  */
 export function reverseDispute(
   deps: Deps,
@@ -31,7 +31,7 @@ export function reverseDispute(
   paidOut: number,
   now: number,
 ): Reversed {
-  // One that was withdrawn has left nothing to end.
+  // A withdrawn dispute has no effect that would have to be reversed.
   if (before === null || before.resolution === "withdrawn")
     return { escrows: found.escrows, turned: false, statements: [] };
   const set = {
@@ -69,14 +69,14 @@ const NOTHING_OWED = {
   bountyPaid: 0,
 } as const;
 
-/** Of one that had ended, what its end has counted and claimed. */
+/** The reverse of what the filing, or the end, counted and claimed. */
 function takenBack({ resolution, disputed, owed }: DisputeRow): Effect {
   if (resolution === null) return { ...countedOf("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
   const { provider, consumer } = countedOf(resolution);
   return { provider: uncounted(provider, 0), consumer: uncounted(consumer, 0), claim: { disputed: 0, owed: -owed } };
 }
 
-/** Nothing is awaited of the provider, or paid out of its vault, any more. */
+/** Stops awaiting the provider's refund, or paying out of its vault. */
 function dropped({ db }: Deps, { network, refundFrom, disputeId, settlementKey }: DisputeRow): Statement[] {
   if (refundFrom === null) return [];
   return [

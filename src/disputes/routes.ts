@@ -1,4 +1,3 @@
-// Routes of disputes (DSP-1 to DSP-9), for the agents of a purchase and for their platforms.
 import type { ErrorCode } from "../core/errors.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { type RouteOf, route } from "../http/route.ts";
@@ -28,7 +27,7 @@ type Act = {
 
 const REFUSALS: readonly ErrorCode[] = ["not_found", "forbidden", "invalid_status"];
 
-/** Of the parties' acts those without a body. */
+/** The routes of the parties' acts that take no body. */
 const actRoute = ({ act, operationId, side, handle }: Act) =>
   route({
     method: "post",

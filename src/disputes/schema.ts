@@ -1,4 +1,3 @@
-// Disputes on the wire (DSP-1 to DSP-9).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { isDecimal } from "../core/money.ts";
@@ -30,7 +29,7 @@ export const refundStatus = z.enum(REFUND_STATUSES).register(z.globalRegistry, {
 
 export const WORDS_MAX = 2_000;
 
-/** The reasons, and those of AEA/P clients. Others are refused with a code of their own. */
+/** The reasons, and those of AEA/P clients. An unknown reason has its own error code. */
 const reasonInput = z.string().max(50).register(z.globalRegistry, { id: "DisputeReasonInput", enum: ACCEPTED_REASONS });
 
 export const disputeInput = z
@@ -52,7 +51,7 @@ export const disputeInput = z
   });
 export type DisputeInput = z.infer<typeof disputeInput>;
 
-/** The faults that have codes of their own, and those across fields. */
+/** Finds the faults that have their own codes, and those across fields. */
 export function disputeFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { facilitation_id: one, transaction_id: other, reason, disputed_amount: disputed } = raw as DisputeInput;

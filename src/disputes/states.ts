@@ -1,11 +1,11 @@
-// The machine of disputes as data, and the state of one at an instant (DSP-7).
+// The state machine of disputes as data, and the effective status of a dispute (DSP-7).
 import { DAY_MS, DISPUTE_ARBITRATION_DAYS, DISPUTE_REFUND_DAYS } from "../core/limits.ts";
 import { defineMachine } from "../core/machine.ts";
 import { DISPUTE_STATUSES, type DisputeStatus } from "../core/vocabulary.ts";
 
 /**
- * `days_end`: the parties' own days are over. `refund_overdue`: what the provider conceded or the consumer accepted was not given back in time.
- * `reverse`: a reorganisation took the settlement away (FAC-18).
+ * `days_end`: the parties' seven days are over. `refund_overdue`: the provider did not pay a conceded or accepted refund in time. `reverse`: a reorg
+ * removed the settlement (FAC-18).
  */
 export const DISPUTE_TRIGGERS = [
   "respond",
@@ -47,15 +47,15 @@ type Standing = {
   readonly arbitrationAt: number | null;
 };
 
-/** At the end of the parties' days it is the arbiter's, whether or not a job has recorded it. */
+/** From the end of the parties' days a dispute is in arbitration, whether or not a job has recorded it. */
 export function effectiveDispute<T extends Standing>(dispute: T, now: number): T {
   if (dispute.status !== "pre_arbitration" || now < dispute.answersUntil) return dispute;
   return { ...dispute, status: "arbitration", arbitrationAt: dispute.answersUntil };
 }
 
-/** When the arbiter is expected to have decided. */
+/** The instant by which the arbiter is expected to decide. */
 export const arbitrationDue = ({ arbitrationAt }: Pick<Standing, "arbitrationAt">): number | null =>
   arbitrationAt === null ? null : arbitrationAt + DISPUTE_ARBITRATION_DAYS * DAY_MS;
 
-/** Until when a refund of the provider's own is awaited. */
+/** The deadline of a refund that the provider pays itself. */
 export const refundDue = (resolvedAt: number): number => resolvedAt + DISPUTE_REFUND_DAYS * DAY_MS;

@@ -1,5 +1,5 @@
-// Store of disputes, of what the parties said and handed in, and of awards. Agents of two platforms share one, so a read takes no Tenant: the caller
-// is checked as a party.
+// Store of disputes, their messages and evidence, and awards. Agents of two platforms share a dispute, so a read takes no Tenant: the caller is
+// checked as a party.
 import { and, asc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { instantOfId } from "../core/ids.ts";
@@ -36,7 +36,7 @@ const row = columnsOf(disputes, "d");
 
 type FoundDispute = Timed<OfTwoClocks & { dispute: DisputeRow; award: string | null }>;
 
-/** What the payouts of a row's settlement come to, as the contract's events tell. Without INDEXED BY, SQLite would read all lines of the network. */
+/** The sum of the payouts of a row's settlement, by the contract's booked events. Without INDEXED BY, SQLite would read all lines of the network. */
 const bookedOf = (table: "disputes" | "listed"): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select -sum(l.amount) from ledger_lines l indexed by ledger_lines_paid_out
@@ -44,7 +44,7 @@ const bookedOf = (table: "disputes" | "listed"): SQL<number> => {
     and l.kind = 'payout' and l.reversed = 0), 0)`;
 };
 
-/** Of one that ended with its settlement it is what stands on the chain now: a payout of it may be gone, or come back. */
+/** After a reversal the chain decides: a reorg may have removed a payout, or a payout may have been mined again. */
 export const paidOutOf = (table: "disputes" | "listed"): SQL.Aliased<number> =>
   sql<number>`case when ended_by = 'reversal' then ${bookedOf(table)} else paid_out end`.as("paid_out");
 
@@ -55,7 +55,10 @@ const shown = (disputeId: string) => ({
   providerOffsetMs: providersOffsetOf(disputes),
 });
 
-/** A dispute with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, which dates what is the provider's own. */
+/**
+ * Reads a dispute with two clocks: the consumer's platform's, which rules it, and the provider's platform's, which dates the provider's own rows
+ * (ACC-9).
+ */
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
   readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
@@ -76,21 +79,23 @@ export const findDisputes = (
       .where(sql`${disputes.disputeId} in (select value from json_each(${disputeIds}))`),
   );
 
-/** What wallets gave back of a row's settlement, as booked: base units. `further`: which of it. */
+/** The booked refunds of a row's settlement, in base units. `further`: a condition that selects some of them. */
 const refundedOf = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = ${of}.network
     and r.settlement_key = ${of}.settlement_key and r.contract = ${of}.contract ${further}), 0)`;
 };
 
-/** `refunded`: what wallets gave back of its settlement. `earlier`: what of it in blocks from before the filing, booked by then or not. */
+/** `refunded`: all booked refunds of the settlement. `earlier`: those in blocks from before the filing, even if they were booked later. */
 type Refunded = { readonly refunded: number; readonly earlier: number };
 
-/** Its id is drawn by real time, which blocks are of, in whole seconds: one of its own second may be behind it. */
+/**
+ * The second of the filing, in real time like block times. A block of the same second may be later than the filing, so it does not count as earlier.
+ */
 const secondOf = (disputeId: string): number =>
   Math.floor((instantOfId("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
 
-/** The same, with what wallets gave back: base units. */
+/** Reads a dispute with the refunds of its settlement, in base units. */
 export const findRefundedDispute = (db: Database, disputeId: string): Read<(FoundDispute & Refunded) | null> =>
   readOne(
     db
@@ -103,18 +108,16 @@ export const findRefundedDispute = (db: Database, disputeId: string): Read<(Foun
       .where(eq(disputes.disputeId, disputeId)),
   );
 
-/** Its task, as an expression for reads in the trip that finds it. */
+/** The dispute's task, as an expression for reads in the trip that finds the dispute. */
 export const taskOf = (disputeId: string): SQL<string> =>
   sql<string>`(select task_id from disputes where dispute_id = ${disputeId})`;
 
-/** The accounts of both sides, for the notices of a decision. */
 export const accountsOf = (db: Database, disputeId: string) => {
   const account = (column: SQL) =>
     findAddressee(db, sql<string>`(select ${column} from disputes where dispute_id = ${disputeId})`);
   return { sellersAccount: account(sql`provider_platform_id`), buyersAccount: account(sql`consumer_platform_id`) };
 };
 
-/** The account of the provider of a settlement. */
 export const findSellersAccount = (db: Database, transactionId: string): Read<Account | null> =>
   findAddressee(
     db,
@@ -147,7 +150,7 @@ export type Disputable = {
   readonly refunded: number;
 };
 
-/** A settlement with its task, what wallets gave back of it, and the clock of its consumer's platform. */
+/** A settlement with its task, its refunds, and the clock of its consumer's platform. */
 export const findDisputable = (db: Database, transactionId: string | SQL<string>): Read<Timed<Disputable> | null> =>
   readOne(
     db
@@ -162,7 +165,6 @@ export const findDisputable = (db: Database, transactionId: string | SQL<string>
       .where(eq(transactions.transactionId, transactionId)),
   );
 
-/** The last one about a settlement. */
 export const findLatest = (db: Database, transactionId: string): Read<DisputeRow | null> =>
   readOne(
     db
@@ -173,7 +175,6 @@ export const findLatest = (db: Database, transactionId: string): Read<DisputeRow
       .limit(1),
   );
 
-/** The provider's escrow in the dispute's environment and network. */
 export const findEscrowOfDispute = (db: Database, disputeId: string): Read<EscrowRow | null> =>
   readOne(
     db
@@ -185,15 +186,15 @@ export const findEscrowOfDispute = (db: Database, disputeId: string): Read<Escro
       ),
   );
 
-/** How far a network is booked; null where it was never followed. */
+/** Returns null if the network was never followed. */
 export const findPlace = (db: Database, network: string): Read<FollowerRow | null> =>
   readOne(db.select().from(followers).where(eq(followers.network, network)));
 
-/** Its settlement, as an expression for reads in the trip that finds it. */
+/** The dispute's settlement, as an expression for reads in the trip that finds the dispute. */
 export const transactionOf = (disputeId: string): SQL<string> =>
   sql<string>`(select transaction_id from disputes where dispute_id = ${disputeId})`;
 
-/** A party of it, or its intent, as the same. */
+/** The dispute's agent of one side, or its intent, as an expression for reads in the trip that finds the dispute. */
 export const partyOf = (disputeId: string, which: "provider" | "consumer" | "intent"): SQL<string> =>
   which === "intent"
     ? sql<string>`(select x.intent_id from disputes d join transactions x on x.transaction_id = d.transaction_id where d.dispute_id = ${disputeId})`
@@ -201,7 +202,7 @@ export const partyOf = (disputeId: string, which: "provider" | "consumer" | "int
       ? sql<string>`(select provider_did from disputes where dispute_id = ${disputeId})`
       : sql<string>`(select consumer_did from disputes where dispute_id = ${disputeId})`;
 
-/** What was paid out of the vault for its settlement, as the contract's events tell: base units. */
+/** The payouts of the dispute's settlement, by the contract's booked events, in base units. */
 export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read<number> =>
   read(
     db
@@ -211,10 +212,10 @@ export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read
     ([found]) => found?.amount ?? 0,
   );
 
-/** The last one about a settlement, as an expression for reads in the same trip. */
+/** The latest dispute about a settlement, as an expression for reads in the same trip. */
 export const latestOf = (transactionId: string): SQL<string> =>
   sql<string>`(select d.dispute_id from disputes d where d.transaction_id = ${transactionId} order by d.attempt desc limit 1)`;
-/** The operation that pays its award; null where none was awarded out of the vault. */
+/** Returns null if no award is paid out of the vault. */
 export const findPayout = (db: Database, disputeId: string): Read<OperationRow | null> =>
   readOne(
     db
@@ -229,7 +230,7 @@ export const findPayout = (db: Database, disputeId: string): Read<OperationRow |
       ),
   );
 
-/** Refuses the batch where a reorganisation has taken the settlement away meanwhile. */
+/** Aborts the batch if a reorg has removed the settlement meanwhile. */
 export const whileSettled = (db: Database, transactionId: string): Statement =>
   guard(db, sql`exists (select 1 from transactions where transaction_id = ${transactionId} and reversed_at is null)`);
 
@@ -237,7 +238,7 @@ export const insertDispute = compileInsert((db) => db.insert(disputes));
 
 // ---- Its course ------------------------------------------------------------------------------------------------------------
 
-/** Refused where another move, answer or piece of evidence came between, or a payment. */
+/** Aborts the batch if another move, message, piece of evidence or payment came between. */
 export const moveDispute = (
   db: Database,
   before: DisputeRow,
@@ -261,7 +262,7 @@ export const moveDispute = (
       ),
   );
 
-/** What became of the refund, beside its state. Refused where more was paid out meanwhile. */
+/** Changes the refund's columns, but not the dispute's status. Aborts the batch if more was paid out meanwhile. */
 export const noteRefund = (db: Database, before: DisputeRow, set: Partial<DisputeRow>): Statement[] =>
   mustChange(
     db,
@@ -283,7 +284,7 @@ export const insertMessage = (db: Database, message: DisputeMessageRow): Stateme
   db.insert(disputeMessages).values(message);
 export const insertEvidence = (db: Database, evidence: DisputeEvidenceRow): Statement =>
   db.insert(disputeEvidence).values(evidence);
-/** A dispute that came to the arbiter again has another award. */
+/** Replaces the award if the dispute returned to the arbiter. */
 export const putAward = (db: Database, disputeId: string, award: string): Statement =>
   db
     .insert(disputeAwards)
@@ -293,9 +294,9 @@ export const putAward = (db: Database, disputeId: string, award: string): Statem
 export const dropAward = (db: Database, disputeId: string): Statement =>
   db.delete(disputeAwards).where(eq(disputeAwards.disputeId, disputeId));
 
-// ---- What falls due --------------------------------------------------------------------------------------------------------
+// ---- Deadlines -------------------------------------------------------------------------------------------------------------
 
-/** By real time; the longest due first. Literal text, so that SQLite uses the partial index. */
+/** Finds disputes that are due by real time, oldest first. Literal text, so that SQLite uses the partial index. */
 export const findDueDisputes = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -309,8 +310,8 @@ export const findDueDisputes = (db: Database, now: number, after: Due, limit: nu
   );
 
 /**
- * Of settlements of which something was given back, or not after all: what was awaited of them is looked at again, at once. `keys`: rows of one
- * column. `now`: real time, which no clock is behind. Literal text, so that SQLite uses the partial index.
+ * Makes disputes due at once if refunds of their settlements were booked, or removed by a reorg. `keys`: rows of one column. `now`: real time, so
+ * that it is past on every clock. Literal text, so that SQLite uses the partial index.
  */
 export const touchRefunds = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
@@ -321,7 +322,7 @@ export const touchRefunds = (db: Database, network: string, keys: SQL, now: numb
         and ${disputes.refundStatus} in ('owed', 'paid')`,
     );
 
-/** How far the chain is read where a refund is awaited, and when the sandbox's clock was moved last: real time. */
+/** How far the network of the refund is read, and when the sandbox's clock was last moved: real time. */
 export type RefundSight = { readonly readThrough: number | null; readonly movedAt: number | null };
 export const findRefundSight = (db: Database, disputeId: string): Read<RefundSight | null> =>
   readOne(

@@ -1,8 +1,8 @@
-// The words and amounts of a dispute (DSP-2, DSP-6). Pure.
+// The reasons and amounts of a dispute (DSP-2, DSP-6). Pure.
 import { DISPUTE_BOUNTY_PERCENT, PAYOUT_REMADE_MAX, PAYOUT_REMADE_PERCENT } from "../core/limits.ts";
 import { DISPUTE_REASONS, type DisputeReason } from "../core/vocabulary.ts";
 
-/** The reasons of AEA/P clients, and ours. */
+/** Reasons of AEA/P clients, and the reasons that they stand for. */
 const CLIENT_REASONS: ReadonlyMap<string, DisputeReason> = new Map([
   ["NON_DELIVERY", "not_delivered"],
   ["PARTIAL_DELIVERY", "not_as_described"],
@@ -16,13 +16,13 @@ export const ACCEPTED_REASONS: readonly string[] = [...DISPUTE_REASONS, ...CLIEN
 export const reasonOf = (text: string): DisputeReason | null =>
   DISPUTE_REASONS.find((reason) => reason === text) ?? CLIENT_REASONS.get(text) ?? null;
 
-/** What the loser owes beside the amount: a part of it, at least one whole unit, at most all of it. Base units. */
+/** The bounty, as a share of the disputed amount: at least one whole unit, at most all of it. Base units. */
 export function bountyOf(disputed: number, decimals: number): number {
   const part = Number((BigInt(disputed) * BigInt(DISPUTE_BOUNTY_PERCENT)) / 100n);
   return Math.min(disputed, Math.max(part, 10 ** decimals));
 }
 
-/** The score of a task of which a part was given back. */
+/** The score of a task that was refunded in part. */
 export const scoreAfter = (refund: number, gross: number): number => Math.max(0, 1 - refund / gross);
 
 type Refunding = { readonly gross: number; readonly refundedBefore: number; readonly refund: number };
@@ -40,8 +40,8 @@ export const awardPayable = ({ bounty, bountyBy, ...award }: Awarded): number =>
   refundPayable({ ...award, refund: award.refund + (bountyBy === "provider" ? bounty : 0) });
 
 /**
- * A part of an award that waits, of which only `left` is owed now: dropped where nothing is, and begun anew where much less is. Else it is paid as it
- * stands, so that nobody puts an award off by giving a little back again and again.
+ * Decides whether a waiting part, of which only `left` is still owed, is paid as it stands: not if nothing is left or the part shrank by too much.
+ * The number of smaller parts is limited, so that a provider cannot delay an award with repeated small refunds.
  */
 export function partStands(amount: number, left: number, remade: number): boolean {
   if (left <= 0) return false;

@@ -1,4 +1,4 @@
-// Maps rows to the disputes of schema.ts at an instant.
+// Maps rows to the responses of schema.ts and responses.ts at an instant.
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
@@ -53,7 +53,7 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
   };
 }
 
-/** Each row as its own clock has it. `real` is the instant of the reading, in real time. */
+/** Shows each row on its own clock. `real`: the instant of the reading, in real time. */
 export const pageOfDisputes = (
   config: Config,
   { rows, end }: Found<ListedDispute>,

@@ -1,4 +1,4 @@
-// What an open dispute keeps from happening until it has ended, and what goes on (DSP-8, DSP-10, ACC-27, AGT-17, AGT-34, MKT-29).
+// Acts that an open dispute blocks until it has ended, and acts that it does not block (DSP-8, DSP-10, ACC-27, AGT-17, AGT-34, MKT-29).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
@@ -20,7 +20,7 @@ const principalOf = async (did: string): Promise<string> =>
 const post = (path: string, body?: unknown) => world.call("POST", path, body === undefined ? {} : { body });
 
 describe("closing a principal", () => {
-  it.each(["provider", "consumer"] as const)("the %s's is refused until the dispute has ended", async (side) => {
+  it.each(["provider", "consumer"] as const)("is refused until the dispute of its %s has ended", async (side) => {
     const one = await disputed(world);
     const id = await principalOf(one[side].did);
     expectStatus(await post(`/v1/principals/${id}/suspend`, {}), 200);
@@ -30,7 +30,7 @@ describe("closing a principal", () => {
       "close_blocked_open_disputes",
       { did: one[side].did },
     ]);
-    // The dispute goes on while its agent is suspended, by its platform.
+    // Its platform acts in the dispute while the agent is suspended.
     expectStatus(await post(`${PATH}/${one.id}/withdraw`), 200);
     expectStatus(await post(`/v1/principals/${id}/close`, {}), 200);
   });
@@ -42,14 +42,14 @@ describe("an account", () => {
     expect([...said(refused), refused.body.detail]).toEqual([409, "close_blocked_open_disputes", { did }]);
   }
 
-  /** Both sides in production, each of an account of its own. */
+  /** A production pair of agents, each in its own account. */
   async function live(): Promise<{ buying: World; selling: World; pair: Pair }> {
     const [buying, selling] = [await createWorld(), await createWorld()];
     for (const own of [buying, selling]) await givePassword(own);
     return { buying, selling, pair: await livePair(selling, buying) };
   }
 
-  it("is not closed while an agent is party to one in production, on either side", async () => {
+  it("is not closed while an agent of it, on either side, is party to a production dispute", async () => {
     const { buying, selling, pair } = await live();
     const one = await disputed(buying, { pair });
     expect(one.dispute.environment).toBe("production");
@@ -61,7 +61,7 @@ describe("an account", () => {
     expect(said(await close(selling))).toEqual([409, "close_blocked_escrow"]);
   });
 
-  it("is not closed while an agent is party to one in the sandbox; test money in an escrow does not block it", async () => {
+  it("is not closed while an agent of it is party to a sandbox dispute, but test money in an escrow does not block it", async () => {
     const [buying, selling] = [await createWorld(), await createWorld()];
     for (const own of [buying, selling]) await givePassword(own);
     const pair = { consumer: await buying.consumer(), provider: await selling.provider() };
@@ -76,7 +76,7 @@ describe("an account", () => {
 });
 
 describe("an agent", () => {
-  it("that is constrained does not return until the dispute has ended or a deposit covers it", async () => {
+  it("is not reactivated while its escrow is constrained, until a deposit covers the disputed amount", async () => {
     const one = await disputed(world);
     const path = `/v1/agents/${one.provider.did}/status`;
     expectStatus(await world.call("PATCH", path, { body: { status: "SUSPENDED" } }), 200);
@@ -89,7 +89,7 @@ describe("an agent", () => {
     expectStatus(await world.call("PATCH", path, { body: { status: "ACTIVE" } }), 200);
   });
 
-  it("is not promoted, and its vault not released", async () => {
+  it("is not promoted while it is party to a dispute, and its vault is not released", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair });
     const promoted = await world.call("POST", `/v1/agents/${pair.provider.did}/environment`, {
@@ -103,15 +103,15 @@ describe("an agent", () => {
     expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
   });
 
-  it("takes a dispute along to another principal", async () => {
+  it("keeps its dispute after a transfer to another principal", async () => {
     const one = await disputed(world);
     const principal_id = await world.principal();
     expectStatus(await post(`/v1/agents/${one.provider.did}/transfer`, { principal_id }), 200);
-    // The old certificate has ended.
+    // The transfer ended the agent's certificate, so its platform responds.
     expectStatus(await post(`${PATH}/${one.id}/respond`, { message: "It was delivered." }), 200);
     expectStatus(await post(`${PATH}/${one.id}/escalate`), 200);
     expectStatus(await resolve(world, one.id, { resolution: "rejected" }), 200);
-    // Rated under the principals of the settlement.
+    // The task is rated under the principals of the settlement.
     const [task] = await rows("select provider_rated_by, consumer_rated_by from tasks where task_id = ?", one.task);
     expect(task).toEqual({
       provider_rated_by: one.consumer.principalId,
@@ -119,7 +119,7 @@ describe("an agent", () => {
     });
   });
 
-  it("goes on when the attestation of its principal has ended", async () => {
+  it("stays party to disputes after its principal's attestation has ended", async () => {
     const bought = await facilitated(world);
     const id = await principalOf(bought.consumer.did);
     await rows("update principals set attestation_expires_at = ? where principal_id = ?", world.now() - 1, id);
@@ -132,11 +132,11 @@ describe("an agent", () => {
 });
 
 describe("the vault of a provider that leaves", () => {
-  it("stays as it is after its windows while a dispute is open, and is released once that has ended", async () => {
+  it("is not released after its windows while a dispute is open, but is once the dispute has ended", async () => {
     const own = await createWorld();
     const pair = await pairOf(own);
     const { did } = pair.provider;
-    // Less than the vault holds, so that nothing but the dispute keeps it.
+    // The vault holds more than is disputed, so only the open dispute prevents the release.
     const one = await disputed(own, { pair, more: { disputed_amount: "0.50" } });
     await keepReserve(own, did);
     await deposit(did, 10_000_000);

@@ -25,10 +25,10 @@ export type CancelledAwards = Awaited<ReturnType<typeof openCancelledAwards>>;
 export async function openCancelledAwards(network: string) {
   const world = await createWorld({ NETWORKS: networksWith(network) });
   const hashes = await Promise.all([inject("operatorKey"), OTHER_KEY].map(sha256Hex));
-  /** With a second operator's key. */
+  /** Also accepts a second operator's key. */
   const both = withVars(world, { OPERATOR_KEY_HASHES: hashes.join(",") });
 
-  /** Decided for the consumer, its payout scheduled; `units` are all that was paid and disputed. */
+  /** A dispute that is decided for the consumer, with its payout scheduled. `units`: the amount paid, all of it disputed. */
   async function awarded(units = 10): Promise<Case> {
     const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", network), await world.consumer()];
     const amount = `${units}.00`;
@@ -63,7 +63,7 @@ export async function openCancelledAwards(network: string) {
       headers: { Authorization: `Bearer ${OTHER_KEY}` },
       body: { reason },
     });
-  /** The day is over. */
+  /** Moves the chain's time past the delay of a day. */
   async function pass(): Promise<void> {
     await rpc(network, "evm_increaseTime", [DELAYS.payOut + 60]);
     await rpc(network, "anvil_mine", ["0x1"]);

@@ -1,4 +1,4 @@
-// What a vault keeps back for a refund that its provider has promised (DSP-12, DSP-15): all that is disputed, until it is paid.
+// The reserve of a vault for a refund that its provider has promised (DSP-12, DSP-15): all that is disputed, until the refund is paid.
 import { beforeAll, describe, expect, it } from "vitest";
 import { SECOND_MS } from "../../src/core/limits.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Of a vault that holds enough for it. */
+/** A dispute whose vault holds the disputed amount. */
 async function filed(): Promise<Disputed> {
   const pair = await pairOf(world);
   await deposit(pair.provider.did, 60_000_000);
@@ -40,7 +40,7 @@ async function filed(): Promise<Disputed> {
 
 const PROMISES: Readonly<Record<string, (one: Disputed) => Promise<void>>> = {
   concedes: async ({ provider, id }) => void expectStatus(await act(world, provider, id, "concede"), 200),
-  "offers little, which is accepted": async ({ provider, consumer, id }) => {
+  "makes a small offer that is accepted": async ({ provider, consumer, id }) => {
     expectStatus(await act(world, provider, id, "respond", { message: "One.", offer_amount: "1.00" }), 200);
     expectStatus(await act(world, consumer, id, "accept"), 200);
   },
@@ -55,7 +55,7 @@ async function unpaid(one: Disputed): Promise<void> {
 }
 
 describe.each(Object.entries(PROMISES))("a provider that %s", (_what, promise) => {
-  it("does not free its vault, and an award that follows finds all of it", async () => {
+  it("does not lower the reserve, so a later award finds the whole amount", async () => {
     const one = await filed();
     await promise(one);
     expect(await escrowOf(one.provider.did)).toMatchObject({ disputed: 0, owed: ALL });
@@ -75,7 +75,7 @@ describe.each(Object.entries(PROMISES))("a provider that %s", (_what, promise) =
     expect(await reserveOf(one.provider.did)).toBe(0);
   });
 
-  it("frees it by paying, and not where a reorganisation takes that away", async () => {
+  it("lowers the reserve by paying, and raises it again when a reorg removes the refund", async () => {
     const one = await filed();
     await promise(one);
     await refundOf(one.fac.transaction_id, ALL);
@@ -85,7 +85,7 @@ describe.each(Object.entries(PROMISES))("a provider that %s", (_what, promise) =
     expect(await escrowOf(one.provider.did)).toMatchObject({ disputed: 0, owed: 0 });
     await keepReserve(world, one.provider.did);
     expect(await reserveOf(one.provider.did)).toBe(0);
-    // As the follower leaves it where the refund's block has gone.
+    // The follower leaves this state after a reorg has removed the refund's block.
     await rows(
       `update chain_operations set status = 'waiting', tx_hash = null where kind = 'refund'
         and subject = (select settlement_key from disputes where dispute_id = ?)`,
@@ -98,7 +98,7 @@ describe.each(Object.entries(PROMISES))("a provider that %s", (_what, promise) =
   });
 });
 
-it("a provider whose sandbox vault keeps something back is not promoted", async () => {
+it("a provider whose sandbox vault has a reserve is not promoted", async () => {
   const one = await filed();
   const { did } = one.provider;
   expectStatus(await act(world, one.provider, one.id, "concede"), 200);
@@ -109,7 +109,7 @@ it("a provider whose sandbox vault keeps something back is not promoted", async 
   expect(refused.body.detail.open).toMatchObject({ disputes: 1 });
 });
 
-it("a provider that leaves gets nothing before what it conceded is paid", async () => {
+it("a provider that leaves gets nothing until it has paid the refund that it conceded", async () => {
   const one = await filed();
   const { did } = one.provider;
   expectStatus(await act(world, one.provider, one.id, "concede"), 200);
@@ -129,8 +129,8 @@ it("a provider that leaves gets nothing before what it conceded is paid", async 
   expect(await heldBy(did)).toBe(0);
 });
 
-describe("what was given back before the dispute", () => {
-  /** Half is given back, then the rest is disputed. */
+describe("a refund from before the filing", () => {
+  /** Half of the purchase is refunded, then the other half is disputed. */
   const filedBehind = async (between: () => Promise<World>) => {
     const pair = await pairOf(world);
     await deposit(pair.provider.did, 60_000_000);
@@ -147,15 +147,15 @@ describe("what was given back before the dispute", () => {
     expect(one.dispute).toMatchObject({ refunded_before: "20.00" });
     return one;
   };
-  // Blocks are dated in whole seconds: it is filed in the second that follows the refund's.
+  // Block times are whole seconds, so the dispute is filed in the second after the refund's.
   const unbooked = () => filedBehind(async () => at(world, (await headTime()) + SECOND_MS));
 
-  it("is no part of an award about the rest", async () => {
+  it("does not count towards an award of the rest", async () => {
     const one = await early();
     await arbitrated(world, one);
     expectStatus(await resolve(world, one.id, { resolution: "upheld" }), 200);
     await payOut(world, one.id);
-    // Of the bounty of one unit nothing is left of the gross.
+    // The rest of the gross leaves nothing for the bounty of one unit.
     expect(await read(world, one.consumer, one.id)).toMatchObject({
       refunded_before: "20.00",
       refund_amount: "20.00",
@@ -165,7 +165,7 @@ describe("what was given back before the dispute", () => {
     });
   });
 
-  it("pays no offer", async () => {
+  it("does not count towards an accepted offer", async () => {
     const one = await early();
     const offer = { message: "I pay you ten more.", offer_amount: "10.00" };
     expectStatus(await act(world, one.provider, one.id, "respond", offer), 200);
@@ -178,7 +178,7 @@ describe("what was given back before the dispute", () => {
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid" });
   });
 
-  it("pays no concession where it was booked after that", async () => {
+  it("does not count towards a concession, even if it was booked after the concession", async () => {
     const one = await unbooked();
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await follow(world);
@@ -192,7 +192,7 @@ describe("what was given back before the dispute", () => {
     expect(await read(world, one.consumer, one.id)).toMatchObject({ refund_status: "paid" });
   });
 
-  it("counts by its block where it was booked after the filing", async () => {
+  it("counts as earlier by the time of its block, even if it was booked after the filing", async () => {
     const one = await unbooked();
     await follow(world);
     await arbitrated(world, one);

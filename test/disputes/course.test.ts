@@ -1,4 +1,4 @@
-// A dispute from its filing to its end in each way, over the API (DSP-1 to DSP-16), and what each leaves.
+// A dispute over the API, from its filing to each kind of end, and its effects on the task, the counts, the escrow and the events (DSP-1 to DSP-16).
 import { beforeAll, describe, expect, it } from "vitest";
 import { verifyAward } from "../../src/protocol/award.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
 const taskOf = async (task: string) => (await rows("select * from tasks where task_id = ?", task))[0];
 
 describe("filing", () => {
-  it("holds the open task, counts on both sides, and keeps the amount back", async () => {
+  it("holds the open task, counts the dispute for both agents, and claims the amount from the escrow", async () => {
     const { dispute, id, task, fac, consumer, provider } = await disputed(world);
     expect(dispute).toMatchObject({
       status: "pre_arbitration",
@@ -53,7 +53,7 @@ describe("filing", () => {
     expect(await read(world, provider, id)).toMatchObject({ ...dispute, messages: [], evidence: [], award: null });
   });
 
-  it("is the platform's with its key, in the words of AEA/P clients", async () => {
+  it("works with the platform's key, and takes the reasons of AEA/P clients", async () => {
     const bought = await facilitated(world);
     const { transaction_id: _ours, ...rest } = filing(bought);
     const body = {
@@ -83,9 +83,9 @@ describe("filing", () => {
 });
 
 describe("an award", () => {
-  it("is paid out of the vault once, and is provable", async () => {
+  it("is paid out of the vault once, and its signature verifies", async () => {
     const pair = await pairOf(world);
-    // The vault holds what two purchases put into it.
+    // The vault holds the contributions of two purchases.
     await facilitated(world, pair, "100.00");
     const one = await disputed(world, { pair, amount: "5.00" });
     await keepReserve(world, pair.provider.did);
@@ -132,8 +132,8 @@ describe("an award", () => {
   });
 });
 
-describe("the parties' own end", () => {
-  it("withdrawn: the window goes on with what was left, and it is filed once more", async () => {
+describe("an end by the parties", () => {
+  it("a withdrawal resumes the task's window with the time that was left, and the dispute can be filed once more", async () => {
     const bought = await disputed(world);
     const before = await taskOf(bought.task);
     const ended = expectStatus(await act(world, bought.consumer, bought.id, "withdraw"), 200);
@@ -151,7 +151,7 @@ describe("the parties' own end", () => {
     expect(await taskOf(bought.task)).toMatchObject({ status: "disputed" });
   });
 
-  it("conceded: upheld, with all that is disputed owed by the provider's own hand", async () => {
+  it("a concession upholds the dispute, and the provider owes all that is disputed from its own wallet", async () => {
     const bought = await disputed(world);
     const ended = expectStatus(await act(world, bought.provider, bought.id, "concede"), 200);
     expect(ended).toMatchObject({
@@ -165,7 +165,7 @@ describe("the parties' own end", () => {
     expect(await taskOf(bought.task)).toMatchObject({ status: "confirmed", outcome: "rejected" });
   });
 
-  it("settled by an offer", async () => {
+  it("an accepted offer settles the dispute", async () => {
     const bought = await disputed(world);
     const none = await act(world, bought.consumer, bought.id, "accept");
     expect([none.status, none.body.code]).toEqual([409, "invalid_status"]);

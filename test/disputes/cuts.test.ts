@@ -1,5 +1,5 @@
-// The isolate dies at each step of an award (DSP-12, DSP-15): of the decision, of the parts that the vault pays, and of what it keeps back. The
-// minute's jobs end it: the consumer has it once, the books agree with the chain, and each event is written once.
+// The isolate dies at each step of an award (DSP-12, DSP-15): of the decision, of each payout, and of the change of the reserve. The minute's jobs
+// finish the work: the consumer is paid once, the books agree with the chain, and each event is written once.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Pair } from "../facilitation/support.ts";
 import { follow, heldBy } from "../follower/support.ts";
@@ -20,11 +20,11 @@ import {
   workMinute,
 } from "./support.ts";
 
-/** Each step has a purchase of its own. */
+/** Each step makes its own purchase. */
 
 let world: World;
 let pair: Pair;
-/** What the vault has paid out before the stage, in parts. */
+/** The payouts of the vault before the stage. */
 let paidBefore: readonly number[];
 beforeAll(async () => {
   world = await createWorld();
@@ -37,12 +37,12 @@ beforeEach(async () => {
 type Stage = {
   readonly world: World;
   readonly id: string;
-  /** What the vault held before the award, and what was deposited since: base units. */
+  /** The vault's balance before the award, and later deposits, in base units. */
   readonly held: number;
   readonly deposited: number;
 };
 
-/** A purchase for a hundred, of which an amount is disputed and comes to the arbiter. */
+/** A purchase for 100.00, with a dispute about `amount` in arbitration. */
 async function undecided(amount: string): Promise<Stage> {
   const one = await disputed(world, { pair, amount: "100.00", more: { disputed_amount: amount } });
   await arbitrated(world, one);
@@ -52,13 +52,13 @@ const award = async (by: World, { id }: Stage): Promise<void> => {
   const reply = await resolve(by, id, { resolution: "upheld" });
   if (reply.status !== 409) expectStatus(reply, 200);
 };
-/** What the queue works after the decision. */
+/** The queue's work after the decision. */
 async function settle(by: World, { id }: Stage): Promise<void> {
   expect(await payOut(by, id)).toBe(true);
   expect(await keepReserve(by, pair.provider.did)).toBe(true);
 }
 
-/** What each dispute was told to be, by its events. */
+/** The refund status and the payout that each event of the dispute reported. */
 const toldOf = async (id: string): Promise<string[]> =>
   (
     await rows(
@@ -68,11 +68,11 @@ const toldOf = async (id: string): Promise<string[]> =>
     )
   )
     .map(({ said }) => said)
-    // Whether a transaction was seen on its way depends on where the isolate died.
+    // Whether an event reports a sent transaction depends on where the isolate died.
     .filter((said) => !said.includes(" sent "));
 const [FILED, MOVED, RESOLVED] = ["dispute.filed none 0.00", "dispute.updated none 0.00", "dispute.resolved owed 0.00"];
 
-/** Ends the award, and expects the parts and what was told of them. */
+/** Finishes the award, and checks its parts and events. */
 async function expectPaid(stage: Stage, cut: Cut, parts: readonly number[], told: readonly string[]): Promise<void> {
   for (const _ of [1, 2]) await workMinute(world, stage.id, pair.provider.did);
   await follow(world);
@@ -102,14 +102,14 @@ async function expectPaid(stage: Stage, cut: Cut, parts: readonly number[], told
   ]);
 }
 
-/** A part that is stored: it is read, sent and recorded, and the queues are told of it. */
+/** The steps of a stored part: it is read, sent and recorded, and the queues get messages. */
 const PAID_PART = [
   ...["DB.batch", "CHAIN_SIGNER.address", "CHAIN_SIGNER.submit", "DB.batch"],
   ...["OUTBOX_QUEUE.send", "CHAIN_QUEUE.send"],
 ];
 
 describe("an award whose isolate dies", () => {
-  it("is decided and paid once, wherever that was", async () => {
+  it("is decided and paid once, wherever the isolate died", async () => {
     const [PART, TOLD] = [5_000_000, ["dispute.updated paid 5.00"]];
     const cuts = await killAtEveryStep(
       () => undecided("4.00"),
@@ -126,11 +126,11 @@ describe("an award whose isolate dies", () => {
     expect(namesOf(cuts)).toEqual(
       cutsOf(
         [
-          // The decision, and what tells the queues of it.
+          // The decision, and its messages to the queues.
           ...["DB.batch", "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send", "CHAIN_QUEUE.send"],
           // The part is stored, sent and recorded.
           ...["DB.batch", "DB.batch", ...PAID_PART],
-          // The contract keeps nothing back: no call waits that would change that.
+          // The contract has no reserve, and no pending transaction would set one.
           ...["DB.batch", "CHAIN_SIGNER.withdraw", "DB.batch"],
         ],
         momentsOfMany(),
@@ -169,7 +169,7 @@ describe("an award that is more than the vault holds", () => {
       cutsOf(
         [
           ...["DB.batch", "DB.batch", ...PAID_PART],
-          // The contract keeps back what the first part left.
+          // The contract still has the reserve that the first part left, so it is lowered.
           ...["DB.batch", "CHAIN_SIGNER.address", "CHAIN_SIGNER.submit", "DB.batch"],
         ],
         momentsOfMany(),

@@ -1,4 +1,4 @@
-// Disputes whose parties' days end, which a message records as a set (DSP-7, JOB-16).
+// Disputes whose parties' days are over, recorded as a set by one message (DSP-7, JOB-16).
 import { beforeAll, expect, it } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -28,7 +28,7 @@ const instantsOf = async ({ id }: Disputed) => {
 /** The arbiter's 14 days begin when the parties' days end, however late that is recorded. */
 const BY_THE_DAY = { escalated: 0, due: 14 * DAY_MS };
 
-it("escalates on the clock of its sandbox, and raises one alert for several", async () => {
+it("escalates on the clock of the sandbox, and raises one alert for several disputes", async () => {
   const both = [await disputed(world), await disputed(world)];
   await rows("update alerts set acknowledged_at = 1");
   await moveClock(world, 8 * DAY_MS);
@@ -40,7 +40,7 @@ it("escalates on the clock of its sandbox, and raises one alert for several", as
   expect(await rows(waiting)).toEqual([{ seen: 2 }]);
 });
 
-it("escalates in one batch those whose days have ended, and records all else by itself", async () => {
+it("escalates the disputes whose days are over in one batch, and records all others alone", async () => {
   const ended = [await disputed(world), await disputed(world)];
   const [early, late, taken, both] = [
     await disputed(world),
@@ -51,14 +51,14 @@ it("escalates in one batch those whose days have ended, and records all else by 
   for (const { id } of [...ended, taken]) await pass(id, 8);
   await arbitrated(world, late);
   await pass(late.id, 15);
-  // The parties' days are over, and the arbiter's too.
+  // The parties' days and the arbiter's days are over.
   await pass(both.id, 22);
   await rows("update transactions set reversed_at = ? where transaction_id = ?", world.now(), taken.fac.transaction_id);
   const all = [...ended, early, late, taken, both];
   world.sent.splice(0);
   world.meter.reset();
   await record({ ids: all.map(({ id }) => id) });
-  // The reads, the writes, and the row of the job.
+  // One trip each for the reads, the writes, and the row of the job.
   expect(world.meter.reading.trips).toBe(3);
   expect(await Promise.all(all.map(statusOf))).toEqual([
     "arbitration",

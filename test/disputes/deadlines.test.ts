@@ -1,5 +1,5 @@
-// What falls due in a dispute by itself, exactly and once (DSP-5, DSP-7, DSP-12), also on a sandbox's clock that was moved (ACC-28), and what many do
-// at once.
+// Deadlines of disputes are recorded exactly and once (DSP-5, DSP-7, DSP-12), also on a sandbox clock that was moved (ACC-28), and concurrent filings
+// or awards make one.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
@@ -33,7 +33,7 @@ const rowOf = async (id: string) => (await rows("select * from disputes where di
 const taskOf = async (id: string) => (await rows("select * from tasks where task_id = ?", id))[0];
 
 describe("the parties' days", () => {
-  it("end at their instant, whether or not a job has recorded it, and are recorded once", async () => {
+  it("end at their deadline, whether or not a job has recorded it, and are recorded once", async () => {
     const one = await disputed(world);
     await rows(
       "update disputes set answers_until = ?, due_at = ? where dispute_id = ?",
@@ -62,7 +62,7 @@ describe("the parties' days", () => {
     expect(await eventsAbout(one.id)).toEqual(["dispute.filed", "dispute.updated"]);
   });
 
-  it("an arbiter of production that is overdue is told to the operator once, and decides all the same", async () => {
+  it("an arbiter of a production dispute who is late raises one alert, and may still decide", async () => {
     const one = await disputed(world, { pair: await livePair(world) });
     await arbitrated(world, one);
     await pass(one.id, 14);
@@ -78,7 +78,7 @@ describe("the parties' days", () => {
 });
 
 describe("on a sandbox's clock", () => {
-  it("an advance ends days, arbiters' time and refunds that did not come; another platform's dispute stays", async () => {
+  it("an advance ends the parties' days, the arbiter's days and overdue refunds, but changes no other platform's dispute", async () => {
     const moved = await createWorld();
     const one = await disputed(moved);
     const conceded = await disputed(moved);
@@ -91,7 +91,7 @@ describe("on a sandbox's clock", () => {
     const others = await disputed(world);
     await advanced(moved, 7 * DAY_S - HOUR_S);
     expect((await rowOf(one.id))?.status).toBe("pre_arbitration");
-    // Withdrawn, and its window is over.
+    // The dispute was withdrawn, and the rest of the task's window is over.
     expect(await taskOf(withdrawn.task)).toMatchObject({ status: "auto_confirmed" });
     await advanced(moved, 2 * HOUR_S);
     expect((await rowOf(one.id))?.status).toBe("arbitration");
@@ -101,7 +101,7 @@ describe("on a sandbox's clock", () => {
     expect((await rowOf(one.id))?.due_at).toBeNull();
     expect(await rowOf(others.id)).toMatchObject({ status: "pre_arbitration" });
     expect((await read(world, others.consumer, others.id)).status).toBe("pre_arbitration");
-    // One advance over all of it comes to the same.
+    // One advance over all deadlines has the same result.
     const both = await disputed(moved);
     await advanced(moved, 22 * DAY_S);
     expect(await rowOf(both.id)).toMatchObject({ status: "arbitration", due_at: null });
@@ -109,7 +109,7 @@ describe("on a sandbox's clock", () => {
 });
 
 describe("on a sandbox's clock that was moved before", () => {
-  it("a refund is not reckoned overdue while the chain is not read to its instant", async () => {
+  it("a refund is not overdue until the chain is read to its deadline", async () => {
     const moved = await createWorld();
     await advanced(moved, HOUR_S);
     const one = await disputed(moved);
@@ -131,7 +131,7 @@ describe("on a sandbox's clock that was moved before", () => {
 });
 
 describe("races", () => {
-  it("fifty filings are one", async () => {
+  it("fifty filings at once make one dispute", async () => {
     const bought = await facilitated(world);
     const replies = await Promise.all(Array.from({ length: 50 }, () => file(world, bought)));
     const codes = replies.map(({ status, body }) => (status === 201 ? 201 : body.code));
@@ -143,7 +143,7 @@ describe("races", () => {
     expect((await escrowOf(bought.provider.did)).disputed).toBe(10_000_000);
   });
 
-  it("twenty awards are one, and the chain pays it once", async () => {
+  it("twenty awards at once make one, and the chain pays it once", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair });
     await arbitrated(world, one);
@@ -159,7 +159,7 @@ describe("races", () => {
     expect(refused).toHaveLength(19);
     expect((await eventsAbout(one.id)).filter((type) => type === "dispute.resolved")).toHaveLength(1);
     expect(await rows("select dispute_id from dispute_awards where dispute_id = ?", one.id)).toHaveLength(1);
-    // Each of the twenty may have sent the queue off, and the minute's job too.
+    // Each of the twenty calls, and the minute's job, may have sent a queue message.
     expect(await Promise.all(Array.from({ length: 5 }, () => payOut(world, one.id)))).not.toContain(false);
     expect(await payOut(world, one.id)).toBe(true);
     expect(await paidOutOf(pair.provider.did)).toEqual([10_000_000]);

@@ -1,6 +1,5 @@
-// Awards where the arbiter's payouts wait a day, as in production (DSP-12, CHN-20): scheduled, executed once the delay is over, cancelled by the
-// guardian, less where the provider gives something back itself meanwhile, and once where an isolate dies that sends one. The network `lab-award`
-// belongs to this file alone.
+// Awards where the arbiter's payouts wait a day, as in production (DSP-12, CHN-20): they are scheduled, executed after the delay, cancelled by the
+// guardian, reduced if the provider refunds meanwhile, and paid once if the isolate that sends one dies. Only this file uses the network `lab-award`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { payAwards } from "../../src/disputes/payout.ts";
@@ -17,7 +16,7 @@ import { arbitrated, escrowOf, eventsAbout, file, keepReserve, paidOutOf, payOut
 
 const LAB = "lab-award";
 const ARBITER = account(2);
-/** Of a refund of 4 and a bounty of 1. */
+/** The award consists of a refund of 4 and a bounty of 1. */
 const [AWARD, REFUND, BALANCE] = [5_000_000, 4_000_000, 20_000_000];
 
 type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: string; readonly transaction: string };
@@ -25,7 +24,7 @@ type Case = { readonly provider: Agent; readonly consumer: Agent; readonly id: s
 let world: World;
 const cases: Record<string, Case> = {};
 
-/** Filed, brought to the arbiter and decided; its payout is not begun. */
+/** A dispute that is decided, but whose payout has not begun. */
 async function decided(): Promise<Case> {
   const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
   const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
@@ -39,11 +38,11 @@ async function decided(): Promise<Case> {
   return { provider, consumer, id, transaction: fac.transaction_id };
 }
 
-/** Its payout is scheduled. */
+/** A dispute that is decided, and whose payout is scheduled. */
 async function awarded(): Promise<Case> {
   const one = await decided();
   expect(await payOut(world, one.id, LAB)).toBe(true);
-  // What the queue does for it on the chain is done.
+  // Finishes the queue's work on the reserve too.
   await keepReserve(world, one.provider.did, LAB);
   return one;
 }
@@ -69,7 +68,7 @@ const the = (name: string): Case => {
 };
 
 describe("an award whose payout waits", () => {
-  it("is sent, and not paid before the delay is over", async () => {
+  it("is sent, but not paid before the delay is over", async () => {
     const one = the("paid");
     expect(await shown(one)).toMatchObject({
       refund_status: "sent",
@@ -87,7 +86,7 @@ describe("an award whose payout waits", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
   });
 
-  it("is cancelled by the guardian: nobody pays it, and an operator is told", async () => {
+  it("is not paid if the guardian cancels it, and alerts an operator", async () => {
     const one = the("cancelled");
     const held = await heldBy(one.provider.did, LAB);
     await cancelLast(LAB);
@@ -98,14 +97,14 @@ describe("an award whose payout waits", () => {
       reason: "cancelled",
       next_check_at: expect.any(Number),
     });
-    // The vault reserves the refund, and not the bounty.
+    // The vault reserves the refund, but not the bounty.
     expect((await escrowOf(one.provider.did)).owed).toBe(REFUND);
     const alerts = await rows("select kind from alerts where subject = ?", `${one.id} on ${LAB}`);
     expect(alerts).toEqual([{ kind: "award" }]);
     expect(await heldBy(one.provider.did, LAB)).toBe(held);
   });
 
-  it("is not scheduled anew where the guardian has cancelled it, and much was given back meanwhile", async () => {
+  it("is not scheduled again if the guardian cancelled it, even if a large part was refunded meanwhile", async () => {
     const one = await awarded();
     await cancelLast(LAB);
     await refundOf(one.transaction, 1_000_000, LAB);
@@ -118,11 +117,11 @@ describe("an award whose payout waits", () => {
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
   });
 
-  it("is not paid where the provider has given all of it back meanwhile, as soon as the chain shows it", async () => {
+  it("is not paid if the provider has refunded all of it, as soon as the chain shows the refund", async () => {
     const one = the("given back");
     const held = await heldBy(one.provider.did, LAB);
     await refundOf(one.transaction, AWARD, LAB);
-    // Nothing of it is booked yet.
+    // The refund is not booked yet.
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await shown(one)).toMatchObject({ refund_status: "owed", paid_from_vault: "0.00" });
     expect(JSON.parse((await operationOf(one)).wanted)).toEqual({});
@@ -137,7 +136,7 @@ describe("an award whose payout waits", () => {
     expect(await heldBy(one.provider.did, LAB)).toBe(held);
   });
 
-  it("is scheduled anew for the rest where the provider has given a part of it back", async () => {
+  it("is scheduled again for the rest if the provider has refunded a part", async () => {
     const one = the("given back in part");
     await refundOf(one.transaction, 3_000_000, LAB);
     expect(await payOut(world, one.id, LAB)).toBe(true);
@@ -147,7 +146,7 @@ describe("an award whose payout waits", () => {
     await follow(world, LAB);
   });
 
-  it("is paid once the delay is over, once", async () => {
+  it("is paid once, after the delay", async () => {
     const [whole, rest, back] = [the("paid"), the("given back in part"), the("given back")];
     const held = await Promise.all([whole, rest, back].map(({ provider }) => heldBy(provider.did, LAB)));
     await pass(DELAYS.payOut + 60);
@@ -176,12 +175,12 @@ describe("an award whose isolate dies while its payout is scheduled, and while i
     );
     await spoil(LAB);
     expect(cut).not.toBeNull();
-    // The part was stored before, and its transaction is not noted.
+    // The part was stored before, but its transaction was not recorded.
     const { status, wanted, tx_hash } = await operationOf(one);
     expect([status, JSON.parse(wanted)]).toMatchObject(["waiting", { before: "0", amount: String(AWARD) }]);
     expect(tx_hash).not.toBe(await kept());
   }
-  /** The minute's job finds what the dead isolate has left. */
+  /** The minute's job continues what the dead isolate left. */
   async function minute({ id: disputeId }: Case): Promise<void> {
     world.sent.splice(0);
     await world.run(payAwards);
@@ -189,13 +188,13 @@ describe("an award whose isolate dies while its payout is scheduled, and while i
     expect(found).toContainEqual({ kind: "pay_award", network: LAB, disputeId });
     expect(await payOut(world, disputeId, LAB)).toBe(true);
   }
-  /** What is due on the delay's clock is due now. */
+  /** Passes the delay, and makes the payout due. */
   async function passDelay({ id }: Case): Promise<void> {
     await pass(DELAYS.payOut + 60);
     await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", id);
   }
 
-  /** The transaction that the arbiter has kept is the one that reaches the chain, and the only one. */
+  /** The transaction that the arbiter kept reaches the chain, and no other one does. */
   async function sendKept(one: Case, before: number): Promise<void> {
     await dieAfterSubmit(one, "lose");
     const [sent, hash] = [await sentByArbiter(), await kept()];
@@ -205,7 +204,7 @@ describe("an award whose isolate dies while its payout is scheduled, and while i
     await minute(one);
     expect([await sentByArbiter(), await kept()]).toEqual([before + 1, hash]);
   }
-  /** The transaction is on the chain, and nobody has noted it. */
+  /** The transaction is on the chain, but it was not recorded. */
   async function noteSent(one: Case, before: number): Promise<void> {
     await dieAfterSubmit(one, "lose_answer");
     expect(await sentByArbiter()).toBe(before + 1);
@@ -214,8 +213,8 @@ describe("an award whose isolate dies while its payout is scheduled, and while i
   }
 
   it.each([
-    ["is paid once where a transaction was kept and never reached the node", sendKept],
-    ["is paid once where a transaction reached the node and its answer was lost", noteSent],
+    ["is paid once if a transaction was kept, but never reached the node", sendKept],
+    ["is paid once if a transaction reached the node, but its answer was lost", noteSent],
   ])("%s", async (_what, recover) => {
     const one = await decided();
     const [held, before] = [await heldBy(one.provider.did, LAB), await sentByArbiter()];

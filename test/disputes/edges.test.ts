@@ -1,5 +1,5 @@
-// The ends of a task's window, of the dispute window, of the parties' days and of the arbiter's, one millisecond before each, at it, and one after it
-// (DSP-3, DSP-7, DSP-13, TSK-3, TSK-4).
+// Each deadline one millisecond before it, at it, and one millisecond after it: the ends of a task's window, of the dispute window, of the parties'
+// days and of the arbiter's days (DSP-3, DSP-7, DSP-13, TSK-3, TSK-4).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
@@ -30,10 +30,10 @@ describe("the end of a task's window", () => {
     const purchase = await facilitated(world, await pairOf(world, provider));
     return { ...purchase, end: Date.parse(purchase.fac.confirm_by) };
   };
-  /** What is left of a task that nobody answered. */
+  /** The columns of a task that has confirmed itself. */
   const ended = (end: number) => ({ status: "auto_confirmed", outcome: "confirmed", score: 1, closed_at: end });
 
-  it.each(["agent", "platform"])("a dispute that its %s files one millisecond before holds the task", async (by) => {
+  it.each(["agent", "platform"])("a dispute that the %s files one millisecond before it holds the task", async (by) => {
     const purchase = await bought();
     const then = at(world, purchase.end - 1);
     const filed =
@@ -47,7 +47,7 @@ describe("the end of a task's window", () => {
     expect(await closingsOf(purchase.task)).toBe(0);
   });
 
-  it.each([0, 1])("a dispute that is filed %i ms after it is about a task that has confirmed itself", async (ms) => {
+  it.each([0, 1])("a dispute that is filed %i ms after it finds an auto-confirmed task", async (ms) => {
     const purchase = await bought();
     const { dispute_id } = expectStatus(await file(at(world, purchase.end + ms), purchase), 201);
     expect(await rowOf(dispute_id)).toMatchObject({ held_ms: null, filed_at: purchase.end + ms });
@@ -69,7 +69,7 @@ describe("the end of a task's window", () => {
   });
 
   it.each([0, 1])(
-    "the job leaves it open one millisecond before, and records it %i ms after, at its instant",
+    "the job leaves the task open one millisecond before it, and %i ms after it records the end at its instant",
     async (ms) => {
       const { end, task } = await bought();
       await at(world, end - 1).run(autoConfirmTasks);
@@ -81,7 +81,7 @@ describe("the end of a task's window", () => {
 });
 
 describe("the end of the dispute window", () => {
-  it("a dispute is filed one millisecond before it, and neither at it nor after it", async () => {
+  it("a dispute is filed one millisecond before it, and refused at it and after it", async () => {
     const purchase = await facilitated(world, await pairOf(world, provider));
     const [{ dispute_window_closes_at: end } = {}] = await rows(
       "select dispute_window_closes_at from transactions where transaction_id = ?",
@@ -96,7 +96,7 @@ describe("the end of the dispute window", () => {
 });
 
 describe("the end of the parties' days", () => {
-  /** One with an offer of half of it. */
+  /** A dispute with an offer of half the amount. */
   const offered = async () => {
     const one = await disputed(world, { pair: await pairOf(world, provider) });
     expectStatus(await act(world, one.provider, one.id, "respond", { message: "Half.", offer_amount: "5" }), 200);
@@ -112,7 +112,7 @@ describe("the end of the parties' days", () => {
     ["escalate", "provider", undefined, (end) => ({ status: "arbitration", arbitration_at: end - 1 })],
     ["escalate", "consumer", undefined, (end) => ({ status: "arbitration", due_at: end - 1 + 14 * DAY_MS })],
   ])("%s by the %s", (verb, side, body, done) => {
-    it("is done one millisecond before it", async () => {
+    it("succeeds one millisecond before it", async () => {
       const one = await offered();
       expectStatus(await act(at(world, one.end - 1), one[side], one.id, verb, body), 200);
       expect(await rowOf(one.id)).toMatchObject(done(one.end));
@@ -130,7 +130,7 @@ describe("the end of the parties' days", () => {
     });
   });
 
-  it("a reading shows the state of its instant", async () => {
+  it("a reading shows the status of its instant", async () => {
     const { id, consumer, end } = await offered();
     const shown = async (ms: number) => {
       const { status, escalated_at, arbitration_due } = await read(at(world, end + ms), consumer, id);
@@ -141,7 +141,7 @@ describe("the end of the parties' days", () => {
   });
 
   it.each([0, 1])(
-    "the job leaves it alone one millisecond before, and records it %i ms after, at its instant",
+    "the job leaves the dispute alone one millisecond before it, and %i ms after it records the end at its instant",
     async (ms) => {
       const { id, end } = await offered();
       await at(world, end - 1).run(endDisputeDays);
@@ -151,7 +151,7 @@ describe("the end of the parties' days", () => {
     },
   );
 
-  it("an arbiter decides from it on, and not one millisecond before", async () => {
+  it("an arbiter may decide from it on, but not one millisecond before", async () => {
     for (const ms of [0, 1]) {
       const { id, end } = await offered();
       const early = await resolve(at(world, end - 1), id, { resolution: "rejected" });
@@ -161,7 +161,7 @@ describe("the end of the parties' days", () => {
     }
   });
 
-  it("evidence is taken before it and after it", async () => {
+  it("evidence is accepted before it and after it", async () => {
     const { id, consumer, end } = await offered();
     for (const ms of [-1, 0, 1]) {
       const handedIn = await act(at(world, end + ms), consumer, id, "evidence", { description: "The log." });
@@ -172,7 +172,7 @@ describe("the end of the parties' days", () => {
 
 describe("the end of the arbiter's 14 days", () => {
   it.each(["production", "sandbox"])(
-    "in %s: from it on, and not one millisecond before, it is overdue",
+    "a dispute in %s is overdue from it on, but not one millisecond before",
     async (environment) => {
       const pair = environment === "production" ? await livePair(world) : await pairOf(world, provider);
       const one = await disputed(world, { pair });

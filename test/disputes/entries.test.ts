@@ -1,5 +1,5 @@
-// What a dispute's acts write into the log of the platform that makes them (DSP-1, DSP-7, DSP-8): one entry each, and none for an agent's own act. What
-// a filing writes into the log of the provider's platform, and a decision into the logs of both (DSP-18).
+// The entries about a dispute in the activity logs: an act writes one into the log of the platform that acts, and an agent's own act none (DSP-1,
+// DSP-7, DSP-8). A filing writes one into the log of the provider's platform, a decision one into both logs (DSP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
@@ -25,7 +25,7 @@ const entriesOf = async (id: string): Promise<string[]> =>
     )
   ).map(({ action }) => action);
 
-/** Filed by the platform, for its consumer. */
+/** A dispute that the platform filed for its consumer. */
 async function filed(): Promise<Disputed> {
   const bought = await facilitated(world, await pairOf(world, provider), "1.00");
   const body = filing(bought, { disputed_amount: "0.05" });
@@ -53,7 +53,7 @@ const byPlatform = ({ id }: Disputed, verb: Verb): Promise<Reply> => {
 };
 
 it.each(Object.keys(ACTS) as Verb[])(
-  "%s is one entry where a platform does it, and none where its agent does",
+  "%s writes one entry if a platform does it, and none if its agent does",
   async (verb) => {
     const { by, body, entry } = ACTS[verb];
     const [own, agents] = [await filed(), await filed()];
@@ -69,7 +69,7 @@ it.each(Object.keys(ACTS) as Verb[])(
   },
 );
 
-/** What the log of a platform shows about a dispute, the oldest first. */
+/** The entries about a dispute in the log of a platform, oldest first. */
 const shownTo = async (of: World, id: string): Promise<Json[]> =>
   (await readLog(of, `?subject_id=${id}&limit=100`)).data.toReversed();
 const only = async (of: World, id: string, action: string): Promise<Json[]> =>
@@ -94,7 +94,7 @@ const pairOfTwo = async (selling: World, buying: World): Promise<Pair> => ({
   consumer: await buying.consumer(),
 });
 const TOLD = { action: "dispute.filed", actor: { type: "system", id: "dispute_filing" } };
-/** What tells who acted in an account. */
+/** Strings that would reveal who acted in an account. */
 const namesOf = ({ key, liveKey, platformId }: World): string[] => [key.slice(0, 20), liveKey.slice(0, 20), platformId];
 
 describe("a filing", () => {
@@ -104,7 +104,7 @@ describe("a filing", () => {
   });
 
   it.each(FILERS)(
-    "by the %s of another platform is an entry of the provider's platform, without who filed",
+    "by the %s of another platform writes an entry for the provider's platform that does not say who filed",
     async (filer) => {
       const { id } = await fileBy(filer, buying, await pairOfTwo(selling, buying));
       const [entry, ...others] = await shownTo(selling, id);
@@ -130,19 +130,19 @@ describe("a filing", () => {
     },
   );
 
-  it.each(FILERS)("by the %s of a platform with both sides is one entry", async (filer) => {
+  it.each(FILERS)("by the %s of a platform that has both agents writes one entry", async (filer) => {
     const { id } = await fileBy(filer, selling, await pairOf(selling));
     const [entry, ...others] = await shownTo(selling, id);
     expect(others).toEqual([]);
     expect(entry).toMatchObject(filer === "agent" ? TOLD : { ...TOLD, actor: { type: ACTORS[filer] } });
   });
 
-  it("in production is an entry of production", async () => {
+  it("in production writes an entry of production", async () => {
     const { id } = await fileBy("agent", buying, await livePair(selling, buying));
     expect(await shownTo(selling, id)).toMatchObject([{ ...TOLD, environment: "production" }]);
   });
 
-  it("that is refused is none, and of several at once one is", async () => {
+  it("writes no entry if it is refused, and one if several come at once", async () => {
     const bought = await facilitated(buying, await pairOfTwo(selling, buying));
     const replies = await Promise.all(Array.from({ length: 4 }, () => BY.key(buying, bought)));
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
@@ -168,7 +168,7 @@ describe("a decision of the arbiter", () => {
     [{ resolution: "upheld" }, "10.00"],
     [{ resolution: "partially_upheld", refund_amount: "4.5" }, "4.50"],
     [{ resolution: "rejected" }, "0.00"],
-  ])("%j is an entry of both platforms, without what the arbiter wrote", async (verdict, refund) => {
+  ])("%j writes an entry for both platforms, without the arbiter's words", async (verdict, refund) => {
     const id = await decided(buying, await pairOfTwo(selling, buying), verdict);
     const entry = {
       actor: { type: "operator" },
@@ -192,12 +192,12 @@ describe("a decision of the arbiter", () => {
     expect(await shownTo(world, id)).toEqual([]);
   });
 
-  it("between agents of one platform is one entry", async () => {
+  it("between agents of one platform writes one entry", async () => {
     const id = await decided(selling, await pairOf(selling), { resolution: "upheld" });
     expect(await only(selling, id, "dispute.decided")).toHaveLength(1);
   });
 
-  it("that is refused is none, and of several at once one is", async () => {
+  it("writes no entry if it is refused, and one if several come at once", async () => {
     const one = await fileBy("agent", buying, await pairOfTwo(selling, buying));
     expect((await resolve(buying, one.id, { resolution: "upheld" })).status).toBe(409);
     expect(await shownTo(buying, one.id)).toEqual([]);
@@ -211,9 +211,9 @@ describe("a decision of the arbiter", () => {
 describe.each([
   ["the provider's clock is ahead", 30, 0],
   ["the consumer's clock is ahead", 0, 30],
-  ["both are ahead", 40, 10],
+  ["both clocks are ahead", 40, 10],
 ])("where %s", (_name, sellers, buyers) => {
-  it("each platform's entries are dated on its own", async () => {
+  it("each platform's entries are dated on its own clock", async () => {
     const [selling, buying] = [await createWorld(), await createWorld()];
     await moveClock(selling, sellers * DAY_MS);
     await moveClock(buying, buyers * DAY_MS);

@@ -1,4 +1,5 @@
-// Every act in every state of a dispute, by callers that a test names (DSP-7 to DSP-9): what a state permits, and what a caller is refused.
+// Plays every act in every state of a dispute, by callers that a test names (DSP-7 to DSP-9), and checks that the state and the caller decide the
+// answer.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Side } from "../../src/core/vocabulary.ts";
 import { rows } from "../promotion/support.ts";
@@ -7,20 +8,20 @@ import { expectStatus, type Json, type Reply, type World } from "../support/worl
 import { act, arbitrated, type Disputed, filing, overdue, PATH, pass, resolve } from "./support.ts";
 
 export type Caller = {
-  /** For whom it stands. */
+  /** The sides that it stands for. */
   readonly sides: readonly Side[];
-  /** How an act of the other side is refused it, or any act where it stands for nobody. */
+  /** The refusal of an act of the other side, or of any act if the caller stands for neither side. */
   readonly refused: keyof typeof REFUSALS;
   readonly call: (method: string, path: string, body?: unknown) => Promise<Reply>;
 };
 export type Stage = {
   readonly world: World;
-  /** An open dispute of its own, about so much. */
+  /** Makes an open dispute about `AMOUNT`. */
   readonly dispute: () => Promise<Disputed>;
   readonly callers: Readonly<Record<string, Caller>>;
 };
 
-/** Small enough that the vault covers it, so that one provider goes on selling. */
+/** Small enough that the vault covers it, so that one provider can go on selling. */
 export const AMOUNT = "0.10";
 const HALF = { message: "Half.", offer_amount: "0.05" };
 
@@ -30,7 +31,7 @@ const REFUSALS = {
   unproven: { any: [401, "invalid_credentials"], file: [401, "invalid_credentials"] },
 } as const;
 
-/** What brings a new dispute into each state. */
+/** Each entry brings a new dispute into the state of its name. */
 const STATES = {
   "pre_arbitration, not answered": async () => undefined,
   "pre_arbitration, with an offer": (world, one) => respond(world, one),
@@ -74,7 +75,7 @@ type Act = {
   readonly by: readonly Side[];
   readonly in: readonly State[];
   readonly done: 200 | 201;
-  /** One dispute takes it from every caller. */
+  /** One dispute takes the act from every caller. */
   readonly again?: true;
   readonly body?: unknown;
 };
@@ -101,7 +102,7 @@ function callOf(verb: Verb, one: Disputed, { sides, call }: Caller): Promise<Rep
   const path = `${PATH}/${one.id}`;
   if (verb === "read") return call("GET", path);
   const { body }: Act = ACTS[verb];
-  // Whoever stands for both sides says for which it hands in.
+  // A caller that stands for both sides names the side of its evidence.
   const named = verb === "evidence" && sides.length === 2 ? { submitted_by: sides[0] } : {};
   return call("POST", `${path}/${verb}`, body === undefined ? undefined : { ...body, ...named });
 }
@@ -115,10 +116,10 @@ function expectedOf(verb: Verb, state: State, { sides, refused }: Caller): reado
 
 const rowOf = async (id: string): Promise<Json> => (await rows("select * from disputes where dispute_id = ?", id))[0];
 
-/** The states in which every caller acts. A whole run has all acts of all callers in all states. */
+/** The states in which every caller acts. A whole run plays all acts of all callers in all states. */
 const EVERYBODY: readonly State[] = ["pre_arbitration, with an offer", "resolved, withdrawn"];
 
-/** `everywhere`: the callers that act in each state, by name. Without any, only the states in which every caller acts are played. */
+/** `everywhere`: the names of callers that act in every state. If it is empty, only the states in which every caller acts are played. */
 export function everyActInEveryState(stage: () => Stage, everywhere: readonly string[]): void {
   const isForAll = (state: State) => isWhole() || EVERYBODY.includes(state);
   const callersIn = (state: State) =>

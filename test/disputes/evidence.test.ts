@@ -1,4 +1,4 @@
-// What the parties hand in and say (DSP-8): its form, how much of it a dispute takes, and who hands it in.
+// The evidence and the answers of the parties (DSP-8): their form, their number, and who hands them in.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Side } from "../../src/core/vocabulary.ts";
 import { rows } from "../promotion/support.ts";
@@ -55,7 +55,7 @@ describe("evidence", () => {
     expect(faultsOf(await hand(one.id, { [field]: value }))).toEqual([422, [[field, code]]]);
   });
 
-  it("has all its faults named at once, and nothing of it is kept", async () => {
+  it("reports all its faults at once, and is not kept", async () => {
     const reply = await hand(one.id, { sha256: "x", uri: "x", media_type: "x" });
     expect(faultsOf(reply)).toEqual([
       422,
@@ -68,7 +68,7 @@ describe("evidence", () => {
     expect((await read(world, one.consumer, one.id)).evidence).toEqual([]);
   });
 
-  it("may say as much as its fields hold, and null says nothing", async () => {
+  it("may fill its fields, and null counts as absent", async () => {
     const { id } = await disputed(world, { pair: await fresh() });
     const most = {
       description: "x".repeat(2_000),
@@ -83,13 +83,13 @@ describe("evidence", () => {
   });
 });
 
-/** The same consumer, so that its key signs, and a provider of its own: one that is CONSTRAINED sells no more. */
+/** A provider of its own, because a CONSTRAINED provider stops selling, and the consumer whose key signs. */
 const fresh = async () => ({ consumer: one.consumer, provider: await world.provider() });
 
-describe("a dispute takes fifty of each side", () => {
+describe("a dispute takes fifty of each kind", () => {
   const FIFTY = Array.from({ length: 50 }, (_, n) => n + 1);
 
-  /** Pieces of a side, of which a whole run hands each in. Returns the number of calls. */
+  /** Hands in pieces of one side: through the API in a whole run, else as rows. Returns the number of calls. */
   async function handIn(one: Disputed, side: Side, from: number, to: number): Promise<number> {
     if (isWhole()) {
       for (let number = from; number <= to; number++)
@@ -113,14 +113,14 @@ describe("a dispute takes fifty of each side", () => {
   const FULL = [409, "invalid_status", "A side hands in at most 50 pieces of evidence."];
 
   it.each(["consumer", "provider"] as const)(
-    "pieces of evidence, and the %s takes no place of the other",
+    "pieces of evidence of the %s, which use up no place of the other side",
     async (side) => {
       const one = await disputed(world, { pair: await fresh() });
       const { id, consumer } = one;
       const [own, other] = side === "consumer" ? [consumer, one.provider] : [one.provider, consumer];
       const byKey = (submitted_by: string) =>
         world.call("POST", `${PATH}/${id}/evidence`, { body: { ...piece(), submitted_by } });
-      // What the platform hands in for a side is of that side.
+      // Evidence that the platform hands in for a side counts for that side.
       expectStatus(await byKey(side), 201);
       const before49 = await handIn(one, side, 2, 49);
       expect(expectStatus(await act(world, own, id, "evidence", piece()), 201).number).toBe(50);
@@ -143,12 +143,12 @@ describe("a dispute takes fifty of each side", () => {
         ...FIFTY.map((number) => [50 + number, others]),
       ]);
       expect((await eventsAbout(id)).length).toBe(1 + 4 + before49 + before99);
-      // Nothing else of it has ended.
+      // The full evidence blocks no other act.
       expectStatus(await act(world, one.provider, id, "respond", { message: "It was delivered." }), 200);
     },
   );
 
-  it("offers that rise: a lower one is a fault, so that who accepts gets at least what it has seen", async () => {
+  it("offers that only rise: a lower one is a fault, so that the consumer gets at least the offer that it accepts", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
     const offer = (offer_amount: string) => act(world, provider, id, "respond", { message: "An offer.", offer_amount });
     expectStatus(await offer("5"), 200);
@@ -162,7 +162,7 @@ describe("a dispute takes fifty of each side", () => {
     expect(expectStatus(await act(world, consumer, id, "accept"), 200).refund_amount).toBe("5.00");
   });
 
-  /** Answers as they are stored. */
+  /** Stores answers as rows. */
   async function place(id: string, numbers: readonly number[]): Promise<void> {
     const put = env.DB.prepare(
       "insert into dispute_messages (dispute_id, number, message, offer, sent_at) values (?, ?, ?, ?, ?)",
@@ -194,7 +194,7 @@ describe("a dispute takes fifty of each side", () => {
     expect(settled.refund_amount).toBe("5.00");
   });
 
-  it("pieces that come at once, each with a number of its own, and of one too many just one is refused", async () => {
+  it("pieces of evidence at once, each with its own number, and refuses just the one that is too many", async () => {
     const one = await disputed(world, { pair: await fresh() });
     const { id, provider, consumer } = one;
     expectStatus(await act(world, consumer, id, "evidence", piece()), 201);

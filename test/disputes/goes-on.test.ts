@@ -1,5 +1,5 @@
-// A dispute goes on whatever becomes of its parties (DSP-8, ACC-25, AGT-31, AGT-33): a suspended side acts by its platform's key, the days end, the
-// arbiter decides, the vault pays, and the tasks that are not disputed end as ever.
+// A dispute continues when a party is stopped (DSP-8, ACC-25, AGT-31, AGT-33): a suspended side acts by its platform's key, the parties' days end,
+// the arbiter decides, the vault pays, and undisputed tasks end as usual.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
@@ -45,12 +45,12 @@ const suspendPrincipal = async (own: World, { principalId }: Agent) =>
 
 type Stop = {
   readonly stop: (own: World, agent: Agent) => Promise<unknown>;
-  /** As which it is shown from then on. */
+  /** The agent's status from then on. */
   readonly status: string;
-  /** What its own act and its platform's are answered. */
+  /** The answers to the agent's own act and to its platform's act. */
   readonly itself: readonly [number, string];
   readonly platform: readonly [number, string | undefined];
-  /** Files the disputes after the stop, because an open dispute blocks the closing. */
+  /** The disputes are filed after the stop, because an open dispute blocks the closing. */
   readonly filedAfterwards?: true;
 };
 const STOPS: Readonly<Record<string, Stop>> = {
@@ -60,19 +60,19 @@ const STOPS: Readonly<Record<string, Stop>> = {
     itself: [409, "agent_not_active"],
     platform: [200, undefined],
   },
-  "is of a suspended principal": {
+  "belongs to a suspended principal": {
     stop: suspendPrincipal,
     status: "SUSPENDED",
     itself: [409, "agent_not_active"],
     platform: [200, undefined],
   },
-  "is of a principal whose attestation has ended": {
+  "belongs to a principal whose attestation has ended": {
     stop: (own) => advanced(own, 2 * HOUR_S),
     status: "SUSPENDED",
     itself: [409, "agent_not_active"],
     platform: [200, undefined],
   },
-  "is of an account that the operator has suspended": {
+  "belongs to an account that the operator has suspended": {
     stop: async (own) => expectStatus(await suspend(own), 200),
     status: "SUSPENDED",
     itself: [403, "account_suspended"],
@@ -85,7 +85,7 @@ const STOPS: Readonly<Record<string, Stop>> = {
     itself: [401, "aeap_verification_failed"],
     platform: [200, undefined],
   },
-  "is of an account that was closed": {
+  "belongs to a closed account": {
     stop: async (own) => {
       await givePassword(own);
       expectStatus(await close(own), 200);
@@ -128,7 +128,7 @@ describe.each(Object.entries(STOPS))(
       expect(shown.body.status).toBe(status);
     });
 
-    it("it answers and concedes by its platform's key as far as that goes, and not itself", async () => {
+    it("its own acts are refused, and its platform's key answers and concedes while the platform can call", async () => {
       const before = await read(buying, pair.consumer, ids.answered);
       expect(said(await act(selling, pair.provider, ids.answered, "respond", answer))).toEqual(itself);
       expect(await read(buying, pair.consumer, ids.answered)).toEqual(before);
@@ -139,7 +139,7 @@ describe.each(Object.entries(STOPS))(
       expect((await read(buying, pair.consumer, ids.conceded)).resolution).toBe(acts ? "upheld" : null);
     });
 
-    it("the days end, the arbiter decides, and the vault pays", async () => {
+    it("the parties' days end, the arbiter decides, and the vault pays", async () => {
       await pass(ids.decided, 7);
       await recordDays(buying, ids.decided);
       expect(await rows("select status from disputes where dispute_id = ?", ids.decided)).toEqual([
@@ -159,7 +159,7 @@ describe.each(Object.entries(STOPS))(
       expect(await taskOf(decided?.task ?? "")).toMatchObject({ status: "confirmed", verdict: "upheld" });
     });
 
-    it("another purchase is disputed, and kept back in the contract", async () => {
+    it("another purchase can be disputed, and the contract reserves the amount", async () => {
       const before = await escrowOf(pair.provider.did);
       await filed(late);
       const after = await escrowOf(pair.provider.did);
@@ -168,7 +168,7 @@ describe.each(Object.entries(STOPS))(
       expect(await reserveOf(pair.provider.did)).toBe(after.disputed + after.owed);
     });
 
-    it("a task is confirmed, and another confirms itself; both rate it", async () => {
+    it("one task is confirmed and another confirms itself, and both rate the provider", async () => {
       const rated = await interactionsOf(pair.provider);
       expectStatus(await confirm(buying, pair.consumer, open?.task ?? ""), 200);
       const end = buying.now() - 1;
@@ -185,7 +185,7 @@ describe("where the consumer's side is stopped", () => {
   it.each([
     ["agent", suspendAgent],
     ["principal", suspendPrincipal],
-  ])("by its suspended %s, its platform accepts and withdraws for it", async (_name, stop) => {
+  ])("the platform of a suspended %s accepts and withdraws for it", async (_name, stop) => {
     const own = await createWorld();
     const pair = { consumer: await own.consumer(), provider: await buying.provider() };
     const [first, second] = [await facilitated(own, pair), await facilitated(own, pair)];
@@ -203,7 +203,7 @@ describe("where the consumer's side is stopped", () => {
 describe("after a transfer", () => {
   const ANSWERS = { provider: "respond", consumer: "withdraw" } as const;
 
-  it.each(["provider", "consumer"] as const)("of the %s it stays with the DID, to its end", async (side) => {
+  it.each(["provider", "consumer"] as const)("of the %s the dispute stays with the DID until its end", async (side) => {
     const pair = { consumer: await buying.consumer(), provider: await buying.provider() };
     const bought = [await facilitated(buying, pair), await facilitated(buying, pair)];
     const [decided = "", other = ""] = await Promise.all(
@@ -227,7 +227,7 @@ describe("after a transfer", () => {
     expect(await read(buying, after.consumer, decided)).toMatchObject({ status: "resolved", refund_status: "paid" });
     expect((await countsOf(pair.provider.did)).lost).toBe(1);
     expect((await countsOf(pair.consumer.did)).won).toBe(1);
-    // Rated under the principals of the settlement.
+    // The tasks are rated under the principals of the settlement.
     expect(await taskOf(bought[0]?.task ?? "")).toMatchObject({
       provider_rated_by: pair.consumer.principalId,
       consumer_rated_by: pair.provider.principalId,

@@ -1,4 +1,4 @@
-// The guardian's side of awards whose payouts wait (delayed-awards.test.ts, repeated-payouts.test.ts).
+// Acts as the guardian for tests of delayed payouts (delayed-awards.test.ts, repeated-payouts.test.ts).
 import { decodeEventLog, encodeFunctionData } from "viem/utils";
 import { authorityAbi } from "../../scripts/chain/abi.ts";
 import { account, chainOf, rpc, send } from "../support/chain.ts";
@@ -6,7 +6,7 @@ import type { Json } from "../support/world.ts";
 
 const GUARDIAN = account(4);
 
-/** What the authority keeps scheduled of a payout: its last schedule, as the chain's event tells it. */
+/** Cancels the last operation that the authority scheduled, which it finds by the chain's events. */
 export async function cancelLast(network: string): Promise<void> {
   const { authority } = chainOf(network);
   const logs = await rpc<Json[]>(network, "eth_getLogs", [{ address: authority, fromBlock: "0x0" }]);

@@ -1,9 +1,9 @@
-// Exact instants and exact orders: the same world at an instant of the test's choice, and an act that another one overtakes.
+// Exact instants and exact orders: a world at an instant of the test's choice, and an act that another one overtakes.
 import { stopped } from "../support/clock.ts";
 import { failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import type { World } from "../support/world.ts";
 
-/** The same world, whose clock stands still at an instant. */
+/** Returns a copy of the world whose clock stands still at an instant. */
 export function at(world: World, instant: number): World {
   const still = stopped(world);
   still.advance(instant - still.now());
@@ -11,8 +11,8 @@ export function at(world: World, instant: number): World {
 }
 
 /**
- * Does `other` between two trips of `act` to the database: by default between its reading and its commit. Whatever `act` has decided on is then
- * another state.
+ * Runs `other` between two database trips of `act`, by default between its reading and its commit, so that the state on which `act` decided has
+ * changed.
  */
 export async function overtaken<T>(
   world: World,

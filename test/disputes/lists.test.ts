@@ -1,4 +1,5 @@
-// Lists of disputes (DSP-9): an agent's own, an account's by every filter and as CSV, the operator's of all; and the whole file of one (DSP-16).
+// Lists of disputes (DSP-9): an agent's own, an account's by every filter and as CSV, and the operators' list of all; and the whole file of a dispute
+// (DSP-16).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
@@ -15,7 +16,7 @@ const list = async (of: World, query = ""): Promise<string[]> => ids(await read(
 const own = async (of: World, agent: Agent, query = ""): Promise<string[]> =>
   ids(expectStatus(await of.as(agent, "GET", `${PATH}?${query}`), 200));
 
-/** An account whose agents trade with each other, and that sells to another's. */
+/** `here`: an account whose agents trade with each other, and sell to an agent of `there`. */
 let here: World;
 let there: World;
 let within: Pair;
@@ -28,7 +29,7 @@ beforeAll(async () => {
   within = await pairOf(here);
   sold = { consumer: await there.consumer(), provider: within.provider };
   first = (await disputed(here, { pair: within, amount: "1.00" })).id;
-  // The vault has to cover what is disputed, so that the provider sells on.
+  // Resets the escrow, because the vault does not cover the disputed amount and the provider has to sell again.
   await rows("update escrows set disputed = 0, state = 'FUNDING' where did = ?", within.provider.did);
   await rows("update agents set escrow_states = '{}' where did = ?", within.provider.did);
   const bought = await facilitatedBy(there, sold);
@@ -39,11 +40,11 @@ beforeAll(async () => {
   third = last.id;
   expectStatus(await act(here, last.consumer, third, "withdraw"), 200);
 });
-/** By the consumer's world. */
+/** Disputes a purchase through the consumer's world. */
 const facilitatedBy = (world: World, pair: Pair) => disputed(world, { pair, amount: "3.00" });
 
 describe("an account", () => {
-  it("lists those of all its agents once, newest first, by every filter", async () => {
+  it("lists the disputes of all its agents once, newest first, by every filter", async () => {
     expect(await list(here)).toEqual([third, second, first]);
     expect(await list(there)).toEqual([second]);
     expect(await list(here, "role=consumer")).toEqual([third, first]);
@@ -59,7 +60,7 @@ describe("an account", () => {
     expect((await read(here, "", here.liveKey)).data).toEqual([]);
   });
 
-  it("in pages", async () => {
+  it("lists them in pages", async () => {
     const page = await read(here, "limit=2");
     expect([ids(page), page.has_more]).toEqual([[third, second], true]);
     const rest = await read(here, `limit=2&cursor=${page.next_cursor}`);
@@ -68,7 +69,7 @@ describe("an account", () => {
     expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
   });
 
-  it("each in the state that counts at this instant", async () => {
+  it("shows each in its effective status", async () => {
     await pass(second, 7);
     try {
       expect(await list(here, "status=arbitration")).toEqual([second]);
@@ -90,7 +91,7 @@ describe("an account's CSV", () => {
   };
   const csvIds = async (of: World, query = "") => (await csv(of, query)).slice(1).map(([id]) => id);
 
-  it("has a line each, with every member of the JSON but the words of the parties", async () => {
+  it("has a line for each dispute, with every member of the JSON except the words of the parties", async () => {
     const [names = [], ...lines] = await csv(here, "limit=1");
     const { data } = await read(here);
     const words = ["description", "resolution_sought"];
@@ -100,14 +101,14 @@ describe("an account's CSV", () => {
     expect(lines).toHaveLength(3);
   });
 
-  it("goes by the same filters", async () => {
+  it("takes the same filters", async () => {
     const queries = ["role=consumer", `did=${within.consumer.did}`, "status=resolved", "status=pre_arbitration"];
     for (const query of queries) expect(await csvIds(here, query)).toEqual(await list(here, query));
     expect(await csvIds(there)).toEqual([second]);
     expect(await csvIds(here, `did=${sold.consumer.did}`)).toEqual([]);
   });
 
-  it("covers 31 days: the last ones, those from an instant, or those before one", async () => {
+  it("covers 31 days: the last ones, those from an instant on, or those before one", async () => {
     const world = await createWorld();
     const { id } = await disputed(world);
     const copies = {
@@ -134,7 +135,7 @@ describe("an account's CSV", () => {
 });
 
 describe("an agent", () => {
-  it("lists its own", async () => {
+  it("lists its own disputes", async () => {
     expect(await own(here, within.consumer)).toEqual([third, first]);
     expect(await own(here, within.provider, "role=provider")).toEqual([third, second, first]);
     expect(await own(here, within.provider, "role=consumer")).toEqual([]);
@@ -143,7 +144,7 @@ describe("an agent", () => {
     expect([other.status, other.body.code]).toEqual([422, "validation_failed"]);
   });
 
-  it("lists those that were filed from an instant on, and before one", async () => {
+  it("lists the disputes that were filed from an instant on, and before one", async () => {
     const { data } = await read(here);
     const [newest, middle, oldest] = data.map(({ filed_at }: Json) => filed_at);
     const { consumer, provider } = within;
@@ -151,7 +152,7 @@ describe("an agent", () => {
     expect(await own(here, provider, `until=${middle}`)).toEqual([first]);
     expect(await own(here, provider, `since=${oldest}&until=${newest}`)).toEqual([second, first]);
     expect(await own(here, provider, `since=${newest}&until=${oldest}`)).toEqual([]);
-    // The other agent's stands between its own.
+    // A dispute of the other consumer stands between this agent's own.
     expect(await own(here, consumer, `since=${middle}`)).toEqual([third]);
     expect(await own(here, consumer, `until=${newest}&role=consumer&status=pre_arbitration`)).toEqual([first]);
     const page = expectStatus(await here.as(provider, "GET", `${PATH}?until=${newest}&limit=1`), 200);
@@ -160,13 +161,13 @@ describe("an agent", () => {
     expect([turned.status, turned.body.field_errors[0].field]).toEqual([422, "cursor"]);
   });
 
-  it("gets JSON also where it would rather have CSV", async () => {
+  it("gets JSON even if it asks for CSV", async () => {
     const reply = await here.as(within.consumer, "GET", PATH, undefined, { Accept: "text/csv" });
     expect([reply.headers.get("content-type"), ids(reply.body)]).toEqual(["application/json", [third, first]]);
   });
 });
 
-it("an unknown parameter is a fault of an account's list, of an agent's and of the operator's", async () => {
+it("an unknown parameter is a fault of an account's, an agent's and the operators' list", async () => {
   const replies = [
     await here.call("GET", `${PATH}?state=resolved`),
     await here.call("GET", `${PATH}?state=resolved`, { headers: { Accept: "text/csv" } }),
@@ -183,7 +184,7 @@ it("an unknown parameter is a fault of an account's list, of an agent's and of t
 describe("an operator", () => {
   const all = async (query = ""): Promise<string[]> =>
     ids(expectStatus(await byOperator(here, "GET", `${OPERATOR_PATH}?limit=100&${query}`), 200));
-  it("lists those of all accounts, or of one", async () => {
+  it("lists the disputes of all accounts, or of one", async () => {
     expect((await all()).filter((id) => [first, second, third].includes(id))).toEqual([third, second, first]);
     expect(await all(`platform_id=${there.platformId}`)).toEqual([second]);
     expect(await all(`platform_id=${here.platformId}&status=resolved`)).toEqual([third]);
@@ -191,7 +192,7 @@ describe("an operator", () => {
     expect((await all("environment=production")).includes(first)).toBe(false);
   });
 
-  it("reads the whole file, which a platform does not", async () => {
+  it("reads the whole file, which a platform cannot read", async () => {
     const one = await disputed(here);
     const evidence = { description: "The note.", sha256: "AB".repeat(32), media_type: "text/plain" };
     expectStatus(await act(here, one.provider, one.id, "evidence", evidence), 201);

@@ -1,5 +1,5 @@
-// The money of disputes on a real chain (DSP-12, DSP-15): what the contract keeps back, awards in parts and with what the database has forgotten, refunds
-// of the provider's own, and what comes too late.
+// The money of disputes on a real chain (DSP-12, DSP-15): the reserve, awards in parts, an award that the database has lost, and refunds that the
+// provider pays itself, in time or late.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
@@ -35,7 +35,7 @@ const operationOf = async (kind: string, subject: string) =>
   (await rows("select * from chain_operations where kind = ? and subject = ?", kind, subject))[0];
 
 describe("the reserve", () => {
-  it("stands in the contract while a dispute is open, and nobody releases it", async () => {
+  it("is set in the contract while a dispute is open, and cannot be released", async () => {
     const pair = await pairOf(world);
     await facilitated(world, pair, "100.00");
     const one = await disputed(world, { pair, amount: "5.00" });
@@ -54,7 +54,7 @@ describe("the reserve", () => {
     expect(await reserveOf(pair.provider.did)).toBe(0);
   });
 
-  it("a vault that holds enough does not stop its provider, and a deposit lifts what did", async () => {
+  it("constrains a provider whose vault holds less than is disputed, until a deposit covers it", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     expect((await escrowOf(pair.provider.did)).state).toBe("CONSTRAINED");
@@ -77,7 +77,7 @@ describe("the reserve", () => {
 });
 
 describe("an award", () => {
-  it("takes what the vault holds, and the rest from later contributions", async () => {
+  it("takes the whole vault, and the rest from later contributions", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
@@ -87,7 +87,7 @@ describe("an award", () => {
     const paid = await read(world, one.consumer, one.id);
     expect([paid.refund_status, Number(paid.paid_from_vault) * 1e6]).toEqual(["owed", held]);
     expect(await heldBy(pair.provider.did)).toBe(0);
-    // The refund alone is kept back. The bounty of one unit comes with it where the vault holds both.
+    // Only the refund is reserved. The bounty of one unit is paid with it if the vault holds both.
     expect((await escrowOf(pair.provider.did)).owed).toBe(4_000_000 - held);
     await deposit(pair.provider.did, 20_000_000);
     await rows("update chain_operations set next_check_at = 1 where kind = 'payout' and subject = ?", one.id);
@@ -109,7 +109,7 @@ describe("an award", () => {
     ).toEqual([{ sum: -5_000_000 }]);
   });
 
-  it("is paid when its refund is, and a bounty that the vault could not pay keeps nothing back", async () => {
+  it("is paid when its refund is, and a bounty that the vault could not pay reserves nothing", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
@@ -134,7 +134,7 @@ describe("an award", () => {
     expect(await read(world, one.consumer, one.id)).toMatchObject(paid);
   });
 
-  it("takes its bounty from what no other refund needs", async () => {
+  it("takes its bounty from the part that no other refund needs", async () => {
     const pair = await pairOf(world);
     const bought = [await facilitated(world, pair, "10.00"), await facilitated(world, pair, "10.00")];
     const filed = await Promise.all(
@@ -161,7 +161,7 @@ describe("an award", () => {
     expect(await heldBy(pair.provider.did)).toBe(0);
   });
 
-  it("is found again by the contract's events where the database has forgotten it", async () => {
+  it("is found by the contract's events if the database has lost it", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
@@ -172,7 +172,7 @@ describe("an award", () => {
     const [escrow] = await rows("select * from escrows where did = ?", pair.provider.did);
     await payOut(world, one.id);
     const held = await heldBy(pair.provider.did);
-    // As the database was before the payout, with another part begun.
+    // Restores the database as it was before the payout, with another part begun.
     await rows(
       "update disputes set refund_status = ?, paid_out = ?, owed = ?, bounty_paid = ? where dispute_id = ?",
       ...[dispute?.refund_status, dispute?.paid_out, dispute?.owed, dispute?.bounty_paid, one.id],
@@ -190,7 +190,7 @@ describe("an award", () => {
     expect((await escrowOf(pair.provider.did)).owed).toBe(0);
   });
 
-  it("several runs at once pay once", async () => {
+  it("is paid once by several runs at once", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
@@ -207,8 +207,8 @@ describe("an award", () => {
   });
 });
 
-describe("a refund of the provider's own", () => {
-  it("makes its dispute due when it is booked, and no row that was due for long", async () => {
+describe("a refund that the provider pays itself", () => {
+  it("makes its dispute due when it is booked, and not overdue", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await refundOf(one.fac.transaction_id, 10_000_000);
@@ -221,7 +221,7 @@ describe("a refund of the provider's own", () => {
     expect(await rows("select message from alerts where kind = 'job_lag'")).toEqual([]);
   });
 
-  it("is paid when the contract's events come to it", async () => {
+  it("is paid when the contract's events sum up to it", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await refundOf(one.fac.transaction_id, 4_000_000);
@@ -241,7 +241,7 @@ describe("a refund of the provider's own", () => {
     expect(await eventsAbout(one.id)).toHaveLength(3);
   });
 
-  it("that does not come in seven days brings the dispute to the arbiter, who takes what was paid into account", async () => {
+  it("that does not come in seven days brings the dispute to the arbiter, whose award counts what was paid", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     expect(await countsOf(one.provider.did)).toEqual({ open: 0, won: 0, lost: 1 });
@@ -271,7 +271,7 @@ describe("a refund of the provider's own", () => {
     expect(task).toMatchObject({ status: "confirmed", outcome: "rejected", verdict: "upheld" });
   });
 
-  it("is not reckoned overdue before the chain is read to its end", async () => {
+  it("is not overdue before the chain is read to its deadline", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await pass(one.id, 7);

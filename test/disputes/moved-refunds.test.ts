@@ -1,5 +1,5 @@
-// An award of a settlement whose `refundTo` was turned to another address (CHN-25, DSP-12): it is paid there, once the follower has booked it, and where
-// a reorganisation takes that away it is paid to the address of the payment.
+// An award whose settlement got another `refundTo` (CHN-25, DSP-12) is paid to the new address once the follower has booked it, and to the address of
+// the payment if a reorg removes the new one.
 import { beforeAll, expect, it } from "vitest";
 import { balanceOf, follow, followOnce, moveRefundTo, turnRefundTo } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -18,7 +18,7 @@ import {
   workMinute,
 } from "./support.ts";
 
-/** Refund and bounty. */
+/** The refund and the bounty. */
 const AWARD = 5_000_000;
 const ELSEWHERE = `0x${"e15e".padStart(40, "0")}`;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   provider = await richProvider(world);
 });
 
-/** Each of the addresses names the next one. */
+/** Each address names the next one. */
 async function moveInOneBlock(transactionId: string, payer: string, to: readonly string[]): Promise<void> {
   const network = "base-sepolia";
   await rpc(network, "evm_setAutomine", [false]);
@@ -52,7 +52,7 @@ async function decided() {
   return one;
 }
 
-it("goes to the new address once it is booked, and nowhere before", async () => {
+it("an award goes to the new address once that is booked, and nowhere before", async () => {
   const one = await decided();
   await moveRefundTo(one.fac.transaction_id, ELSEWHERE);
   const before = await balanceOf(ELSEWHERE);
@@ -70,7 +70,7 @@ it("goes to the new address once it is booked, and nowhere before", async () => 
   expect((await balanceOf(ELSEWHERE)) - before).toBe(AWARD);
 });
 
-it("goes to the last of eleven addresses that it was turned to in one block", async () => {
+it("an award goes to the last of eleven addresses that were named in one block", async () => {
   const one = await decided();
   const [row] = await rows("select * from transactions where transaction_id = ?", one.fac.transaction_id);
   const to = Array.from({ length: 11 }, (_, n) => `0x${(0xa77ae + n).toString(16).padStart(40, "0")}`);
@@ -86,7 +86,7 @@ it("goes to the last of eleven addresses that it was turned to in one block", as
   expect((await balanceOf(last)) - before).toBe(AWARD);
 });
 
-it("goes to the address of the payment where another one is booked that the contract does not have", async () => {
+it("an award goes to the address of the payment if the booked address is not the contract's", async () => {
   const one = await decided();
   await rows(
     `insert into refund_addresses select network, block_number, tx_hash, log_index + 9, contract, settlement_key, ?
@@ -101,7 +101,7 @@ it("goes to the address of the payment where another one is booked that the cont
   expect((await balanceOf(account(9))) - before).toBe(AWARD);
 });
 
-it("goes there once where the isolate dies, at each step of the booking and of the payout", async () => {
+it("an award is paid once to the new address if the isolate dies at any step of the booking and the payout", async () => {
   const cuts = await killAtEveryStep(
     async () => {
       const one = await decided();
@@ -110,7 +110,7 @@ it("goes there once where the isolate dies, at each step of the booking and of t
       return { ...one, world, elsewhere, payer, paid: (await paidOutOf(provider.did)).length };
     },
     async (dying, { id }) => {
-      // Before the address is booked, and behind it.
+      // Before the address is booked, and after it.
       expect(await payOut(dying, id)).toBe(true);
       expect(await followOnce(dying)).toBe(true);
       expect(await payOut(dying, id)).toBe(true);
@@ -138,7 +138,7 @@ it("goes there once where the isolate dies, at each step of the booking and of t
         // The part that waits for the address, the booking, and the part again.
         ...Array.from({ length: 16 }, () => "DB.batch"),
         ...["CHAIN_SIGNER.address", "CHAIN_SIGNER.submit", "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send"],
-        // The contract keeps nothing back.
+        // The contract reserves nothing.
         ...["DB.batch", "CHAIN_SIGNER.withdraw", "DB.batch"],
       ],
       momentsOfMany(),

@@ -1,4 +1,4 @@
-// The mails about disputes (DSP-18): to the provider's account when one is filed, to both when the arbiter decides.
+// The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -27,7 +27,7 @@ const kindsOf = async (world: World): Promise<string[]> => (await noticesOf(worl
 
 describe("a filing", () => {
   it.each(["sandbox", "production"])(
-    "in %s is told to the provider's account alone, without the words of the other",
+    "in %s is mailed to the provider's account alone, without the words of the other side",
     async (environment) => {
       const pair = environment === "sandbox" ? await pairOfTwo() : await livePair(selling, buying);
       const { id, dispute, provider, consumer } = await disputed(buying, { pair, more: WORDS });
@@ -49,13 +49,13 @@ describe("a filing", () => {
     },
   );
 
-  it("of the platform by its key is told too, and one that is refused is not", async () => {
+  it("by the platform's key is mailed too, but a refused one is not", async () => {
     const one = await disputed(buying, { pair: await pairOfTwo() });
     expect((await file(buying, one)).body.code).toBe("dispute_exists");
     expect(await kindsOf(selling)).toEqual(["customer.dispute_filed"]);
   });
 
-  it("in a sandbox whose clock is ahead is mailed now", async () => {
+  it("in a sandbox whose clock is ahead is mailed at once", async () => {
     await moveClock(buying, 20 * DAY_MS);
     const before = Date.now();
     const { dispute } = await disputed(buying, { pair: await pairOfTwo() });
@@ -67,7 +67,7 @@ describe("a filing", () => {
 });
 
 describe("a decision of the arbiter", () => {
-  it("is told to both accounts, without the words of the arbiter", async () => {
+  it("is mailed to both accounts, without the arbiter's words", async () => {
     const one = await disputed(buying, { pair: await pairOfTwo() });
     await arbitrated(buying, one);
     const reason = "The note says 0800 ARBITER.";
@@ -92,7 +92,7 @@ describe("a decision of the arbiter", () => {
     expect(await kindsOf(selling)).toEqual(["customer.dispute_decided", "customer.dispute_filed"]);
   });
 
-  it("alone: what the parties agree on is told by its event", async () => {
+  it("is the only end that is mailed: an end by the parties is reported by its event", async () => {
     const one = await disputed(buying, { pair: await pairOfTwo() });
     expectStatus(await act(buying, one.consumer, one.id, "withdraw"), 200);
     expect([await kindsOf(selling), await kindsOf(buying)]).toEqual([["customer.dispute_filed"], []]);

@@ -1,5 +1,5 @@
-// What both parties, the arbiter and the job do about one dispute at once, at the last millisecond of the parties' days and at their end (DSP-7, DSP-8,
-// DSP-11): each order of two, where one act overtakes another between its trips, and all of them as they come.
+// The parties, the arbiter and the job act on one dispute at once, in the last millisecond of the parties' days and at their end (DSP-7, DSP-8,
+// DSP-11): in each order of two, where one act overtakes another between its trips, and all of them concurrently.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   provider = await richProvider(world);
 });
 
-/** `before`: what counts of the provider without it. */
+/** `before`: the provider's counts and escrow without the dispute. */
 type One = Disputed & { readonly before: Awaited<ReturnType<typeof ofProvider>> };
 const ofProvider = async () => {
   const { disputed: kept, owed } = await escrowOf(provider.did);
@@ -25,7 +25,7 @@ const ofProvider = async () => {
 };
 const endOf = ({ dispute }: One): number => Date.parse(dispute.pre_arb_deadline);
 
-/** One with an offer of half of it. */
+/** A dispute with an offer of half the amount. */
 async function offered(): Promise<One> {
   const before = await ofProvider();
   const one = { ...(await disputed(world, { pair: await pairOf(world, provider) })), before };
@@ -35,10 +35,10 @@ async function offered(): Promise<One> {
 
 type Said = string;
 type Rival = {
-  /** The instant, on the end of the parties' days. */
+  /** The instant of the act, relative to the end of the parties' days. */
   readonly ms: number;
   readonly act: (world: World, of: One) => Promise<Said>;
-  /** The columns after it. */
+  /** The columns of the dispute after the act. */
   readonly leaves: (end: number) => Json;
 };
 const said = ({ status, body }: Reply): Said => (status === 200 ? "done" : `${body.code} ${body.detail?.status}`);
@@ -87,7 +87,7 @@ type Name = keyof typeof RIVALS;
 const NAMES = Object.keys(RIVALS) as Name[];
 const instantOf = (name: Name, of: One): World => at(world, endOf(of) + RIVALS[name].ms);
 
-/** What is stored, after a proof that its parts agree: the dispute, its one end, both counts, and what is kept back. */
+/** The stored row, after checks that its messages, its one end, both counts, the escrow and the task agree with it. */
 async function storedOf({ id, consumer, before }: One): Promise<Json> {
   const [row]: Json[] = await rows("select * from disputes where dispute_id = ?", id);
   const messages = await rows("select offer from dispute_messages where dispute_id = ? order by number", id);
@@ -111,7 +111,7 @@ async function storedOf({ id, consumer, before }: One): Promise<Json> {
   return row;
 }
 
-/** What an act says after another one. */
+/** The answer to an act that follows another one. */
 function saysAfter(name: Name, other: Name): Said {
   const left = RIVALS[other].leaves(0).status as string;
   if (left === "pre_arbitration") return "done";
@@ -120,12 +120,12 @@ function saysAfter(name: Name, other: Name): Said {
   return `invalid_status ${left}`;
 }
 
-/** All of them overtake one act, and two of them every act. A whole run has every pair. */
+/** Every act overtakes one act, and two acts overtake the others. A whole run plays every pair. */
 const overtakingOf = (slow: Name): readonly Name[] =>
   isWhole() || slow === "accept" ? NAMES : ["escalate", "the arbiter"];
 
 describe.each(NAMES)("%s", (slow) => {
-  it.each(overtakingOf(slow))("overtaken by %s, is decided again on what that has left", async (fast) => {
+  it.each(overtakingOf(slow))("if it is overtaken by %s, is decided again on the new state", async (fast) => {
     const one = await offered();
     const end = endOf(one);
     let answered: Said | undefined;
@@ -140,13 +140,13 @@ describe.each(NAMES)("%s", (slow) => {
   });
 });
 
-it("all at once end it in at most one way, which each was told", async () => {
+it("all acts at once end the dispute in one way, and each answer agrees with it", async () => {
   const one = await offered();
   const answers = await Promise.all(NAMES.map((name) => RIVALS[name].act(instantOf(name, one), one)));
   const done = NAMES.filter((_, n) => answers[n] === "done");
   const stored = await storedOf(one);
   const ends = done.filter((name) => ["accept", "concede", "withdraw", "the arbiter"].includes(name));
-  // The arbiter decides whatever the parties have not ended, since their days are over for it.
+  // Unless the parties end the dispute, the arbiter decides it, because the parties' days are over at its instant.
   expect([stored.status, ends.length]).toEqual(["resolved", 1]);
   expect(stored).toMatchObject(RIVALS[ends[0] as Name].leaves(endOf(one)));
   if (done.includes("escalate")) expect([ends, stored.arbitration_at]).toEqual([["the arbiter"], endOf(one) - 1]);

@@ -1,4 +1,4 @@
-// Who may file what and when (DSP-1 to DSP-6).
+// Who may file a dispute, about which settlement, and when (DSP-1 to DSP-6).
 import { beforeAll, describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { DISPUTE_TRIGGERS, disputeMachine } from "../../src/disputes/states.ts";
@@ -20,16 +20,16 @@ const said = ({ status, body }: Reply) => [status, body.code];
 const fieldsOf = ({ body }: Reply) =>
   (body.field_errors ?? []).map(({ field, code }: { field: string; code: string }) => [field, code]);
 
-describe("the body", () => {
+describe("a filing", () => {
   it.each<[string, Record<string, unknown>, string, string[][]]>([
     ["an unknown reason", { reason: "boredom" }, "invalid_reason", [["reason", "invalid_reason"]]],
     [
-      "no number",
+      "an amount that is not a number",
       { disputed_amount: "ten" },
       "invalid_disputed_amount",
       [["disputed_amount", "invalid_disputed_amount"]],
     ],
-    ["nothing", { disputed_amount: "0" }, "invalid_disputed_amount", [["disputed_amount", "invalid_disputed_amount"]]],
+    ["zero", { disputed_amount: "0" }, "invalid_disputed_amount", [["disputed_amount", "invalid_disputed_amount"]]],
     [
       "more than was settled",
       { disputed_amount: "10.000001" },
@@ -37,13 +37,13 @@ describe("the body", () => {
       [["disputed_amount", "invalid_disputed_amount"]],
     ],
     [
-      "finer than the token",
+      "more decimals than the token has",
       { disputed_amount: "1.0000001" },
       "invalid_disputed_amount",
       [["disputed_amount", "invalid_disputed_amount"]],
     ],
     [
-      "below zero",
+      "a negative amount",
       { disputed_amount: "-1" },
       "invalid_disputed_amount",
       [["disputed_amount", "invalid_disputed_amount"]],
@@ -52,7 +52,7 @@ describe("the body", () => {
     ["no amount", { disputed_amount: undefined }, "validation_failed", [["disputed_amount", "required"]]],
     ["an unknown field", { colour: "red" }, "validation_failed", [["colour", "unknown_field"]]],
     [
-      "two faults with codes of their own",
+      "two faults that have their own codes",
       { reason: "x", disputed_amount: "x" },
       "invalid_reason",
       [
@@ -61,7 +61,7 @@ describe("the body", () => {
       ],
     ],
     [
-      "a fault of the schema beside one that needs the settlement",
+      "a fault of the schema and one that needs the settlement",
       { description: 5, disputed_amount: "11" },
       "validation_failed",
       [
@@ -70,19 +70,19 @@ describe("the body", () => {
       ],
     ],
     ["two settlements", { facilitation_id: "fac_other" }, "validation_failed", [["facilitation_id", "invalid_value"]]],
-  ])("%s", async (_, change, code, fields) => {
+  ])("is refused with %s", async (_, change, code, fields) => {
     const reply = await file(world, sold, change);
     expect([reply.status, reply.body.code, fieldsOf(reply)]).toEqual([422, code, fields]);
   });
 
-  it("a number is read as decimal text, and nothing is stored of what was refused", async () => {
+  it("takes a number as decimal text, and a refused one stores nothing", async () => {
     const bought = await facilitated(world);
     const dispute = expectStatus(await file(world, bought, { disputed_amount: 1.1 }), 201);
     expect([dispute.disputed_amount, dispute.bounty_amount]).toEqual(["1.10", "1.00"]);
     expect(await rows("select * from disputes where transaction_id = ?", sold.fac.transaction_id)).toEqual([]);
   });
 
-  it("without a settlement", async () => {
+  it("is refused without a settlement", async () => {
     const reply = await world.as(sold.consumer, "POST", PATH, { reason: "other", disputed_amount: "1" });
     expect([reply.status, reply.body.code, fieldsOf(reply)]).toEqual([
       422,
@@ -92,8 +92,8 @@ describe("the body", () => {
   });
 });
 
-describe("who files", () => {
-  it("the consumer and its platform alone; an unknown settlement and a stranger's come before faults of the values", async () => {
+describe("the right to file", () => {
+  it("belongs to the consumer and its platform alone, and is checked before the values of the body", async () => {
     const { provider } = sold;
     const other = await world.consumer();
     expect(said(await world.as(provider, "POST", PATH, filing(sold)))).toEqual([403, "forbidden"]);
@@ -116,12 +116,12 @@ describe("who files", () => {
     ]);
   });
 
-  it("a provider's platform that is another one is no party that files", async () => {
+  it("does not belong to the provider's platform", async () => {
     const provider = await stranger.provider();
     const bought = await facilitated(world, { consumer: await world.consumer(), provider });
     expect(said(await stranger.call("POST", PATH, { body: filing(bought) }))).toEqual([403, "forbidden"]);
     const dispute = expectStatus(await world.call("POST", PATH, { body: filing(bought) }), 201);
-    // Both platforms read it, and each acts for its own side.
+    // Both platforms read the dispute, and each acts for its own side.
     for (const one of [world, stranger])
       expect(expectStatus(await one.call("GET", `${PATH}/${dispute.dispute_id}`), 200).status).toBe("pre_arbitration");
     const respond = { body: { message: "It was delivered." } };
@@ -135,7 +135,7 @@ describe("who files", () => {
     expect(said(await third.call("GET", `${PATH}/${dispute.dispute_id}`))).toEqual([404, "not_found"]);
   });
 
-  it("agents of one principal have nothing to dispute", async () => {
+  it("does not exist between agents of one principal", async () => {
     const principal_id = await world.principal();
     const provider = await world.provider({ principal_id });
     const consumer = await world.consumer({ principal_id });
@@ -143,7 +143,7 @@ describe("who files", () => {
     expect(said(await file(world, bought))).toEqual([403, "forbidden"]);
   });
 
-  it("goes on for a suspended consumer by its platform", async () => {
+  it("stays with the platform of a suspended consumer", async () => {
     const bought = await facilitated(world);
     expectStatus(
       await world.call("PATCH", `/v1/agents/${bought.consumer.did}/status`, { body: { status: "SUSPENDED" } }),
@@ -154,7 +154,7 @@ describe("who files", () => {
   });
 });
 
-/** Whose sales are final. */
+/** A provider whose sales are final. */
 async function finalSeller(): Promise<Agent> {
   const provider = await world.provider();
   expectStatus(
@@ -164,8 +164,8 @@ async function finalSeller(): Promise<Agent> {
   return provider;
 }
 
-describe("when", () => {
-  it("a final sale, and a window that is over", async () => {
+describe("a further filing", () => {
+  it("is refused for a final sale, and after the window", async () => {
     const final = await facilitated(world, await pairOf(world, await finalSeller()));
     expect(said(await file(world, final))).toEqual([409, "final_sale"]);
     const late = await facilitated(world);
@@ -181,7 +181,7 @@ describe("when", () => {
     expectStatus(await file(world, late), 201);
   });
 
-  it("twice only after the first was withdrawn, and not a third time", async () => {
+  it("may be repeated only after the first was withdrawn, and never a third time", async () => {
     const bought = await disputed(world);
     expect(said(await file(world, bought))).toEqual([409, "dispute_exists"]);
     expectStatus(await act(world, bought.consumer, bought.id, "withdraw"), 200);
@@ -191,7 +191,7 @@ describe("when", () => {
   });
 });
 
-it("a consumer that has gone to production disputes no purchase of the sandbox", async () => {
+it("a consumer that was promoted cannot dispute a purchase of the sandbox", async () => {
   const bought = await facilitated(world);
   const moved = (environment: string) =>
     rows("update agents set environment = ? where did = ?", environment, bought.consumer.did);
@@ -202,7 +202,7 @@ it("a consumer that has gone to production disputes no purchase of the sandbox",
   expectStatus(await file(world, bought), 201);
 });
 
-it("the machine has no other move", () => {
+it("the state machine has no other moves", () => {
   const moves = disputeMachine.states.flatMap((from) =>
     DISPUTE_TRIGGERS.flatMap((trigger) => {
       const moved = tryMove(disputeMachine, from, trigger);

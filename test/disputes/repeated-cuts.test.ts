@@ -1,6 +1,6 @@
-// The isolate dies at each step of an award that an operator has paid again (DSP-15, DSP-19): of the call, of the schedule that follows it, and of the
-// payout a day later, before and after each of its sends. The minute's jobs end it: the consumer has it once, and the log says so once. The network
-// `lab-repeated` belongs to this file alone.
+// The isolate dies at each step of a repeated payout (DSP-15, DSP-19): of the operator's call, of the schedule, and of the payout a day later, before
+// and after each send. The minute's jobs finish the work: the consumer is paid once, and the log has one entry. Only this file uses the network
+// `lab-repeated`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { follow, heldBy } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -12,7 +12,7 @@ import { type CancelledAwards, type Case, openCancelledAwards, REASON } from "./
 import { escrowOf, keepReserve, paidOutOf, payOut, read, workMinute } from "./support.ts";
 
 const LAB = "lab-repeated";
-/** All of the gross. */
+/** The whole gross. */
 const AWARD = 10_000_000;
 
 let awards: CancelledAwards;
@@ -26,20 +26,20 @@ async function cancelled(world: World): Promise<Stage> {
   return { ...one, world, held: await heldBy(one.provider.did, LAB) };
 }
 
-/** A call that an earlier one has made needless is refused. */
+/** A retry is refused if the call had succeeded before the isolate died. */
 async function answered(reply: Promise<Reply>): Promise<void> {
   const { status } = await reply;
   if (status !== 409) expectStatus(await reply, 200);
 }
 const repeat = (by: World, one: Stage): Promise<void> => answered(awards.again(one, by));
 const confirm = (by: World, one: Stage): Promise<void> => answered(awards.againByOther(one, REASON, by));
-/** What the queue works after the call. */
+/** The queue's work after the call. */
 async function settle(by: World, { id, provider }: Stage): Promise<void> {
   expect(await payOut(by, id, LAB)).toBe(true);
   expect(await keepReserve(by, provider.did, LAB)).toBe(true);
 }
 
-/** The minutes behind the death, and those behind the day that the contract waits: all is paid, once, and told so. */
+/** Runs the minutes after the crash, and those after the contract's delay of a day. Then everything is paid and recorded once. */
 async function expectPaidOnce({ id, provider, consumer, held }: Stage, cut: Cut, operators = 1): Promise<void> {
   const { world } = awards;
   const { did } = provider;
@@ -70,13 +70,13 @@ async function expectPaidOnce({ id, provider, consumer, held }: Stage, cut: Cut,
   ]);
 }
 
-/** The call is read and written, and the queues are told of it. */
+/** The call reads and writes, and sends its queue messages. */
 const ASKED = ["DB.batch", "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send", "CHAIN_QUEUE.send"];
-/** The part is read, planned, sent and found on the contract. */
+/** The signer's steps for a part. */
 const SENT = ["CHAIN_SIGNER.address", "CHAIN_SIGNER.submit"];
 
-describe("an award that is paid again, whose isolate dies", () => {
-  it("while an operator asks for it and it is scheduled anew is paid once, wherever that was", async () => {
+describe("a repeated payout whose isolate dies", () => {
+  it("while an operator requests it and it is scheduled is paid once, wherever the isolate died", async () => {
     const cuts = await killAtEveryStep(
       () => cancelled(awards.world),
       async (dying, stage) => {
@@ -95,7 +95,7 @@ describe("an award that is paid again, whose isolate dies", () => {
           ...ASKED,
           // The part is stored, read, scheduled and found scheduled.
           ...["DB.batch", "DB.batch", "DB.batch", ...SENT, "CHAIN_SIGNER.address", "DB.batch", "OUTBOX_QUEUE.send"],
-          // The contract keeps back what it kept back before.
+          // The contract's reserve stays as it was.
           ...["DB.batch", "CHAIN_SIGNER.withdraw", "DB.batch"],
         ],
         momentsOfMany(),
@@ -103,7 +103,7 @@ describe("an award that is paid again, whose isolate dies", () => {
     );
   });
 
-  it("while two operators ask for it is asked for by both, and paid once", async () => {
+  it("while two operators request it needs both requests, and is paid once", async () => {
     const strict = withVars(awards.both, { PAYOUT_ALONE_UP_TO: "9.99" });
     const cuts = await killAtEveryStep(
       () => cancelled(strict),
@@ -121,7 +121,7 @@ describe("an award that is paid again, whose isolate dies", () => {
     expect(namesOf(cuts)).toEqual(cutsOf(["DB.batch", "DB.batch", ...ASKED], momentsOfMany()));
   });
 
-  it("while it is executed, a day later, is paid once, wherever that was", async () => {
+  it("while it is executed, a day later, is paid once, wherever the isolate died", async () => {
     const cuts = await killAtEveryStep(
       async () => {
         const stage = await cancelled(awards.world);
@@ -137,7 +137,7 @@ describe("an award that is paid again, whose isolate dies", () => {
     expect(namesOf(cuts)).toEqual(
       cutsOf(
         [
-          // The signer tells first that the schedule is mined, and sends the payout when it is asked again.
+          // The signer first reports that the schedule is mined, and sends the payout when it is called again.
           ...["DB.batch", ...SENT, ...SENT, "DB.batch", "OUTBOX_QUEUE.send", "CHAIN_QUEUE.send"],
           ...["DB.batch", ...SENT, "DB.batch"],
         ],

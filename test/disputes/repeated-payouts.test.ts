@@ -1,5 +1,4 @@
-// Awards whose payout the guardian has cancelled, and that an operator has paid again (DSP-19). The network `lab-repaid`, whose payouts wait a day,
-// belongs to this file alone.
+// Operators repeat payouts that the guardian cancelled (DSP-19). Only this file uses the network `lab-repaid`, whose payouts wait a day.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
@@ -13,7 +12,7 @@ import { escrowOf, eventsAbout, keepReserve, payOut, read } from "./support.ts";
 const LAB = "lab-repaid";
 
 let world: World;
-/** With a second operator's key. */
+/** Also accepts a second operator's key. */
 let both: World;
 let awarded: CancelledAwards["awarded"];
 let cancel: CancelledAwards["cancel"];
@@ -45,7 +44,7 @@ async function keptFor({ provider: { did } }: Case): Promise<[number, number]> {
 }
 
 describe("an award whose payout was cancelled", () => {
-  it("is paid again, once for the cancellation, when an operator says why", async () => {
+  it("is paid again, once for each cancellation, when an operator gives a reason", async () => {
     const one = await cancelled();
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding", paid_from_vault: "0.00" });
     const before = (await eventsAbout(one.id)).length;
@@ -58,7 +57,7 @@ describe("an award whose payout was cancelled", () => {
     expect((await eventsAbout(one.id)).slice(before)).toEqual(["dispute.updated"]);
     expect(await entriesOf(one)).toEqual([["dispute.payout_repeated", { amount: "10.00", reason: REASON }]]);
     expect(await activityOf(one)).toEqual([{ refund_status: { from: "outstanding", to: "owed" } }]);
-    // It is asked for once, before and after it is scheduled.
+    // A further request is refused, before and after the payout is scheduled.
     expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
@@ -70,7 +69,7 @@ describe("an award whose payout was cancelled", () => {
     expect(await refusal(again(one))).toEqual([409, "invalid_status"]);
   });
 
-  it("may be asked for again after another cancellation", async () => {
+  it("may be requested again after another cancellation", async () => {
     const one = await cancelled();
     expectStatus(await again(one), 200);
     expect(await payOut(world, one.id, LAB)).toBe(true);
@@ -83,14 +82,14 @@ describe("an award whose payout was cancelled", () => {
     expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "10.00" });
   });
 
-  it("is begun by one of several at once", async () => {
+  it("is begun by one of several requests at once", async () => {
     const one = await cancelled();
     const replies = await Promise.all([1, 2, 3].map(() => again(one)));
     expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
     expect(await entriesOf(one)).toHaveLength(1);
   });
 
-  it("is paid as far as nothing was given back meanwhile, and not at all where all of it was", async () => {
+  it("is paid less what was refunded meanwhile, and not at all if all of it was", async () => {
     const [part, whole] = [await cancelled(), await cancelled()];
     await refundOf(part.transaction, 4_000_000, LAB);
     await refundOf(whole.transaction, 10_000_000, LAB);
@@ -137,7 +136,7 @@ describe("the vault of a cancelled award", () => {
     await refundOf(part.transaction, 4_000_000, LAB);
     await refundOf(whole.transaction, 10_000_000, LAB);
     await follow(world, LAB);
-    // The job checks each of them within an hour.
+    // The job checks each award within an hour.
     for (const one of [part, whole]) expect(await dueIn(one)).toBeLessThanOrEqual(1);
     for (const { id } of [part, whole]) expect(await payOut(world, id, LAB)).toBe(true);
     expect([await keptFor(part), await keptFor(whole)]).toEqual([
@@ -151,8 +150,8 @@ describe("the vault of a cancelled award", () => {
   });
 });
 
-describe("a payout that is not to be repeated", () => {
-  it("is one that waits, one that was never awarded, and one of a settlement that is too old", async () => {
+describe("repeating a payout", () => {
+  it("is refused if it waits or failed for another reason, if the settlement is too old, and for an unknown dispute", async () => {
     const waits = await awarded();
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
     await cancel(waits);
@@ -165,7 +164,7 @@ describe("a payout that is not to be repeated", () => {
     await age(401);
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
     await age(-401);
-    // The contract refused it for another reason.
+    // The payout failed for another reason.
     await rows("update chain_operations set reason = 'expired' where kind = 'payout' and subject = ?", waits.id);
     expect(await refusal(again(waits))).toEqual([409, "invalid_status"]);
     expect(await refusal(again({ id: "dsp_none" }))).toEqual([404, "not_found"]);
@@ -176,9 +175,9 @@ describe("a payout that is not to be repeated", () => {
 
 const alertsOf = (subject: string) => rows("select kind, message from alerts where subject = ?", subject);
 
-describe("a payout above what one operator may ask for", () => {
-  it("waits for a second operator, and alerts him", async () => {
-    // The alert of the cancellation is open still: another one is mailed.
+describe("a payout above the limit of one operator", () => {
+  it("waits for a second operator, and raises an alert", async () => {
+    // The alert of the cancellation is still open, so the request raises one of its own, which is mailed.
     const one = await cancelled(101);
     const first = expectStatus(await again(one, both), 200);
     expect(first).toMatchObject({
@@ -191,7 +190,7 @@ describe("a payout above what one operator may ask for", () => {
     expect([await payOut(world, one.id, LAB), await keptFor(one)]).toEqual([true, [101_000_000, 101_000_000]]);
     expect(await shown(one)).toMatchObject({ refund_status: "outstanding" });
     expect(await activityOf(one)).toEqual([]);
-    // The same operator is no second one.
+    // An operator cannot confirm its own request.
     const twice = await again(one, both);
     expect([twice.status, twice.body.detail]).toEqual([
       409,
@@ -208,12 +207,12 @@ describe("a payout above what one operator may ask for", () => {
       ],
     ]);
     expect(await payOut(world, one.id, LAB)).toBe(true);
-    // A further cancellation forgets who has asked.
+    // A further cancellation removes the first request.
     await cancel(one);
     expect((await againByOther(one)).body).toMatchObject({ payout: "waits_for_second_operator" });
   });
 
-  it("is what the configuration says", async () => {
+  it("takes the limit from the configuration", async () => {
     const one = await cancelled();
     const strict = withVars(world, { PAYOUT_ALONE_UP_TO: "9.99" });
     expect((await again(one, strict)).body).toMatchObject({ payout: "waits_for_second_operator" });

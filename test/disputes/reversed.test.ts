@@ -1,5 +1,5 @@
-// A dispute whose settlement a reorganisation takes away ends with it, whatever its end was before: nothing is owed or awaited any more, nobody has
-// won it, and nobody decides about it (DSP-11, FAC-18).
+// A reorg that removes a settlement ends its dispute, even if it had ended before: nothing is owed or awaited any longer, neither side wins, and no
+// arbiter decides it (DSP-11, FAC-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { endPaidRefunds } from "../../src/chain/store.ts";
 import { asConsumer, confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
@@ -26,7 +26,7 @@ import {
 } from "./support.ts";
 
 let world: World;
-/** With whom every pair has traded before. */
+/** The agents with which every pair has traded before. */
 let others: Pair;
 beforeAll(async () => {
   world = await createWorld();
@@ -67,14 +67,14 @@ const operationsOf = ({ id, fac }: Disputed): Promise<Json[]> =>
   );
 const ratingsOf = ({ provider, consumer }: Pair): Promise<Json[]> =>
   Promise.all([provider, consumer].flatMap(({ did }) => [ratingOf(did), sumsOf(did)]));
-/** What is taken back leaves the noise of binary floats, and with it who may be clipped. */
+/** Rounds away the float noise that a subtraction leaves, and drops `rating_heaviest`, which a reversal may not restore. */
 const near = (rated: readonly Json[]): string[] =>
   rated.map(({ rating_heaviest: _, ...row }) =>
     JSON.stringify(row).replace(/\d+\.\d+/g, (number) => Number(number).toPrecision(9)),
   );
 const NOBODYS = { open: 0, won: 0, lost: 0 };
 
-/** A pair that has traded before with others. */
+/** A pair whose agents have traded with others before. */
 async function known(): Promise<Pair> {
   const pair = await pairOf(world);
   for (const other of [
@@ -111,8 +111,8 @@ async function expectEnded(one: Disputed): Promise<void> {
 describe.each(Object.entries(ENDS))("a dispute that was %s", (_name, end) => {
   it.each([
     ["held its task", false],
-    ["is about a closed one", true],
-  ])("and %s ends with its settlement, and both ratings are as if that had never been", async (_what, closed) => {
+    ["is about a closed task", true],
+  ])("and %s ends with its settlement, and both ratings are as before the purchase", async (_what, closed) => {
     const pair = await known();
     const before = await ratingsOf(pair);
     const bought = await facilitated(world, pair);
@@ -131,7 +131,7 @@ describe.each(Object.entries(ENDS))("a dispute that was %s", (_name, end) => {
   });
 });
 
-/** Neither time, nor the arbiter, nor what the chain still tells of it. */
+/** Neither time, nor the arbiter, nor later chain events change the dispute. */
 async function nothingFollows(one: Disputed): Promise<void> {
   const before = await storedOf(one.id);
   await rows("update disputes set due_at = 1 where dispute_id = ? and due_at is not null", one.id);
@@ -144,7 +144,7 @@ async function nothingFollows(one: Disputed): Promise<void> {
   expect(await storedOf(one.id)).toEqual(before);
 }
 
-it("what was paid of an award stays told, and no more of it is paid", async () => {
+it("a reversed dispute still shows what was paid of its award, and nothing further is paid", async () => {
   const one = await disputed(world);
   await deposit(one.provider.did, 3_000_000);
   await follow(world);
@@ -158,7 +158,7 @@ it("what was paid of an award stays told, and no more of it is paid", async () =
   await nothingFollows(one);
 });
 
-it("one that its consumer had withdrawn stays as it is", async () => {
+it("a dispute that its consumer had withdrawn stays as it is", async () => {
   const one = await disputed(world);
   expectStatus(await act(world, one.consumer, one.id, "withdraw"), 200);
   await takenAway(world, one.fac.transaction_id);
@@ -168,8 +168,8 @@ it("one that its consumer had withdrawn stays as it is", async () => {
   await recordDays(world, one.id);
 });
 
-describe("a payment that comes back in another block", () => {
-  it("is disputed anew, and nothing of the old dispute touches that one", async () => {
+describe("a payment that is mined again in another block", () => {
+  it("can be disputed again, and the old dispute does not affect the new one", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await takenAway(world, one.fac.transaction_id);
@@ -192,11 +192,11 @@ describe("a payment that comes back in another block", () => {
   });
 });
 
-describe("a settlement that is found to be reversed", () => {
+describe("a settlement that was reversed", () => {
   const reverse = ({ fac }: Bought) =>
     rows("update transactions set reversed_at = ? where transaction_id = ?", world.now(), fac.transaction_id);
 
-  it("has nothing to decide for an arbiter", async () => {
+  it("cannot be decided by an arbiter", async () => {
     const one = await disputed(world);
     await arbitrated(world, one);
     const before = [await storedOf(one.id), await ratingOf(one.provider.did)];
@@ -210,7 +210,7 @@ describe("a settlement that is found to be reversed", () => {
     expect([await storedOf(one.id), await ratingOf(one.provider.did)]).toEqual(before);
   });
 
-  it("brings no dispute to the arbiter where a refund did not come", async () => {
+  it("brings no dispute back to the arbiter when a refund is overdue", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "concede"), 200);
     await reverse(one);
@@ -224,7 +224,7 @@ describe("a settlement that is found to be reversed", () => {
     expect(await storedOf(one.id)).toEqual({ ...before, due_at: null });
   });
 
-  it("is disputed by nobody, also where it is reversed while its dispute is filed", async () => {
+  it("cannot be disputed, even if it is reversed during the filing", async () => {
     const bought = await facilitated(world);
     expectStatus(await confirm(world, bought.consumer, bought.task), 200);
     world.meter.beforeBatch(2, () => takenAway(world, bought.fac.transaction_id));

@@ -1,5 +1,5 @@
-// What every state of a dispute says to every act of every caller (DSP-1, DSP-7 to DSP-9), where each side is of a platform of its own, and where both
-// are of one; and who files.
+// The answer of every state of a dispute to every act of every caller (DSP-1, DSP-7 to DSP-9), with the two sides on two platforms and on one; and
+// who may file.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import type { Side } from "../../src/core/vocabulary.ts";
 import { facilitated, type Pair } from "../facilitation/support.ts";
@@ -34,7 +34,7 @@ const bySession = (of: () => World, sides: readonly Side[]): Caller => ({
   refused: "forbidden",
   call: (method, path, body) => of().person(method, path, { body }),
 });
-/** Its environment has no such dispute. */
+/** Its environment does not have the dispute. */
 const inProduction = (of: () => World): Caller => ({
   sides: [],
   refused: "unknown",
@@ -47,7 +47,7 @@ const NOBODY: Readonly<Record<string, Caller>> = {
     call: (method, path, body) =>
       buying.call(method, path, { key: null, body, headers: { Authorization: `Bearer ${inject("operatorKey")}` } }),
   },
-  nobody: { ...UNPROVEN, call: (method, path, body) => buying.call(method, path, { key: null, body }) },
+  stranger: { ...UNPROVEN, call: (method, path, body) => buying.call(method, path, { key: null, body }) },
 };
 
 const OF_TWO: Readonly<Record<string, Caller>> = {
@@ -69,7 +69,7 @@ const OF_ONE: Readonly<Record<string, Caller>> = {
   "the platform's production key": inProduction(() => buying),
 };
 
-/** What is awarded stays unpaid, so that nothing but the calls changes a dispute. */
+/** Awards stay unpaid, so that only the calls change a dispute. */
 const stageOf = (of: Pair, callers: Stage["callers"]): Stage => ({
   world: buying,
   dispute: () => about(of),
@@ -80,7 +80,7 @@ const about = (of: Pair) => disputed(buying, { pair: of, more: { disputed_amount
 describe("between two platforms", () => {
   everyActInEveryState(() => stageOf(pair, OF_TWO), ["provider", "consumer"]);
 
-  it.each(Object.entries(OF_TWO))("a purchase is disputed by %s", async (_name, { sides, refused, call }) => {
+  it.each(Object.entries(OF_TWO))("answers a filing by %s", async (_name, { sides, refused, call }) => {
     const bought = await facilitated(buying, pair);
     const reply = await call("POST", PATH, filing(bought, { disputed_amount: AMOUNT }));
     const answers = {
@@ -94,7 +94,7 @@ describe("between two platforms", () => {
     expect(filed).toHaveLength(files ? 1 : 0);
   });
 
-  it("a platform hands in for its own side alone, whatever it names", async () => {
+  it("a platform hands in evidence for its own side alone, whichever side it names", async () => {
     const { id } = await about(pair);
     for (const [of, side, another] of [
       [buying, "consumer", "provider"],

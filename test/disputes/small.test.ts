@@ -11,7 +11,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** The vault holds less than a unit after each. */
+/** Each purchase leaves less than one unit in the vault. */
 const bought = (pair: Pair): Promise<Bought> => facilitated(world, pair, "2.50");
 const stateOf = async ({ provider }: Pair): Promise<string> => (await escrowOf(provider.did)).state;
 const turnsOf = async ({ provider }: Pair): Promise<string[]> =>
@@ -23,7 +23,7 @@ const turnsOf = async ({ provider }: Pair): Promise<string[]> =>
   ).map(({ state }) => state);
 
 describe("a provider", () => {
-  it("goes on selling and returns while less than 5.00 is disputed, and is constrained from 5.00 on", async () => {
+  it("goes on selling and can be reactivated while less than 5.00 is disputed, and is constrained from 5.00 on", async () => {
     const pair = await pairOf(world);
     const [last] = [await bought(pair), await disputed(world, { pair, amount: "2.50" })];
     const order = {

@@ -1,5 +1,5 @@
-// Awards that somebody would put off, or that the chain forgets (DSP-12, DSP-17): little refunds while a part waits for the contract's delay, nodes that
-// do not know the settlement any more, and the end of the contract's 400 days. The network `lab-stalled` belongs to this file alone.
+// Awards that a provider tries to delay, or whose settlement the nodes lose (DSP-12, DSP-17): small refunds while a part waits for the contract's
+// delay, nodes that no longer have the settlement, and the end of the contract's 400 days. Only this file uses the network `lab-stalled`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import type { Network } from "../../src/chain/networks.ts";
@@ -16,7 +16,7 @@ import { createWorld, expectStatus, type Json, type World } from "../support/wor
 import { arbitrated, escrowOf, file, payOut, read, resolve } from "./support.ts";
 
 const LAB = "lab-stalled";
-/** Of a refund of 4 and a bounty of 1. */
+/** The award consists of a refund of 4 and a bounty of 1. */
 const [REFUND, AWARD, BALANCE] = [4_000_000, 5_000_000, 20_000_000];
 type Case = Awaited<ReturnType<typeof awarded>>;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   world = await createWorld({ NETWORKS: networksWith(LAB) });
 });
 
-/** Filed and decided; its payout is not begun. */
+/** A dispute that is decided, but whose payout has not begun. */
 async function awarded() {
   const [provider, consumer] = [await world.provider({}, "GLOBAL-USDC", LAB), await world.consumer()];
   const intent = await world.intent(consumer, provider, "10.00", { network: LAB });
@@ -69,7 +69,7 @@ async function givesBack({ fac }: Case, amount: number): Promise<void> {
   await follow(world, LAB);
 }
 
-/** No node has a transaction any more. */
+/** Makes the nodes lose a transaction. */
 const forgets = (tx: string) =>
   spoil(
     LAB,
@@ -79,8 +79,8 @@ const forgets = (tx: string) =>
   );
 const followed = async () => (await readBatch(world.deps.db, { place: findPlace(world.deps.db, LAB) })).place;
 
-describe("what is given back while a part waits", () => {
-  it("does not put the part off where it is little, however often it comes", async () => {
+describe("a refund while a part waits", () => {
+  it("does not delay the part if it is small, however often it comes", async () => {
     const one = await scheduled();
     const { effective_at: planned } = (await operationOf(one)).wanted;
     const held = await heldBy(one.provider.did, LAB);
@@ -92,7 +92,7 @@ describe("what is given back while a part waits", () => {
     }
     await pass(DELAYS.payOut / 4 + 60);
     await again(one);
-    // More than what was left of it, and told as it is.
+    // The part was more than what was left to pay, and it is shown in full.
     expect(await shown(one)).toMatchObject({
       refund_status: "paid",
       paid_from_vault: "5.00",
@@ -102,7 +102,7 @@ describe("what is given back while a part waits", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 
-  it("makes the part smaller where it is a tenth, three times", async () => {
+  it("makes the part smaller if it is a tenth of it, up to three times", async () => {
     const one = await scheduled();
     const amounts: string[] = [];
     for (let time = 0; time < 4; time++) {
@@ -119,7 +119,7 @@ describe("what is given back while a part waits", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 
-  it("leaves the bounty alone where it is the refund: the refund is paid, and the vault pays the bounty", async () => {
+  it("of the awarded refund leaves the bounty for the vault to pay", async () => {
     const one = await scheduled();
     await givesBack(one, REFUND);
     await again(one);
@@ -136,7 +136,7 @@ describe("what is given back while a part waits", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(0);
   });
 
-  it("drops the part where it is all that is owed, also after three times", async () => {
+  it("drops the part if nothing is owed any longer, even after three smaller parts", async () => {
     const one = await scheduled();
     await rows("update disputes set parts_remade = 3 where dispute_id = ?", one.id);
     await givesBack(one, AWARD);
@@ -150,8 +150,8 @@ describe("what is given back while a part waits", () => {
   });
 });
 
-describe("what a reorganisation takes away", () => {
-  it("is owed again where it had paid an award", async () => {
+describe("a refund that a reorg removes", () => {
+  it("is owed again if it had paid an award", async () => {
     const one = await scheduled();
     const { bookedBlock: before = 0 } = (await followed()) ?? {};
     await givesBack(one, AWARD);
@@ -166,8 +166,8 @@ describe("what a reorganisation takes away", () => {
   });
 });
 
-describe("a settlement that no node has any more", () => {
-  it("gives up no award: it is looked for again, an operator is told after an hour, and it is paid once it is found", async () => {
+describe("a settlement that no node has any longer", () => {
+  it("keeps its award: it is looked for again, an operator is alerted after an hour, and the award is paid once a node has it", async () => {
     const one = await awarded();
     await forgets(one.tx);
     const begun = Date.now();
@@ -195,7 +195,7 @@ describe("a settlement that no node has any more", () => {
 });
 
 describe("the end of the contract's 400 days", () => {
-  /** For the service, too. */
+  /** Ages the settlement in the database. */
   const older = ({ fac }: Case) =>
     rows(
       "update transactions set settled_at = settled_at - ? where transaction_id = ?",
@@ -210,7 +210,7 @@ describe("the end of the contract's 400 days", () => {
     expect(await heldBy(one.provider.did, LAB)).toBe(held);
   };
 
-  it("ends an award of which a part waits, and one of which none was begun, and frees the vault", async () => {
+  it("ends an award with a waiting part and one without a part, and releases the reserve", async () => {
     const [waits, none, both] = [await scheduled(), await awarded(), await scheduled()];
     const held = await heldBy(waits.provider.did, LAB);
     for (const one of [waits, none, both]) await older(one);
@@ -224,7 +224,7 @@ describe("the end of the contract's 400 days", () => {
     await isGivenUp(both, held);
   });
 
-  it("ends an award of which no node has the settlement any more", async () => {
+  it("ends an award whose settlement no node has any longer", async () => {
     const one = await scheduled();
     const held = await heldBy(one.provider.did, LAB);
     await older(one);
@@ -234,7 +234,7 @@ describe("the end of the contract's 400 days", () => {
     await isGivenUp(one, held);
   });
 
-  it("is not believed of a node's block times", async () => {
+  it("is not judged by a node's block times", async () => {
     const one = await awarded();
     const receipt = await rpc<Json>(LAB, "eth_getTransactionReceipt", [one.tx]);
     const logs = receipt["logs"].map((log: Json) => ({ ...log, blockTimestamp: "0x0" }));
@@ -248,7 +248,7 @@ describe("the end of the contract's 400 days", () => {
     expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);
   });
 
-  it("is not believed of the contract alone: the award is tried again each hour", async () => {
+  it("is not judged by the contract alone: the award is tried again each hour", async () => {
     const one = await scheduled();
     await pass(401 * 86_400);
     await again(one);
@@ -262,9 +262,9 @@ describe("the end of the contract's 400 days", () => {
   });
 });
 
-// Last, because the arbiter's transactions behind the block are gone with it.
-describe("a payout that a reorganisation takes away", () => {
-  it("is paid again, once, and told as owed meanwhile", async () => {
+// This is the last test, because the reorg also removes later transactions of the arbiter.
+describe("a payout that a reorg removes", () => {
+  it("is paid again, once, and shown as owed meanwhile", async () => {
     const one = await scheduled();
     await pass(DELAYS.payOut + 60);
     await follow(world, LAB);
@@ -273,7 +273,7 @@ describe("a payout that a reorganisation takes away", () => {
     expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "5.00" });
     await follow(world, LAB);
     const held = await heldBy(one.provider.did, LAB);
-    // As long after it as a check would still have come by itself.
+    // No further check is scheduled, so that only the reorg can cause one.
     await rows("update chain_operations set next_check_at = null where kind = 'payout' and subject = ?", one.id);
     await rpc(LAB, "evm_revert", [before]);
     await rpc(LAB, "anvil_mine", ["0x8"]);
@@ -282,7 +282,7 @@ describe("a payout that a reorganisation takes away", () => {
     await follow(world, LAB);
     expect((await operationOf(one)).next_check_at).not.toBeNull();
     await pass(DELAYS.payOut + 60);
-    // The signer sends again what has waited for ten seconds.
+    // The signer resends a transaction that has waited for ten seconds.
     await ageSent(LAB, 10 * SECOND_MS, "arbiter");
     await again(one);
     expect(await heldBy(one.provider.did, LAB)).toBe(held);

@@ -1,4 +1,4 @@
-// What the tests of disputes share.
+// Helpers for the tests of disputes.
 
 import { encodeEventTopics } from "viem/utils";
 import { expect, inject } from "vitest";
@@ -19,7 +19,7 @@ export const OPERATOR_PATH = "/v1/operator/disputes";
 
 export type Bought = Awaited<ReturnType<typeof facilitated>>;
 
-/** The form of ours; AEA/P clients name other words. */
+/** A filing in the service's own words. AEA/P clients use other words. */
 export const filing = (bought: Bought, more: Record<string, unknown> = {}) => ({
   transaction_id: bought.fac.transaction_id,
   reason: "not_delivered",
@@ -30,7 +30,7 @@ export const filing = (bought: Bought, more: Record<string, unknown> = {}) => ({
 export const file = (world: World, bought: Bought, more: Record<string, unknown> = {}): Promise<Reply> =>
   world.as(bought.consumer, "POST", PATH, filing(bought, more));
 
-/** A provider whose vault covers the disputes of a whole file, so that it goes on selling. */
+/** A provider whose vault covers the disputes of a whole file, so that it can go on selling. */
 export async function richProvider(world: World): Promise<Agent> {
   const provider = await world.provider();
   await deposit(provider.did, 1_000_000_000);
@@ -39,7 +39,7 @@ export async function richProvider(world: World): Promise<Agent> {
 }
 
 export type Disputed = Bought & { dispute: Json; id: string };
-/** A purchase and its dispute. */
+/** Buys, and disputes the purchase. */
 export async function disputed(
   world: World,
   { pair, amount = "10.00", more = {} }: { pair?: Pair; amount?: string; more?: Record<string, unknown> } = {},
@@ -73,7 +73,7 @@ export async function arbitrated(world: World, { provider, consumer, id }: Bough
   expectStatus(await act(world, consumer, id, "escalate"), 200);
 }
 
-/** Conceded and not paid in time, so that it comes to its arbiter again. */
+/** Concedes and does not pay in time, so that the dispute returns to the arbiter. */
 export async function overdue(world: World, { provider, id }: Bought & { id: string }): Promise<void> {
   expectStatus(await act(world, provider, id, "concede"), 200);
   await pass(id, 7);
@@ -85,11 +85,11 @@ export async function overdue(world: World, { provider, id }: Bought & { id: str
   await recordDays(world, id);
 }
 
-/** What fell due in one dispute. */
+/** Records the deadlines of one dispute. */
 export const recordDays = (world: World, id: string): Promise<unknown> =>
   world.serve(() => endDisputeDays.record(world.deps, id));
 export const endDays = (world: World): Promise<number> => world.run(endDisputeDays);
-/** Moves all that a dispute is dated by into the past, so that a test needs no seven days. */
+/** Moves all dates of a dispute into the past. */
 export const pass = (id: string, days: number): Promise<unknown> =>
   rows(
     `update disputes set filed_at = filed_at - ?, answers_until = answers_until - ?, due_at = due_at - ?,
@@ -98,7 +98,7 @@ export const pass = (id: string, days: number): Promise<unknown> =>
     id,
   );
 
-/** One run that another one overtakes leaves the act to it, and the next run finds it done. */
+/** A run that loses a conflict leaves the act to the other run, and the next run finds it done. */
 const RUNS = 5;
 async function untilDone(run: (until: number) => Promise<boolean>): Promise<boolean> {
   for (let n = 0; n < RUNS; n++) if (await run(Date.now() + HOUR_MS)) return true;
@@ -109,7 +109,7 @@ export const keepReserve = (world: World, did: string, network = "base-sepolia")
 export const payOut = (world: World, id: string, network = "base-sepolia"): Promise<boolean> =>
   untilDone((until) => world.serve(() => payAward(world.deps, { network, disputeId: id }, until)));
 
-/** The minute's jobs find what a dead isolate has left of an award: its messages died with it. */
+/** Runs the minute's jobs, which find an award that a dead isolate left, because its messages are lost. */
 export async function workMinute(world: World, id: string, did: string, network?: string): Promise<void> {
   await rows(
     `update chain_operations set next_check_at = 1
@@ -126,7 +126,7 @@ export async function workMinute(world: World, id: string, did: string, network?
   }
 }
 
-/** What a provider's vault has paid out, as the contract's own events tell: base units of each. */
+/** The payouts of a provider's vault by the contract's events, in base units. */
 export async function paidOutOf(did: string, network = "base-sepolia"): Promise<number[]> {
   const { settlement_contract: address } = chainOf(network);
   const topics = encodeEventTopics({
@@ -135,7 +135,7 @@ export async function paidOutOf(did: string, network = "base-sepolia"): Promise<
     args: { providerDidHash: didHash(did) },
   });
   const logs = await rpc<{ data: string }[]>(network, "eth_getLogs", [{ address, topics, fromBlock: "0x0" }]);
-  // Token, amount, and what the vault holds after it.
+  // The data holds the token, the amount, and the vault's balance after it.
   return logs.map(({ data }) => Number(`0x${data.slice(66, 130)}`));
 }
 

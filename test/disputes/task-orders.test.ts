@@ -1,5 +1,5 @@
-// Filing, confirming and auto-confirming one task at once (DSP-13, TSK-3 to TSK-5): at the last millisecond of its window and at its end, and in the
-// middle of it. Each order is played: one act overtakes another between its trips.
+// A filing, a confirmation and an auto-confirmation of one task at once (DSP-13, TSK-3 to TSK-5): in the last millisecond of its window, at its end,
+// and in its middle. Every order is played: one act overtakes another between its trips.
 import { beforeAll, describe, expect, it } from "vitest";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   provider = await richProvider(world);
 });
 
-/** A purchase of one provider by a new consumer, with what counts of the provider before it ends. */
+/** A purchase from one provider by a new consumer. `before`: the provider's counts, escrow and rating before the purchase ends. */
 type Deal = Bought & { readonly before: { readonly open: number; readonly disputed: number; readonly rated: number } };
 async function buy(): Promise<Deal> {
   const bought = await facilitated(world, await pairOf(world, provider));
@@ -29,7 +29,7 @@ const ofProvider = async () => ({
 const ratedOf = async (did: string): Promise<number> =>
   (await rows("select rating_interactions as n from agents where did = ?", did))[0]?.n;
 
-/** What an act has answered, in a word or two. */
+/** The answer of an act, in a word or two. */
 type Said = string;
 type Rival = { readonly ms: number; readonly act: (world: World, of: Bought) => Promise<Said> };
 
@@ -44,7 +44,7 @@ const confirmIt = async (on: World, { consumer, task }: Bought): Promise<Said> =
 const endIt = async (on: World, { task }: Bought): Promise<Said> =>
   (await on.serve(() => autoConfirmTasks.record(on.deps, task))) === true ? "recorded" : "nothing to do";
 
-/** Each with its instant on the window's end. */
+/** `ms`: the instant of the act, relative to the end of the window. */
 const RIVALS = {
   "a dispute in time": { ms: -1, act: fileIt },
   "a confirmation in time": { ms: -1, act: confirmIt },
@@ -56,21 +56,21 @@ type Name = keyof typeof RIVALS;
 const play = (name: Name, of: Bought, on: World = at(world, endOf(of) + RIVALS[name].ms)) => RIVALS[name].act(on, of);
 const endOf = ({ fac }: Bought): number => Date.parse(fac.confirm_by);
 
-/** The ways in which it ends. `held_ms`: of its dispute, if there is one. */
+/** The possible ends of a task. `held_ms`: from its dispute, if there is one. */
 const HELD = { task: "disputed", outcome: null, held_ms: 1, disputes: 1 };
 const CONFIRMED = { task: "confirmed", outcome: "rejected", held_ms: null, disputes: 0 };
 const ENDED = { task: "auto_confirmed", outcome: "confirmed", held_ms: null, disputes: 0 };
 const DISPUTED = { disputes: 1 };
 
-/** What is stored, after a proof that its parts agree: the task, its one end, its dispute, both counts, both ratings, and what is kept back. */
+/** The stored end, after checks that the task, its one closing, its dispute, both counts, both ratings and the escrow agree. */
 async function endingOf({ task, fac, consumer, before }: Deal): Promise<typeof HELD | typeof ENDED> {
   const [row]: Json[] = await rows("select * from tasks where task_id = ?", task);
   const disputes = await rows("select * from disputes where transaction_id = ?", fac.transaction_id);
   const closings = await rows("select id from events where type = 'task.closed' and object ->> 'task_id' = ?", task);
-  // Both agents are of one platform: one event tells both.
+  // Both agents belong to one platform, which gets one event.
   expect(closings).toHaveLength(row.closed_at === null ? 0 : 1);
   expect(row.closed_at === null).toBe(row.status === "disputed");
-  // The consumer has opened the intent: an auto-confirmation rates both (TSK-12).
+  // The consumer opened the intent, so an auto-confirmation rates both agents (TSK-12).
   expect([await countsOf(consumer.did), await ratedOf(consumer.did)]).toEqual([
     { open: disputes.length, won: 0, lost: 0 },
     closings.length,
@@ -100,7 +100,7 @@ describe("at the end of the window", () => {
     ["the job", 2, "the job", "nothing to do", "recorded", ENDED],
     ["the job", 2, "a late dispute", "nothing to do", "filed", { ...ENDED, ...DISPUTED }],
     ["the job", 2, "a late confirmation", "nothing to do", "confirmation_window_closed", ENDED],
-    // A late dispute records the end with its third trip, and is filed with its fifth.
+    // A late dispute records the end in its third trip, and is filed in its fifth.
     ["a late dispute", 3, "a dispute in time", "dispute_exists", "filed", HELD],
     ["a late dispute", 3, "a confirmation in time", "filed", "confirmed", { ...CONFIRMED, ...DISPUTED }],
     ["a late dispute", 3, "the job", "filed", "recorded", { ...ENDED, ...DISPUTED }],
@@ -111,7 +111,7 @@ describe("at the end of the window", () => {
     ["a late confirmation", 2, "the job", "task_already_closed", "recorded", ENDED],
     ["a late confirmation", 2, "a late dispute", "task_already_closed", "filed", { ...ENDED, ...DISPUTED }],
   ])(
-    "%s that before its trip %i is overtaken by %s: %s, %s",
+    "%s that is overtaken before its trip %i by %s: %s, %s",
     async (slow, beforeTrip, fast, saidSlow, saidFast, ending) => {
       const bought = await buy();
       let answered: Said | undefined;
@@ -125,7 +125,7 @@ describe("at the end of the window", () => {
     },
   );
 
-  it("all at once it has one end, which each was told", async () => {
+  it("all acts at once give the task one end, and each answer agrees with it", async () => {
     const bought = await buy();
     const names = Object.keys(RIVALS) as Name[];
     const answers = await Promise.all(names.map((name) => play(name, bought)));
@@ -147,7 +147,7 @@ describe("in the middle of the window", () => {
   const middle = (of: Bought) => at(world, endOf(of) - 30 * HOURS);
   const left = { ...HELD, held_ms: 30 * HOURS };
 
-  it.each([1, 2])("a dispute that a confirmation overtakes before its trip %i is about a closed task", async (trip) => {
+  it.each([1, 2])("a dispute that a confirmation overtakes before its trip %i finds a closed task", async (trip) => {
     const bought = await buy();
     const confirmed = () => confirmIt(middle(bought), bought);
     expect(await overtaken(middle(bought), (on) => fileIt(on, bought), confirmed, trip)).toBe("filed");

@@ -1,4 +1,5 @@
-// What a dispute does to its task and to both ratings (DSP-13, DSP-14, TSK-21): held, closed by its end, resumed, or its signal replaced.
+// The effects of a dispute on its task and on both ratings (DSP-13, DSP-14, TSK-21): it holds the task, closes it, resumes it, or replaces its
+// signal.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 
 const taskOf = async (id: string) => (await rows("select * from tasks where task_id = ?", id))[0];
-/** Weight and value of the only signal of an agent, and how many interactions it counts. */
+/** The weight and the value of an agent's only signal, and its number of interactions. */
 async function signalOf({ did }: Agent, at: number): Promise<[number, number, number]> {
   const [row] = await rows(
     "select rating_weight as w, rating_weighted as s, rating_interactions as n from agents where did = ?",
@@ -25,7 +26,7 @@ async function signalOf({ did }: Agent, at: number): Promise<[number, number, nu
   const weight = row?.w / forwardScale(DEFAULT_PARAMETERS, at);
   return [Number(weight.toFixed(6)), Number((row?.w === 0 ? 0 : row?.s / row?.w).toFixed(6)), row?.n];
 }
-/** Of 10.00. */
+/** The weight of a purchase for 10.00. */
 const W = Number(Math.log10(11).toFixed(6));
 const times = (factor: number): number => Number((Math.log10(11) * factor).toFixed(6));
 
@@ -41,7 +42,7 @@ describe("a task that was held", () => {
     ["upheld", { outcome: "rejected", score: 0 }, [times(3), 0, 1], [W, 1, 1]],
     ["upheld in part", { outcome: "partial", score: 0.7 }, [times(2), 0.7, 1], [W, 1, 1]],
     ["rejected", { outcome: "confirmed", score: 1 }, [W, 1, 1], [W, 0, 1]],
-  ] as const)("%s: closed by the end, and both are rated once", async (end, closed, provider, consumer) => {
+  ] as const)("is closed by the verdict %s, and both are rated once", async (end, closed, provider, consumer) => {
     const one = await disputed(world);
     await arbitrated(world, one);
     expectStatus(await END[end](one), 200);
@@ -51,7 +52,7 @@ describe("a task that was held", () => {
     expect(await signalOf(one.consumer, task?.closed_at)).toEqual(consumer);
   });
 
-  it("settled: partial by what was not given back, and no verdict", async () => {
+  it("is partial after a settlement, by the share that was not refunded, and gets no verdict", async () => {
     const one = await disputed(world);
     expectStatus(await act(world, one.provider, one.id, "respond", { message: "Some.", offer_amount: "2.5" }), 200);
     expectStatus(await act(world, one.consumer, one.id, "accept"), 200);
@@ -64,7 +65,7 @@ describe("a task that was held", () => {
     await rows("update tasks set confirm_by = ?, opened_at = ? where task_id = ?", 1, world.now() - 60_000, one.task);
     await world.run(autoConfirmTasks);
     expect(await taskOf(one.task)).toMatchObject({ status: "disputed" });
-    // As if it had been filed after 23 hours, nine days ago.
+    // As if the dispute had been filed nine days ago, 23 hours after the task was opened.
     const filed = world.now() - 9 * DAY_MS;
     await rows("update tasks set opened_at = ? where task_id = ?", filed - 23 * HOUR_MS, one.task);
     await rows(
@@ -79,7 +80,7 @@ describe("a task that was held", () => {
     expect((await signalOf(one.consumer, task?.closed_at))[1]).toBe(1);
   });
 
-  it("resumes for an hour at least", async () => {
+  it("resumes for at least an hour", async () => {
     const bought = await facilitated(world);
     await rows("update tasks set confirm_by = ? where task_id = ?", world.now() + 10 * 60_000, bought.task);
     const { dispute_id } = expectStatus(await file(world, bought), 201);
@@ -102,7 +103,7 @@ describe("a task that was closed", () => {
     ["upheld", [times(3), 0, 1], [W, 1, 1]],
     ["upheld in part", [times(2), 0.7, 1], [W, 1, 1]],
     ["rejected", [W, 1, 1], [W, 0, 1]],
-  ] as const)("%s: the verdict takes the place of its signal, dated as that", async (end, provider, consumer) => {
+  ] as const)("gets the verdict %s in place of its signal, dated as that", async (end, provider, consumer) => {
     const one = await closed();
     const before = await taskOf(one.task);
     expectStatus(await END[end](one), 200);
@@ -124,7 +125,7 @@ describe("a task that was closed", () => {
     expect(volumes[0]?.settled_volumes).toBe('{"USDC":10000000}');
   });
 
-  it("an auto-confirmation that gave no signal gets one by the verdict", async () => {
+  it("gets a signal from the verdict if its auto-confirmation gave none", async () => {
     const bought = await facilitated(world);
     await rows("update transactions set consumer_willed = 0 where transaction_id = ?", bought.fac.transaction_id);
     await rows(
@@ -143,7 +144,7 @@ describe("a task that was closed", () => {
     expect(await taskOf(bought.task)).toMatchObject({ status: "auto_confirmed", verdict: "upheld" });
   });
 
-  it("what is settled leaves its own signal", async () => {
+  it("keeps its own signal if the dispute is settled", async () => {
     const bought = await facilitated(world);
     expectStatus(await confirm(world, bought.consumer, bought.task), 200);
     const closedAt = (await taskOf(bought.task))?.closed_at;
@@ -161,7 +162,7 @@ describe("a concession that was not paid", () => {
     ["rejected", { outcome: "confirmed", score: 1 }, [W, 1, 1], [W, 0, 1]],
     ["upheld", { outcome: "rejected", score: 0 }, [times(3), 0, 1], [W, 1, 1]],
   ] as const)(
-    "%s by the arbiter in the end: the last verdict counts alone",
+    "and that the arbiter ends as %s counts by the last verdict alone",
     async (end, closed, provider, consumer) => {
       const one = await disputed(world);
       expectStatus(await act(world, one.provider, one.id, "concede"), 200);

@@ -1,4 +1,4 @@
-// The words and amounts of a dispute (DSP-2, DSP-6, DSP-12).
+// The reasons and amounts of a dispute (DSP-2, DSP-6, DSP-12).
 import { describe, expect, it } from "vitest";
 import { awardPayable, bountyOf, partStands, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
 
@@ -18,14 +18,14 @@ describe("the bounty", () => {
     expect(bountyOf(disputed, 6)).toBe(bounty);
   });
 
-  it("is exact at the largest amount, and of a token with other decimals", () => {
+  it("is exact at the largest amount, and for a token with other decimals", () => {
     expect(bountyOf(Number.MAX_SAFE_INTEGER, 6)).toBe(450_359_962_737_049);
     expect(bountyOf(100, 0)).toBe(5);
     expect(bountyOf(10, 2)).toBe(10);
   });
 });
 
-describe("what a vault pays", () => {
+describe("the amount that a vault pays", () => {
   it.each([
     [{ gross: 10, refundedBefore: 0, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
     [{ gross: 10, refundedBefore: 0, refund: 10, bounty: 1, bountyBy: "provider" }, 10],
@@ -35,12 +35,12 @@ describe("what a vault pays", () => {
     [{ gross: 10, refundedBefore: 5, refund: 4, bounty: 1, bountyBy: "provider" }, 5],
     [{ gross: 10, refundedBefore: 6, refund: 4, bounty: 1, bountyBy: "provider" }, 4],
     [{ gross: 10, refundedBefore: 12, refund: 4, bounty: 1, bountyBy: "provider" }, 0],
-  ] as const)("%o: %i", (owing, payable) => {
+  ] as const)("for %o is %i", (owing, payable) => {
     expect(awardPayable(owing)).toBe(payable);
   });
 });
 
-describe("a part of an award that waits", () => {
+describe("a waiting part of an award", () => {
   it.each([
     [{ amount: 100, left: 100, remade: 0 }, true],
     [{ amount: 100, left: 120, remade: 0 }, true],
@@ -54,11 +54,11 @@ describe("a part of an award that waits", () => {
   });
 });
 
-it("the score of a part", () => {
+it("scores a task by the share that was not refunded", () => {
   expect([scoreAfter(4, 10), scoreAfter(10, 10), scoreAfter(0, 10)]).toEqual([0.6, 0, 1]);
 });
 
-it("the reasons of both vocabularies", () => {
+it("reads the reasons of both vocabularies", () => {
   const words = [
     "NON_DELIVERY",
     "PARTIAL_DELIVERY",

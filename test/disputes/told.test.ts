@@ -1,5 +1,5 @@
-// What a purchase and a dispute tell of their provider's escrow (MKT-17): once, and the agent as a reading shows it right then. And what an award
-// shows where the provider has given it back itself.
+// A purchase and a dispute report a change of their provider's escrow once (MKT-17), with the agent as a reading shows it at that moment. An award
+// counts what the provider has refunded itself.
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
@@ -23,7 +23,7 @@ const recordsOf = async ({ did }: Agent): Promise<number> =>
   (await rows("select seq from directory_changes where did = ?", did)).length;
 const shown = async ({ did }: Agent): Promise<Json> => expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
 
-/** One event and one record of an act. */
+/** Expects one event and one directory record of an act. */
 async function expectTold(provider: Agent, act: () => Promise<unknown>): Promise<Json> {
   const [told, records] = [await toldOf(provider), await recordsOf(provider)];
   await act();
@@ -36,7 +36,7 @@ async function expectTold(provider: Agent, act: () => Promise<unknown>): Promise
 }
 
 describe("an escrow that turns", () => {
-  it("by a purchase, a filing, and each end of a dispute", async () => {
+  it("is reported at a purchase, at a filing, and at each end of a dispute", async () => {
     const pair = await pairOf(world);
     const bought = await facilitated(world, pair);
     expectStatus(
@@ -61,7 +61,7 @@ describe("an escrow that turns", () => {
     }
   });
 
-  it("by the purchase that fills its vault", async () => {
+  it("is reported at the purchase that fills the vault", async () => {
     const pair = await pairOf(world);
     await deposit(pair.provider.did, 14_999_999);
     await follow(world);
@@ -70,8 +70,8 @@ describe("an escrow that turns", () => {
   });
 });
 
-describe("an award that the provider gives back before the vault pays", () => {
-  it("is paid, its bounty too, and takes nothing from the vault", async () => {
+describe("an award that the provider refunds before the vault pays", () => {
+  it("is paid with its bounty, and takes nothing from the vault", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);
@@ -88,7 +88,7 @@ describe("an award that the provider gives back before the vault pays", () => {
     expect(await heldBy(pair.provider.did)).toBe(held);
   });
 
-  it("is taken into account as soon as the chain shows it, before it is booked", async () => {
+  it("counts the refund as soon as the chain shows it, before it is booked", async () => {
     const pair = await pairOf(world);
     const one = await disputed(world, { pair, amount: "10.00" });
     await arbitrated(world, one);

@@ -1,6 +1,6 @@
-// A reorganisation takes away the block in which a settlement's `refundTo` was turned to another address, before and after its award was paid there
-// (CHN-25, DSP-12, DSP-17): the dispute shows what stands on the chain, and what the chain does not have any more is paid again, once, to whom it is
-// owed now. The network `lab-turned` belongs to this file alone; what it books has three confirmations.
+// A reorg removes the block in which a settlement got another `refundTo`, before or after its award was paid there (CHN-25, DSP-12, DSP-17). The
+// dispute shows what is on the chain, and a payout that the chain lost is paid again, once, to the present address. Only this file uses the network
+// `lab-turned`, whose blocks are booked after three confirmations.
 import { expect, it } from "vitest";
 import { type Reversals, type Settled, useReversals } from "../follower/reversals.ts";
 import { balanceOf, heldBy, moveRefundTo } from "../follower/support.ts";
@@ -12,7 +12,7 @@ import { arbitrated, escrowOf, file, keepReserve, paidOutOf, payOut, read, resol
 
 const LAB = "lab-turned";
 const PAYER = account(9);
-/** Refund and bounty. */
+/** The refund and the bounty. */
 const [AWARD, BALANCE] = [5_000_000, 20_000_000];
 
 let chain: Reversals;
@@ -25,7 +25,7 @@ useReversals(LAB, (opened) => {
 type Turned = Settled & { readonly dispute: string; readonly elsewhere: string; readonly moved: string };
 let addresses = 0;
 
-/** Decided for the consumer, and turned by its payer to an address of its own. Neither is booked. */
+/** A dispute that is decided for the consumer, and whose payer has named another refund address. The new address is not booked yet. */
 async function turned(): Promise<Turned> {
   const purchase = await chain.facilitated(await chain.pairOf());
   await deposit(purchase.provider.did, BALANCE, LAB);
@@ -34,7 +34,7 @@ async function turned(): Promise<Turned> {
   const { dispute_id: dispute } = expectStatus(await file(world, purchase), 201);
   await arbitrated(world, { ...purchase, id: dispute });
   expectStatus(await resolve(world, dispute, { resolution: "partially_upheld", refund_amount: "4" }), 200);
-  // A block that stays.
+  // The reorg keeps these blocks.
   await chain.mine(3);
   await chain.followed();
   addresses += 1;
@@ -46,7 +46,7 @@ const booked = async (): Promise<void> => {
   await chain.mine(3);
   await chain.followed();
 };
-/** Paid there, and booked. Its transaction is the newest one. */
+/** An award that is paid to the new address, and booked. Its payout is the newest transaction. */
 async function paid(): Promise<Turned> {
   const one = await turned();
   await booked();
@@ -58,7 +58,7 @@ async function paid(): Promise<Turned> {
 }
 async function minutes({ dispute, provider }: Turned): Promise<void> {
   for (const _ of [1, 2]) {
-    // What a reorganisation makes doubtful is due at once, also where it is done.
+    // A reorg makes the operations that it puts in doubt due at once, even if they were done.
     expect(await payOut(world, dispute, LAB)).toBe(true);
     await workMinute(world, dispute, provider.did, LAB);
     await booked();
@@ -67,7 +67,7 @@ async function minutes({ dispute, provider }: Turned): Promise<void> {
 }
 
 const shown = ({ consumer, dispute }: Turned): Promise<Json> => read(world, consumer, dispute);
-/** What the dispute shows, what the chain has, and who has it. `payer`: since the award. */
+/** The refund that the dispute shows, the payouts that are booked and on the chain, the balance of the new address, and the amount owed. */
 async function stateOf(one: Turned) {
   const { refund_status: status, paid_from_vault: told } = await shown(one);
   const [lines] = await rows(
@@ -81,7 +81,7 @@ async function stateOf(one: Turned) {
 }
 const PAID = { status: "paid", told: "5.00", booked: AWARD, paid: [AWARD], owed: 0 };
 
-it("with its payout is paid again to the address of the payment, once", async () => {
+it("an award is paid again, once, to the payment's address if a reorg removes the new address and the payout", async () => {
   const one = await paid();
   const payer = await balanceOf(PAYER, LAB);
   await chain.takeAway({ tx: one.moved });
@@ -93,13 +93,13 @@ it("with its payout is paid again to the address of the payment, once", async ()
   expect(await rows("select 1 from refund_addresses where refund_to = ?", one.elsewhere)).toEqual([]);
 });
 
-it("with its payout, and comes back alone, shows as not paid, and is paid there again, once", async () => {
+it("an award shows as not paid if a reorg removes the payout, and is paid again, once, to a new address that is mined again", async () => {
   const one = await paid();
   const [moving] = await chain.minedSince(one.moved);
   await chain.takeAway({ tx: one.moved });
   if (moving) await chain.sendAgain(moving);
   await chain.followed();
-  // Neither address is known to be the present one, and nothing is paid of it.
+  // It is not known which address is the present one, so nothing is paid.
   expect(await payOut(world, one.dispute, LAB)).toBe(true);
   expect(await stateOf(one)).toEqual({
     status: "owed",
@@ -114,7 +114,7 @@ it("with its payout, and comes back alone, shows as not paid, and is paid there 
   expect(await stateOf(one)).toEqual({ ...PAID, elsewhere: AWARD });
 });
 
-it("with its payout, and comes back with it in other blocks, stays paid, and nothing is sent", async () => {
+it("an award stays paid, and nothing is sent, if the new address and the payout are mined again in other blocks", async () => {
   const one = await paid();
   const mined = await chain.minedSince(one.moved);
   await chain.takeAway({ tx: one.moved });
@@ -124,7 +124,7 @@ it("with its payout, and comes back with it in other blocks, stays paid, and not
   expect(await stateOf(one)).toEqual({ ...PAID, elsewhere: AWARD });
 });
 
-it("stays where its payout alone is gone, which is paid there again", async () => {
+it("an award is paid to the new address again if a reorg removes the payout alone", async () => {
   const one = await paid();
   const [payout] = await rows(
     "select tx_hash as tx from ledger_lines where did = ? and kind = 'payout'",
@@ -139,7 +139,7 @@ it("stays where its payout alone is gone, which is paid there again", async () =
 it.each([
   ["before it is booked", false],
   ["after it was booked", true],
-])("%s, and before anything was paid, leaves the award to the address of the payment", async (_when, isBooked) => {
+])("an unpaid award goes to the payment's address if a reorg removes the new one %s", async (_when, isBooked) => {
   const one = await turned();
   if (isBooked) await booked();
   const payer = await balanceOf(PAYER, LAB);
@@ -150,12 +150,12 @@ it.each([
   expect((await balanceOf(PAYER, LAB)) - payer).toBe(AWARD);
 });
 
-it("while its payout is sent and has no block leaves that payout to nobody: it is paid to the address of the payment, once", async () => {
+it("an award is paid once, to the payment's address, if a reorg removes the new address while a payout to it waits for a block", async () => {
   const one = await turned();
   await booked();
   const [held, payer] = [await heldBy(one.provider.did, LAB), await balanceOf(PAYER, LAB)];
   await chain.lab("evm_setAutomine", false);
-  // It waits in the node's pool, for a block that comes after the reorganisation.
+  // The payout waits in the node's pool for a block after the reorg.
   expect(await payOut(impatient(world), one.dispute, LAB)).toBe(false);
   await chain.takeAway({ tx: one.moved });
   await chain.lab("evm_setAutomine", true);

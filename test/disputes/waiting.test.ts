@@ -1,4 +1,4 @@
-// The alert `arbitration_waiting` (JOB-9, DSP-7): it stands from the batch that makes a dispute the arbiter's, by whatever way it comes there.
+// The alert `arbitration_waiting` (JOB-9, DSP-7) is raised in the batch that moves a dispute to the arbiter, for whatever reason it moves.
 import { beforeAll, describe, expect, it } from "vitest";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { pairOf } from "../facilitation/support.ts";
@@ -23,7 +23,7 @@ const messageOf = ({ id }: Disputed): string =>
   `A dispute waits for its arbiter: POST /v1/operator/disputes/${id}/resolve decides it.`;
 
 describe("in production", () => {
-  it("each dispute has one, from its escalation until it is acknowledged", async () => {
+  it("each dispute raises one alert, which stands from its escalation until it is acknowledged", async () => {
     const pair = await livePair(world, world);
     const one = await disputed(world, { pair });
     expect(await waiting(inProduction(one))).toEqual([]);
@@ -39,7 +39,7 @@ describe("in production", () => {
 });
 
 describe("in a sandbox", () => {
-  it("one stands for all disputes of its platform, and names the latest", async () => {
+  it("one alert stands for all disputes of a platform, and names the latest", async () => {
     const own = await createWorld();
     const [one, other] = [await disputed(own), await disputed(own)];
     await arbitrated(own, one);
@@ -49,7 +49,7 @@ describe("in a sandbox", () => {
     expect(await waiting(inProduction(one))).toEqual([]);
   });
 
-  it("is raised by the job in the minute in which the parties' days end, and by nothing before", async () => {
+  it("the job raises the alert in the minute in which the parties' days end, and nothing raises it before", async () => {
     const own = await createWorld();
     const one = await disputed(own, { pair: await pairOf(own) });
     const end = Date.parse(one.dispute.pre_arb_deadline);
@@ -61,14 +61,14 @@ describe("in a sandbox", () => {
     expect(await waiting(inSandbox(own))).toMatchObject([{ seen: 1 }]);
   });
 
-  it("is raised where a conceded refund did not come", async () => {
+  it("an overdue refund after a concession raises the alert", async () => {
     const own = await createWorld();
     const one = await disputed(own);
     await overdue(own, one);
     expect(await waiting(inSandbox(own))).toMatchObject([{ seen: 1, message: messageOf(one) }]);
   });
 
-  it("is not raised where the parties end it themselves", async () => {
+  it("an end by the parties raises no alert", async () => {
     const own = await createWorld();
     const one = await disputed(own);
     expectStatus(await act(own, one.consumer, one.id, "withdraw"), 200);
