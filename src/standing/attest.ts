@@ -1,5 +1,4 @@
-// Records the attestation that counts from now on, of whoever's principal it is (PRN-21, ACC-24): the one function for a platform's
-// principals and for the tenant principal.
+// Records the attestation of a principal that counts from now on (PRN-21, ACC-24), for platforms' principals and for the tenant principal.
 import type { Deps } from "../context.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
@@ -19,13 +18,13 @@ import { endOf, type Restating, restateAgents, restateReads, returnAgents } from
 import { relist } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
-/** The reads of an attestation, beside those of the principal, which may be an expression of the same trip. */
+/** The reads of an attestation, besides the principal. `principalId` may be an expression of the same trip. */
 export const attestReads = (deps: Deps, principalId: Parameters<typeof restateReads>[1]) => ({
   cascade: findCascade(deps.db, principalId),
   ...restateReads(deps, principalId),
 });
 
-/** How long a call may last, and how far clocks may be apart. */
+/** Covers the duration of a call and the difference of clocks. */
 const COMMITTED_WITHIN_MS = MINUTE_MS;
 
 type Found = ReadResults<ReturnType<typeof attestReads>> & { readonly principal: PrincipalRow };
@@ -35,17 +34,17 @@ export type Attesting = {
   /** The Verifier's JWS. */
   readonly proof: string | null;
   readonly actor: Actor;
-  /** True reactivates the agents that stops of the principal took; else each waits for its own reactivation. */
+  /** True reactivates the agents that stops of the principal suspended; otherwise each waits for its own reactivation. */
   readonly reactivate: boolean;
-  /** False where the entry of a larger act tells of it: then the changes belong there. */
+  /** False if the entry of a larger act reports the changes. */
   readonly entry: boolean;
 };
 
 export type Attested = { readonly principal: PrincipalRow; readonly changes: Changes } & Restating;
 
 /**
- * Attests a principal. An end that no job has recorded yet is recorded before it, in the same batch. Documents of the agents show the
- * attestation, so they become stale.
+ * Attests a principal. Its batch first records an end that no job has recorded, and makes the agents' documents stale, because they state the
+ * attestation.
  */
 export async function attest(deps: Deps, found: Found, attesting: Attesting, now: number): Promise<Attested> {
   const { db } = deps;
@@ -69,10 +68,10 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
   };
   const restating = attesting.reactivate
     ? await returnAgents(deps, principal, ended, actor, now)
-    : // What another end has taken since, nobody has asked back.
+    : // A change of the status means that the attestation had ended since, so an earlier request to reactivate agents no longer counts.
       await restateAgents(deps, principal, ended, now, moved.from !== moved.to);
   const view = toPrincipalView(principal, now);
-  // In the order of the principal's changes, also within one millisecond.
+  // Rows are ordered like the principal's changes, even within one millisecond.
   const row = currentAttestation(principal, { proof, recordedAt: updatedAt });
   const changes: Changes = {
     verification_attestation: {
@@ -110,8 +109,8 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
 }
 
 /**
- * An end that has passed in real time, or passes before the commit, shows at once to every reader of the directory (DIR-7), and nothing records it
- * any more: the agents are listed anew (DIR-15).
+ * If the attestation ends in real time before the commit, readers of the directory may have seen the agents suspended (DIR-7), and no job will record
+ * that end. So the agents are listed again (DIR-15).
  */
 function relistAtEnd({ db, clock }: Deps, { principalId, status, attestationExpiresAt }: PrincipalRow): Statement[] {
   const now = clock.now();
@@ -119,14 +118,14 @@ function relistAtEnd({ db, clock }: Deps, { principalId, status, attestationExpi
   return ends ? [relist(db, principalId, now)] : [];
 }
 
-/** What was found, as it is behind an end that no job has recorded yet, and the statements of that end. */
+/** Returns what was found as it is after an end that no job has recorded, and the statements that record the end. */
 async function recordEnd(deps: Deps, found: Found, now: number): Promise<Found & { statements: readonly Statement[] }> {
   const { db } = deps;
   const { principal: before } = found;
   if (!endsUnrecorded(before, now)) {
     return { ...found, statements: settleReports(db, [{ principal: before, cascade: found.cascade }], now) };
   }
-  // More agents than one batch takes: the end is recorded, and its cascade has to run out first.
+  // If one batch cannot take all agents, the end is recorded now, and its cascade has to finish first.
   if (endOf(deps, found) !== null) {
     await endAttestation(deps, before.principalId, now);
     throw stillStopping(before.status);

@@ -1,4 +1,4 @@
-// What a platform does with the attestations of its principals: it records the one that counts from now on, and reads them all (PRN-21).
+// Records and lists the attestations of a platform's principals (PRN-21).
 import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { listingOf, type Page, toPage } from "../core/page.ts";
@@ -55,7 +55,6 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses. */
 export const precheckRecording = (call: ManagementCall, principalId: string, input: ProposedAttestation): Precheck =>
   precheck(judgingReads(call, principalId, input), ({ principal, ...judging }) =>
     recordingFaults(call, attestable(principal), input, judging),
@@ -72,12 +71,12 @@ const hadRead = (db: Database, principalId: string, named: Attestation | null) =
 
 function attestable(principal: PrincipalRow | null): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
-  // The operator attests the account's own company.
+  // The operator attests the tenant principal.
   if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
   return principal;
 }
 
-/** The faults that no schema knows: time, the Verifier and its proof, and an attestation that was recorded before. */
+/** Finds the faults that no schema knows: times, the Verifier and its proof, and an attestation that was recorded before. */
 async function recordingFaults(
   call: ManagementCall,
   principal: PrincipalRow,

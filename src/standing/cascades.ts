@@ -1,6 +1,6 @@
-// Cascades (PRN-16, PRN-17, PRN-24, ACC-26). What stands above moves first, in one guarded batch: from that commit every agent is stopped by
-// its effective status, and none begins to run. The agents' own rows and records follow in slices, the first in the same batch; any later run
-// continues. Each agent is reported once, also after a crash, and so is each principal that moved with others.
+// Cascades (PRN-16, PRN-17, PRN-24, ACC-26). One guarded batch first changes the account, customer or principal above: from that commit every agent
+// is suspended or revoked by its effective status, and none can become active. The agents' own rows and records follow in slices, the first in the
+// same batch; any later run continues. Each agent is reported once, even after a crash, and so is each principal that changed with others.
 import { commitAll } from "../commit.ts";
 import type { Deps, JobMessage } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -34,29 +34,29 @@ import {
 } from "./subjects.ts";
 
 /**
- * The slices that one invocation runs: of one subject by an operation, its own first one included, and of so many subjects one each by a
- * message of a job. Each agent of a slice takes a statement, and an invocation's queries are limited, so the queue goes on (JOB-12).
+ * An operation runs so many slices of one subject, its first slice included; a message of a job runs one slice of each of so many subjects. Each
+ * agent of a slice takes a statement, and an invocation's queries are limited, so the queue continues (JOB-12).
  */
 const SLICES = 3;
 export const CASCADES_AT_ONCE = SLICES;
 const JOB = "finish_cascades";
 
 export type Cascading = {
-  /** One batch: what stands above, then the first slice. */
+  /** One batch: what is above the agents, then the first slice. */
   readonly statements: Statement[];
-  /** Runs further slices, after the commit, and hands on what is left. When it dies, a job continues it. */
+  /** Runs further slices after the commit, and queues what is left. A job continues it after a crash. */
   readonly rest: (slices?: number) => Promise<void>;
 };
 
-/** Principals after their moves, and the statements of the moves, of them and of all that stands above them. */
+/** Principals after their changes, and the statements that change them and all that is above them. */
 export type Above = {
   readonly principals: readonly PrincipalRow[];
   readonly statements: readonly Statement[];
-  /** True where others move with them, each with a cascade of its own that the statements have stored. */
+  /** True if other principals change too, whose cascades the statements have stored. */
   readonly more?: boolean;
 };
 
-/** Stops all agents of principals. A cascade is stored for each that has agents left, so that any run continues it. */
+/** Stops all agents of principals. A cascade is stored for each principal that has agents left, so that any run continues it. */
 export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundOfPrincipals, now: number): Cascading {
   const { principals, more = false } = above;
   const { trigger } = cause;
@@ -69,7 +69,7 @@ export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundO
       ...above.statements,
       ...sliceStatements(deps, cause, slice, now),
       ...(only === undefined
-        ? // Of many principals one is always busy: an agent that began to run after the reading is met by the cascade.
+        ? // One of many principals is always busy, so their cascades also stop an agent that became active after the reading.
           beginCascades(deps.db, ids, begunBy(cause, now), (id) => PRINCIPAL.left(id, trigger))
         : beginBehind(deps.db, only, begunBy(cause, now), slice)),
     ],
@@ -79,9 +79,9 @@ export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundO
 }
 
 /**
- * Moves all agents of an account, and with the account's end its principals. `statements` move the account itself; the principals know of it
- * from the same commit on, by one statement for all of them. `contended`: the first agents follow with the others, because those who keep
- * changing them would hold it off.
+ * Changes all agents of an account and, at its closing, its principals. `statements` change the account itself; one more statement marks all its
+ * principals in the same commit. `contended`: the first agents follow by the cascade too, because callers that keep changing them would delay the
+ * act.
  */
 export function cascadeAccount(
   deps: Deps,
@@ -100,20 +100,20 @@ export function cascadeAccount(
       ...statements,
       setAccountStopped(db, platformId, STOPPED_BY[trigger]),
       ...sliceStatements(deps, cause, slice, now),
-      // An agent that was registered after the reading is met by the cascade: a busy account can be closed.
+      // The cascade also covers an agent that was registered after the reading, so that a busy account can be closed.
       ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
     rest: (slices) => runRest(deps, platformId, trigger, !contended && isLast(deps, slice), slices),
   };
 }
 
-/** Of one principal, whose slice refuses what began to run after the reading. */
+/** The cascade of a single principal. Its slice aborts the batch if an agent became active after the reading. */
 const beginBehind = (db: Database, principalId: string, begun: Begun, { stretch }: Slice): Statement[] =>
   stretch?.upTo ? [beginCascade(db, principalId, begun, stretch.upTo)] : [];
 
 /**
- * The cause of agents that an unfinished stop has left: that stop has taken them, whatever stops their principal since. A return gives back only
- * what was taken by what has gone.
+ * Agents that an unfinished stop has left keep its cause, whatever stops their principal since: reinstatement reactivates only agents that were
+ * suspended for the reason that ended.
  */
 export const takenBy = (cascade: CascadeRow | null, cause: Cause): Cause =>
   cascade?.trigger === "principal_stops" && cause.trigger === "principal_stops" ? causeOf(cascade) : cause;
@@ -143,17 +143,17 @@ async function runRest(
   await handOn(deps, { kind: "record", job: JOB, ids: [subjectId] });
 }
 
-/** Of many principals: the cascades that began at an instant. */
+/** Continues the cascades of many principals, which began at one instant. */
 async function runOthers(deps: Deps, startedAt: number, left: boolean): Promise<void> {
   if (left) await handOn(deps, { kind: "find", job: JOB, after: { at: startedAt, id: "" } });
 }
 
 type Order = Extract<JobMessage, { readonly kind: "record" | "find" }>;
 
-/** The queue runs the rest. If the message is lost, the minute's run of the job finds the cascades. */
+/** The queue runs the rest. If the message is lost, the minute's job finds the cascades. */
 const handOn = ({ env }: Deps, message: Order): Promise<unknown> => env.JOB_QUEUE.send({ ...message, apart: true });
 
-/** Runs some slices of a cascade; `more` when others are left; `trigger` is the expected one. Returns false when it was over before. */
+/** Runs some slices of a cascade. `trigger`: the expected one. Returns `more` if slices are left, and false if the cascade was over already. */
 async function resumeCascade(
   deps: Deps,
   subjectId: string,
@@ -167,7 +167,7 @@ async function resumeCascade(
     moved ||= next.moved;
     if (next.left === null) return moved;
     expected = next.left;
-    // A reading for another trigger has moved nothing.
+    // A reading for another trigger has changed nothing.
     if (next.moved) slice += 1;
   }
   return "more";
@@ -190,14 +190,14 @@ const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger
     await commitAll(deps, [
       ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
       ...sliceStatements(deps, causeOf(cascade), slice, now),
-      // A stretch refuses by itself what began to run after the reading.
+      // A stretch aborts the batch itself if an agent became active after the reading.
       ...(last && !slice.stretch ? [refuseLeft(db, subject.left(subjectId, trigger))] : []),
       ...moveOn(db, principal ? { ...cascade, report: null } : cascade, last, slice),
     ]);
     return { moved: true, left: last ? null : trigger };
   });
 
-/** What becomes of a cascade with its slice, where no other run has written it. */
+/** Advances or ends a cascade with its slice. Aborts the batch if another run has written the slice. */
 function moveOn(db: Database, cascade: CascadeRow, last: boolean, { stretch }: Slice): Statement[] {
   if (last) return endCascade(db, cascade);
   return stretch?.upTo ? advanceCascade(db, cascade, stretch.upTo) : [guardCascade(db, cascade)];

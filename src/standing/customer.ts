@@ -1,5 +1,5 @@
-// A platform suspends and reactivates one of its customers, and with it all principals that it groups (PRN-24). Each of them keeps what else
-// stops it; agents follow a suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
+// Suspends and reactivates a platform's customer with all principals that it groups (PRN-24). Each principal keeps its other stops. Agents follow a
+// suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
 import type { ManagementCall } from "../call.ts";
 import { move, statesMovedBy } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
@@ -21,7 +21,7 @@ import type { Reactivation, ReactivationInput, StandingInput } from "./schema.ts
 type Decision = {
   readonly trigger: CustomerTrigger;
   readonly action: ActivityAction;
-  /** Of the principals and their agents. */
+  /** The cascade of the principals' agents. */
   readonly cascade: CascadeTrigger;
   readonly customerStopped: boolean;
   readonly principalAction: ActivityAction;
@@ -69,7 +69,7 @@ async function decideStanding(
   });
   const before = known(customer);
   const moved = move(customerMachine, before.status, trigger);
-  // A stop is never refused for it: it takes an earlier one over.
+  // A suspension is never refused for it: it takes over the earlier cascade.
   if (stopping) throw stillStopping(before.status);
   const note = input.reason ?? null;
   const { actor, platformId } = caller;

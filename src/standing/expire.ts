@@ -1,5 +1,5 @@
-// Records the end of attestations (PRN-12, PRN-13): the principal becomes ATTESTATION_EXPIRED, and its running agents SUSPENDED. Every
-// reading computes the same before it is recorded.
+// Records the end of attestations (PRN-12, PRN-13): the principal becomes ATTESTATION_EXPIRED, and its active agents SUSPENDED. Every reading
+// computes these statuses before they are recorded.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -25,14 +25,14 @@ export const END: Cause = {
   actor: { type: "system", id: "attestation_expiry" },
 };
 
-/** Of a thousand ends at one instant, ten in three seconds. */
+/** A thousand ends at one instant are recorded at ten in three seconds. */
 const SPREAD_SECONDS = 300;
 
 export const endAttestations: EachJob = {
   kind: "each",
   name: "end_attestations",
   part: CASCADES_AT_ONCE,
-  // Every reading computes the end before it is recorded.
+  // Readings compute the end before it is recorded, so a delay does no harm.
   spreadSeconds: SPREAD_SECONDS,
   find: async ({ db, clock }, after, limit) => {
     const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
@@ -42,8 +42,8 @@ export const endAttestations: EachJob = {
 };
 
 /**
- * Records the end of one principal's attestation by an instant: a sandbox may be ahead of real time (ACC-9). Returns false when it was recorded
- * before, or the attestation was renewed.
+ * Records the end of one principal's attestation as of `now`, which in a sandbox may be ahead of real time (ACC-9). Returns false if the end was
+ * recorded before, or the attestation was renewed.
  */
 export async function endAttestation(deps: Deps, principalId: string, now: number): Promise<boolean> {
   const { db } = deps;
@@ -59,17 +59,17 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
   if (!before || !endsUnrecorded(before, now)) return false;
   const stopping = attestationEnds(deps, before, { ...found, cascade }, now);
   await commitAll(deps, stopping.statements);
-  // A message has room for one slice of each of its principals.
+  // A message of the job has room for one slice of each of its principals.
   await stopping.rest(0);
   return true;
 }
 
-/** True of an end that no job has recorded yet. */
+/** Returns true for an end that no job has recorded. */
 export const endsUnrecorded = ({ status, attestationExpiresAt, accountStopped }: PrincipalRow, now: number): boolean =>
-  // The closing of its account ends it (ACC-27).
+  // After the closing of its account a principal is CLOSED (ACC-27).
   status === "ACTIVE" && attestationExpiresAt <= now && accountStopped !== "CLOSED";
 
-/** Records the end of a principal's attestation, with the first slice of its agents; `after` is the principal then. */
+/** Records the end of a principal's attestation with the first slice of its agents. `after`: the principal after the end. */
 export function attestationEnds(
   deps: Deps,
   before: PrincipalRow,
@@ -80,7 +80,7 @@ export function attestationEnds(
   return { after, ...stopAgents(deps, { principals: [after], statements }, END, found, now) };
 }
 
-/** The same of the principal alone: its agents follow with what stops it in the same batch. */
+/** Expires the principal only; the caller's batch suspends its agents. */
 export function principalEnds(
   db: Database,
   before: PrincipalRow,

@@ -1,5 +1,6 @@
-// One act moves all principals of a group (PRN-24): those of a customer. One guarded batch moves what stands above them and all of them, and
-// takes the first ones and their first slice of agents with it; the others' entries, events and agents follow by their cascades.
+// One act changes all principals of a group (PRN-24, PRN-25): those of a customer, or those that an attestation backs. One guarded batch changes what
+// is above them and all of them, and reports the first ones with their first slice of agents. Cascades write the entries and events of the others,
+// and change their agents.
 import type { Deps } from "../context.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
 import type { Condition, ReadResults, Statement } from "../db/batch.ts";
@@ -15,28 +16,28 @@ import type { Cause } from "./slice.ts";
 import { keepReports } from "./store.ts";
 import { stopReadsOf } from "./subjects.ts";
 
-/** How many principals are reported in the batch of the move. */
+/** How many principals the batch of the act reports. */
 export const FIRST_PRINCIPALS = 50;
 const firstPrincipals = ({ slices }: Deps): number => slices?.principals ?? FIRST_PRINCIPALS;
 
-/** The reads of a group's move, beside those of what stands above it. */
+/** The reads of an act on a group, besides those of what is above it. */
 export const groupReads = (deps: Deps, where: Condition, trigger: CascadeTrigger) => ({
-  // One more tells whether others are left.
+  // One more shows whether others are left.
   principals: findGroup(deps.db, where, firstPrincipals(deps) + 1),
   ...stopReadsOf(deps, groupIds(where, firstPrincipals(deps)), trigger),
 });
 type Found = ReadResults<ReturnType<typeof groupReads>>;
 
-/** The first slice of agents that a return of the group may reactivate. */
+/** The first slice of agents that a reactivation of the group may reactivate. */
 export const suspendedOfFirst = (deps: Deps, where: Condition) =>
   suspendedReads(deps, groupIds(where, firstPrincipals(deps))).agents;
 
-/** What one act does to the principals of a group, how each of them reports it, and why their agents follow. */
+/** The change of one act to the principals of a group, the entry that reports it, and the cause for their agents. */
 export type GroupAct = GroupMove & { readonly action: ActivityAction; readonly cause: Cause };
 
 /**
- * Moves a group, behind the statements of what stands above it. `contended`: its first principals are reported by their cascades as well,
- * because those who keep changing them would hold the move off. `first`: the principals that the batch reports, after the move.
+ * Changes a group, after the statements of what is above it. `contended`: cascades report the first principals too, because callers that keep
+ * changing them would delay the act. `first`: the principals that the batch reports, after the change.
  */
 export function moveGroup(
   deps: Deps,
@@ -61,7 +62,7 @@ export function moveGroup(
     moveAll(db, act, now),
     ...reportStatements(db, moved, now),
   ];
-  // Agents are of the stop that came first: with an end that nobody has recorded, of that.
+  // An agent belongs to the stop that came first, so to an unrecorded end if there is one.
   const { ended = [], standing = [] } = Object.groupBy(moved, ({ reports }) =>
     reports.length > 1 ? "ended" : "standing",
   );
@@ -79,20 +80,20 @@ export function moveGroup(
   if (ended.length === 0) return { first: after, ...stop(standing, act.cause, statements) };
   const ends = stop(ended, END, statements);
   if (standing.length === 0) return { first: after, ...ends };
-  // One run goes on with all of them: they begin at one instant.
+  // One run continues all cascades, because they begin at one instant.
   const { statements: others, rest } = stop(standing, act.cause, []);
   return { first: after, statements: [...ends.statements, ...others], rest };
 }
 
 const ENDED = "principal.attestation_expired";
 
-/** Whether an end that nobody has recorded comes before the act: not before one that says itself how the attestation stands, nor a return. */
+/** An unrecorded end comes before a stop, but neither before an act that sets the attestation's state itself nor before a reactivation. */
 const endsBefore = ({ set, cause }: GroupAct): boolean =>
   cause.trigger === "principal_stops" && set.attestationStop === undefined;
 
 type Moved = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
 
-/** A principal after the act, as the statement of all moves it, and its reports. */
+/** Computes a principal after the act, like the statement for the whole group, and its reports. */
 function movedBy({ set, note, action, cause }: GroupAct, before: PrincipalRow, isEnded: boolean, now: number): Moved {
   const stops = { attestationStop: attestationStopAt(before, now), ...set };
   const principal: PrincipalRow = {

@@ -1,5 +1,5 @@
-// Changes what a platform may change of its principal (PRN-20): its group, its reference and its metadata. Nothing of it stands in a document.
-// A principal that leaves a suspended customer is stopped by it no more (PRN-19).
+// Changes a principal's group, reference and metadata (PRN-20), none of which a document states. A principal that leaves a suspended customer is no
+// longer stopped by it (PRN-19).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { enterCustomer, findCustomer, leaveCustomer } from "../customers/store.ts";
@@ -65,7 +65,7 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses, once the principal is known. */
+/** Finds the faults that need the principal and the customer. */
 export const precheckPatch = (call: ManagementCall, principalId: string, patch: Partial<PrincipalPatch>): Precheck =>
   precheck(patchReads(call, principalId, patch), ({ principal, customer }) => {
     changeable(principal);
@@ -81,20 +81,19 @@ const patchReads = ({ db, tenant }: ManagementCall, principalId: string, patch: 
 
 function changeable(principal: PrincipalRow | null | undefined): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
-  // The account's own company follows its profile.
+  // The tenant principal follows the profile of its account.
   if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
   return principal;
 }
 
-/** A principal that leaves a suspended customer is stopped by it no more (PRN-19). */
 function patched(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {
   const { customer_id: customerId = before.customerId, external_ref: externalRef = before.externalRef } = patch;
   const customerStopped = before.customerStopped && customerId === before.customerId;
-  // An end that nobody has recorded, because it stopped nobody then.
+  // The end of the attestation is not recorded while the principal is suspended, so it is set when another stop ends.
   const attestationStop =
     customerStopped === before.customerStopped ? before.attestationStop : attestationStopAt(before, now);
   const status = before.status === "CLOSED" ? before.status : statusOf({ ...before, customerStopped, attestationStop });
-  // What was said to the suspension of the customer goes with it.
+  // The note of the customer's suspension goes with it.
   const statusNote = status === before.status ? before.statusNote : null;
   const { metadata = before.metadata } = patch;
   const updatedAt = Math.max(now, before.updatedAt + 1);

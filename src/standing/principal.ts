@@ -1,5 +1,5 @@
-// What a platform does to the standing of one of its principals (PRN-18, PRN-19): it suspends it, reactivates it, and closes it for good. From
-// the commit its agents follow by their effective status; their own rows follow in slices (cascades.ts).
+// Suspends, reactivates and closes a platform's principal (PRN-18, PRN-19). From the commit on its agents follow by their effective status; their
+// rows follow in slices (cascades.ts).
 import { findAgentIn, findClosingPrincipal, someAgentIn, someDisputedIn } from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -27,7 +27,10 @@ import { stopReads } from "./subjects.ts";
 
 type Moved = Move<PrincipalStatus>;
 
-/** Of a principal that its customer or its attestation has stopped already, the reason alone is added: it stays stopped when they let it go. */
+/**
+ * If the customer or the attestation has stopped the principal already, only the platform's stop is added, so that the principal stays stopped when
+ * the other one ends.
+ */
 export async function suspendPrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
   const trigger = "principal_stops";
   const { found, before, actor, first, taken } = await readOwn(call, principalId, trigger);
@@ -43,7 +46,7 @@ export async function suspendPrincipal(call: ManagementCall, principalId: string
   return stop(call, change, found, taken({ trigger, reason: "principal", actor }));
 }
 
-/** Its agents stay SUSPENDED until each is reactivated, unless `reactivate_agents` asks for all. */
+/** Its agents stay SUSPENDED until each is reactivated, or all at once with `reactivate_agents`. */
 export async function reactivatePrincipal(call: ManagementCall, principalId: string, input: ReactivationInput) {
   const { db, deps, now } = call;
   const all = input.reactivate_agents ?? false;
@@ -54,7 +57,7 @@ export async function reactivatePrincipal(call: ManagementCall, principalId: str
   });
   const before = known(principal);
   refuseTenant(before);
-  // An end that nobody has recorded, because it stopped nobody then.
+  // The end of the attestation is not recorded while the principal is suspended, so it is set when another stop ends.
   const attestationStop = attestationStopAt(before, rulingOf(call, before));
   const left = { platformStopped: false, attestationStop };
   const moved = move(principalMachine, before.status, REACTIVATIONS[statusOf({ ...before, ...left })]);
@@ -84,7 +87,7 @@ const REACTIVATIONS: Readonly<Record<PrincipalStatus, PrincipalTrigger>> = {
   CLOSED: "reactivate",
 };
 
-/** For good: every agent is REVOKED, whatever its state, and the principal gives its name and its reference back. */
+/** Closes a principal for good: every agent is REVOKED, whatever its state, and the name and the reference become free. */
 export async function closePrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
   const { db, now } = call;
   const trigger = "principal_closes";
@@ -126,7 +129,7 @@ type Change = {
   readonly after: PrincipalRow;
   readonly moved: Moved;
   readonly action: ActivityAction;
-  /** What the batch does before. */
+  /** Statements that the batch runs before the change. */
   readonly first: readonly Statement[];
 };
 
@@ -144,7 +147,7 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
   const own = known(closing?.principal ?? principal ?? null);
   const found = { ...read, disputed: closing?.disputed ?? null };
   const { actor } = caller;
-  // As if the job had recorded it at its instant: the end was before this.
+  // The end came before this act, so it is recorded first, as the job would have done.
   if (endsUnrecorded(own, rulingOf(call, own))) {
     const { after: before, statements: first } = principalEnds(call.db, own, cascade, call.now);
     return { before, found, actor, first, taken: (): Cause => END };
@@ -153,10 +156,12 @@ async function readOwn(call: ManagementCall, principalId: string, trigger: Cause
   return { before: own, found, actor, first, taken: (cause: Cause) => takenBy(cascade, cause) };
 }
 
-/** What the end of an attestation is judged by. The tenant principal is of both environments, so no sandbox's clock ends it for good. */
+/**
+ * The instant by which the end of an attestation is judged. The tenant principal belongs to both environments, so a sandbox's clock must not end it.
+ */
 const rulingOf = ({ deps, now }: ManagementCall, { tenant }: PrincipalRow): number => (tenant ? deps.clock.now() : now);
 
-/** It is the account's own company, in both environments: it stands and ends with the account (PRN-18, ACC-27). */
+/** The tenant principal is suspended and closed only with its account (PRN-18, ACC-27). */
 function refuseTenant({ tenant }: PrincipalRow): void {
   if (tenant) throw new ServiceError("tenant_principal_field_locked");
 }
@@ -218,7 +223,7 @@ function moveStatements(
   ];
 }
 
-/** A reason that is added to others, or taken from them, changes nobody's standing. */
+/** An act that only adds or removes a stop changes no status, so it writes no event. */
 const statusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
   moved.from === moved.to
     ? []

@@ -1,6 +1,6 @@
-// Reactivates the agents that a stop of their principal took, where `reactivate_agents` asks for it (PRN-21): when the next attestation is recorded,
-// and when the principal or its customer is reactivated. An agent whose certificate names an earlier attestation or another scope, or has an end,
-// returns under another one, for the same key and at its next version.
+// Reactivates the agents that stops of their principal suspended, if `reactivate_agents` asks for it (PRN-21): when an attestation is recorded, and
+// when the principal or its customer is reactivated. An agent whose certificate names an earlier attestation or another scope, or has an end, gets a
+// new one for the same key, at its next version.
 import type { findStatedAgents } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
 import { reportOf } from "../agents/status.ts";
@@ -37,7 +37,7 @@ import type { Reactivation } from "./schema.ts";
 type Found = ReadResults<ReturnType<typeof findStatedAgents>>;
 type Tally = Omit<Reactivation, "more">;
 
-/** The agents of a slice that return, and how many return or stay, and why. */
+/** The agents of a slice to reactivate, and how many return or stay, by reason. */
 export type Returning = { readonly sources: readonly AidSource[]; readonly tally: Tally };
 
 export function agentsToReactivate(principals: readonly PrincipalRow[], found: Found, now: number): Returning {
@@ -56,7 +56,7 @@ export function agentsToReactivate(principals: readonly PrincipalRow[], found: F
   return { sources, tally: { agents_reactivated: sources.length, agents_left: left } };
 }
 
-/** The statements that reactivate the agents. It costs a trip, which reads places in the status list and the ends of their certificates. */
+/** Builds the statements that reactivate agents, after a trip that reads free places in the status list and certificates that have an end. */
 export async function reactivateAgents(
   deps: Deps,
   sources: readonly AidSource[],
@@ -90,7 +90,7 @@ export async function reactivateAgents(
     ...(issued.length === 0
       ? []
       : [
-          // The earlier ones are replaced, whatever their value.
+          // Earlier certificates are replaced, whatever their value in the status list.
           replaceCertificatesOf(db, didsOf(issued.map(({ agent }) => agent)), systemClock.now()),
           clearPlaces(db, rows),
           insertCertificates(db, rows),
@@ -127,18 +127,18 @@ export async function reactivateAgents(
 
 const didsOf = (agents: readonly AgentRow[]): string[] => agents.map(({ did }) => did);
 
-/** Whether the certificate states another attestation or scope than counts now. */
+/** Returns true if there is no certificate, or if it states another attestation or scope than the present one. */
 const statesOther = ({ agent, principal, certificate }: AidSource): boolean =>
   certificate === null || namesEarlierAttestation(certificate, principal) || statesOtherScope(certificate, agent);
 
 async function refuseCrowded(deps: Deps, places: readonly DrawnPlace[], needed: number): Promise<void> {
   const last = places.at(-1) ?? null;
-  // For as many places as one, a list that is not crowded draws as often.
+  // Scaled to a single place, so that many draws at once do not make a list look crowded.
   await watchCrowding(deps, last && { ...last, taken: Math.floor((last.taken + 1) / needed) - 1 });
   if (places.length < needed) throw new Conflict();
 }
 
-/** `place`: of the new certificate; null where the present one goes on. */
+/** `place`: for a new certificate; null if the present one stays. */
 async function reactivated(deps: Deps, source: AidSource, place: DrawnPlace | null | undefined, now: number) {
   const { agent: before, principal } = source;
   const waited = before.suspendedFrom === "FUNDING";

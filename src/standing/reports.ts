@@ -1,5 +1,5 @@
-// Reports of principals that moved with others (PRN-24): each gets an entry of its own and, where its status has changed, an event. What the
-// batch of the move has no room for waits in the principal's cascade: a slice of it writes the report, or what changes the principal before.
+// Reports principals that changed with others (PRN-24): each gets its own entry and, if its status changed, an event. Reports that do not fit into
+// the batch of the change wait in the principal's cascade: its next slice writes them, or an earlier change of the principal does.
 import { ServiceError } from "../core/errors.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -9,10 +9,10 @@ import { recordEvents } from "../journal/events.ts";
 import { toToldPrincipal } from "../principals/views.ts";
 import { clearReports, guardReports } from "./store.ts";
 
-/** A principal after its moves, and their reports in order. */
+/** A principal after its changes, and their reports in order. */
 type Reported = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
 
-/** The entries and events of many principals. */
+/** Builds the entries and events of many principals. */
 export function reportStatements(db: Database, each: readonly Reported[], now: number): Statement[] {
   const rounds = Math.max(0, ...each.map(({ reports }) => reports.length));
   return Array.from({ length: rounds }, (_, round) => round).flatMap((round) => {
@@ -20,7 +20,7 @@ export function reportStatements(db: Database, each: readonly Reported[], now: n
       const report = reports[round];
       return report ? [{ principal, report }] : [];
     });
-    // Those of one act share its action and its actor.
+    // The reports of one act share its action and its actor.
     const acts = Map.groupBy(ones, ({ report: { action, actor } }) => JSON.stringify([action, actor.type, actor.id]));
     return [...acts.values()].flatMap((act) => actStatements(db, act, now));
   });
@@ -53,16 +53,13 @@ function actStatements(db: Database, act: readonly One[], now: number): Statemen
   ];
 }
 
-/** The principal in the status that one of several reports gives it. */
+/** Returns the principal in the status that one of several reports names. */
 const movedBy = ({ changes }: PrincipalReport, principal: PrincipalRow): PrincipalRow => ({
   ...principal,
   status: PRINCIPAL_STATUSES.find((status) => status === changes["status"]?.to) ?? principal.status,
 });
 
-/**
- * What a change of principals writes first: the reports of their earlier moves that are still to be written. Refused when another run has
- * written one meanwhile.
- */
+/** Writes the pending reports of earlier changes before a further change. Aborts the batch if another run has written one meanwhile. */
 export function settleReports(
   db: Database,
   each: readonly { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null }[],
@@ -76,12 +73,12 @@ export function settleReports(
   return [guardReports(db, rows), ...reportStatements(db, pending, now), clearReports(db, rows)];
 }
 
-/** Refuses what would make a principal ACTIVE while its agents are still being suspended: their cascade would suspend them after it. */
+/** Refuses to make a principal ACTIVE while its agents are still being suspended, because the cascade would suspend them afterwards. */
 export function refuseWhileStopping(cascade: CascadeRow | null, status: PrincipalStatus): void {
   if (cascade && cascade.trigger !== "principal_returns") throw stillStopping(status);
 }
 
-/** The refusal passes: the same request may be sent again. */
+/** The refusal is temporary, so it is not kept under the Idempotency-Key. */
 export const stillStopping = (status: PrincipalStatus): ServiceError =>
   new ServiceError("invalid_status", {
     message: "Agents are still being suspended; try again in a moment.",

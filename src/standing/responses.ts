@@ -1,4 +1,4 @@
-// Responses about the standing of principals and customers.
+// Responses to reactivations of principals and customers, and to attestations, with the agents that they reactivated (PRN-21).
 import * as z from "zod";
 import { customerView } from "../customers/schema.ts";
 import { attestedView } from "../principals/responses.ts";

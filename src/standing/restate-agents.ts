@@ -1,8 +1,7 @@
-// Restates a principal in the documents of its agents: its name and country (ACC-19), and its attestation (ACC-24), whose end each agent's row
-// keeps for the lists (PRN-14). The principal changes first, in one guarded batch with the first slice of agents. The others follow in slices,
-// which any later run continues. The same slices reactivate agents where that is asked for (reactivate-agents.ts). Under another name each agent
-// gets one new version, which is signed in its slice and kept for good. Its whole document is stale from then, and signed at its next reading
-// (IDN-18).
+// Restates a principal in its agents: its name and country (ACC-19), its attestation (ACC-24), and the attestation's end, which each agent's row
+// repeats for the lists (PRN-14). One guarded batch changes the principal and the first slice of agents; the others follow in slices, which any later
+// run continues. These slices reactivate agents if that was requested (reactivate-agents.ts). Under another name or country each agent gets one
+// new version, which is signed in its slice and kept for good. Its whole document is stale from then on, and signed at its next reading (IDN-18).
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, refuseOtherCount, setEnds, touchDocuments } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
@@ -30,16 +29,19 @@ import {
 } from "./restatement-store.ts";
 import type { Reactivation } from "./schema.ts";
 
-/** How many agents one batch restates: each one's version is signed for it. */
+/** How many agents one batch restates: it may sign a version for each. */
 export const SLICE = 200;
 const sliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
-/** The slices of one principal that one invocation restates, and the principals: its queries are limited, so the queue goes on (JOB-12). */
+/**
+ * One invocation restates so many slices of one principal, and a message names so many principals: queries are limited, so the queue continues
+ * (JOB-12).
+ */
 const SLICES = 5;
 const RESTATED_AT_ONCE = 5;
 const JOB = "restate_agents";
 
-/** The reads of a restatement, beside those of the principal. The principal may be an expression of the same trip. */
+/** The reads of a restatement, besides the principal. `principalId` may be an expression of the same trip. */
 export const restateReads = (deps: Deps, principalId: Parameters<typeof findStatedAgents>[1]) =>
   findStatedAgents(deps.db, principalId, FIRST, sliceSize(deps));
 
@@ -48,15 +50,15 @@ type Found = ReadResults<ReturnType<typeof restateReads>>;
 export type Restating = {
   /** The first slice, for the batch that changes the principal. */
   readonly statements: Statement[];
-  /** Restates further slices, after the commit. It never throws: what it leaves when it dies is continued by a job. */
+  /** Restates further slices after the commit. It never throws: a job continues what a crash leaves. */
   readonly rest: () => Promise<void>;
-  /** What the first slice has reactivated; null where nobody asked for it. */
+  /** The agents that the first slice reactivated; null if none were requested. */
   readonly reactivation: Reactivation | null;
 };
 
 /**
- * Restates all agents of a principal, which the same batch changes to what is given. A restatement is stored while agents are left; it gives
- * back what an unfinished one was asked for, unless `forget`.
+ * Restates all agents of a principal that the same batch changes. A restatement is stored while agents are left. It keeps a reactivation that an
+ * unfinished restatement was asked for, unless `forget`.
  */
 export const restateAgents = (
   deps: Deps,
@@ -66,7 +68,7 @@ export const restateAgents = (
   forget = false,
 ): Promise<Restating> => restate(deps, principal, found, null, now, forget);
 
-/** The same, and reactivates, in the name of `returning`, the agents that stops of the principal took. */
+/** Also reactivates, as the actor `returning`, the agents that stops of the principal suspended. */
 export const returnAgents = restate;
 
 async function restate(
@@ -91,7 +93,7 @@ async function restate(
   return {
     reactivation: slice.tally && { ...slice.tally, more: reached !== null },
     statements: [
-      // An agent that was registered after the reading is read the next time: no later slice would find it.
+      // No later slice would find an agent that was registered after the reading, so the batch is retried with a new reading.
       refuseOtherCount(db, principalId, reached, length),
       ...slice.statements,
       reached === null ? dropRestatement(db, principalId) : begin(reached),
@@ -100,14 +102,14 @@ async function restate(
   };
 }
 
-/** The first principals of a group after their move, whether it has others, and which rows of principals it has. */
+/** The first principals of a group after their change, whether there are others, and the condition that selects all of them. */
 type Group = { readonly first: readonly PrincipalRow[]; readonly others: boolean; readonly where: Condition };
 
 /** The reads of `returnGroup`. */
 export const suspendedReads = (deps: Deps, principalIds: Condition) =>
   findSuspendedOf(deps.db, principalIds, sliceSize(deps));
 
-/** Reactivates the agents of a group that the same batch moves: the first slice in it, the others by a restatement of each principal. */
+/** Reactivates the agents of a group that the same batch changes: the first slice in the batch, the others by a restatement of each principal. */
 export async function returnGroup(
   deps: Deps,
   { first, others, where }: Group,
@@ -141,15 +143,15 @@ async function restateRest(deps: Deps, principalId: string, from: Due): Promise<
   }
 }
 
-/** The position of the last agent of a slice; null when no agent is left behind it. */
+/** The position of the last agent of a slice; null if no agent is left after it. */
 export function endOf(deps: Deps, { agents }: Pick<Found, "agents">): Due | null {
   const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
 
 /**
- * Runs some slices of a restatement; `more` when others are left. `expected` is the position from which the next slice is read. Returns
- * false when it was over before.
+ * Runs some slices of a restatement. `expected`: the position from which the next slice is read. Returns `more` if slices are left, and false if the
+ * restatement was over already.
  */
 async function resumeRestatement(deps: Deps, principalId: string, expected: Due): Promise<Recorded> {
   let restated = false;
@@ -163,11 +165,11 @@ async function resumeRestatement(deps: Deps, principalId: string, expected: Due)
   return "more";
 }
 
-/** Leaves the rest of a restatement to the queue. If the message is lost, the minute's run of the job finds the restatement. */
+/** Queues the rest of a restatement. If the message is lost, the minute's job finds the restatement. */
 const handOn = ({ env }: Deps, principalId: string): Promise<unknown> =>
   env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId], apart: true });
 
-/** `from`: the position of the next slice, null after the last one. */
+/** `from`: the position of the next slice; null after the last one. */
 type Continued = { readonly restated: boolean; readonly from: Due | null };
 
 async function continueRestatement(deps: Deps, principalId: string, expected: Due): Promise<Continued> {
@@ -211,13 +213,13 @@ export const finishRestatements: EachJob = {
 
 // ---- One slice -----------------------------------------------------------------------------------------------------------
 
-/** `tally`: null where nobody asked for the agents. */
+/** `tally`: null if no reactivation was requested. */
 type RestatedSlice = { readonly statements: Statement[]; readonly tally: Returning["tally"] | null };
 
 /**
- * The statements for the agents of a slice. One whose newest version states another name or country gets its next version, and a directory
- * record; a DRAFT states nothing, so its version is not signed (IDN-19). The document of one whose version states another attestation becomes
- * stale (ACC-24): an attestation gives no new version. Each row gets the attestation's end.
+ * Builds the statements for the agents of a slice. An agent whose newest version states another name or country gets its next version and a directory
+ * record; a DRAFT states nothing, so its version is not signed (IDN-19). Another attestation only makes the document stale (ACC-24), without a new
+ * version. Each row gets the attestation's end.
  */
 async function restateSlice(
   deps: Deps,
@@ -245,7 +247,7 @@ async function restateSlice(
   return { statements, tally: asked?.tally ?? null };
 }
 
-/** A reader of the directory may have seen them stopped, and nothing else tells it that they run (DIR-15). */
+/** A reader of the directory may have seen the agents suspended, and no other record reports that they are active (DIR-15). */
 const relist = (db: Database, { agents }: Found): Statement[] =>
   recordDirectoryChanges(
     db,

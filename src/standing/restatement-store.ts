@@ -20,14 +20,11 @@ export const findRestatements = (db: Database, after: Due, limit: number): Read<
       .limit(limit),
   );
 
-/**
- * Stores a restatement. That of a later change replaces an earlier one, and begins with the first agent again. It gives back what the earlier
- * one was asked for, unless `forget`.
- */
+/** Stores a restatement. It replaces an unfinished one of the principal, and keeps the reactivation that this one was asked for, unless `forget`. */
 export const beginRestatement = (db: Database, row: RestatementRow, forget: boolean): Statement => {
   const returning = sql`coalesce(excluded."returning", ${restatements.returning})`;
   const set = forget || row.returning !== null ? row : { ...row, returning };
-  // One that lists its agents anew begins with the first of them, which this slice has not listed.
+  // A relisting restarts with the first agent, because the slice of this batch was not relisted.
   const relisting = sql`${restatements.relisting}`;
   const afterAt = sql`case when ${relisting} then ${FIRST.at} else ${row.afterAt} end`;
   const afterDid = sql`case when ${relisting} then ${FIRST.id} else ${row.afterDid} end`;
@@ -38,8 +35,8 @@ export const beginRestatement = (db: Database, row: RestatementRow, forget: bool
 };
 
 /**
- * Before the statement that ends an account's unfinished stop: every agent of its principals is to be listed anew, because nobody knows which of
- * them a reader has seen stopped (DIR-15). Restatements that run begin with the first agent again.
+ * Runs before the statement that ends an account's unfinished suspension. Lists every agent of the account's principals again, because it is unknown
+ * which of them readers have seen suspended (DIR-15); restatements that run start again with the first agent.
  */
 export const relistUnreached = (db: Database, platformId: string, startedAt: number): Statement =>
   relistAll(
@@ -48,7 +45,7 @@ export const relistUnreached = (db: Database, platformId: string, startedAt: num
       where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
   );
 
-/** The same of one principal, whatever has stopped it. */
+/** Lists all agents of one principal again, whatever has stopped it. */
 export const relist = (db: Database, principalId: string, startedAt: number): Statement =>
   relistAll(db, sql`select ${principalId}, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (select 1) where true`);
 
@@ -66,7 +63,7 @@ const relistAll = (db: Database, rows: SQL): Statement =>
       },
     });
 
-/** Reactivates, by slices of their own, the agents of principals that are ACTIVE. `principalIds`: a query. */
+/** Reactivates the agents of ACTIVE principals, in slices of their own. `principalIds`: a query. */
 export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor, startedAt: number): Statement =>
   db
     .insert(restatements)
@@ -84,11 +81,11 @@ export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor
       },
     });
 
-/** An unfinished restatement of the principal reactivates no further agents. */
+/** Makes an unfinished restatement of the principal reactivate no further agents. */
 export const forgetReactivation = (db: Database, principalId: string): Statement =>
   db.update(restatements).set({ returning: null }).where(eq(restatements.principalId, principalId));
 
-/** The same of a customer's principals. It begins with the restatements, of which there are few, however many principals the customer groups. */
+/** Does so for a customer's principals. It starts from the restatements, of which there are few, however many principals the customer groups. */
 export const forgetReactivations = (db: Database, customerId: string): Statement =>
   db
     .update(restatements)
@@ -98,15 +95,15 @@ export const forgetReactivations = (db: Database, customerId: string): Statement
         where p.principal_id = restatements.principal_id and p.customer_id = ${customerId})`,
     );
 
-/** Of a change that has restated all agents itself. */
+/** For a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>
   db.delete(restatements).where(and(eq(restatements.principalId, principalId), eq(restatements.relisting, false)));
 
-/** Moves a restatement behind a slice. Fails unless it is as it was read. */
+/** Moves a restatement past a slice. Aborts the batch if the row changed since it was read. */
 export const moveRestatement = (db: Database, before: RestatementRow, after: Due): Statement[] =>
   mustChange(db, db.update(restatements).set({ afterAt: after.at, afterDid: after.id }).where(asRead(before)));
 
-/** Fails unless it is as it was read. */
+/** Aborts the batch if the row changed since it was read. */
 export const endRestatement = (db: Database, before: RestatementRow): Statement[] =>
   mustChange(db, db.delete(restatements).where(asRead(before)));
 

@@ -1,5 +1,5 @@
-// Takes an attestation back (PRN-25): its Verifier does, or an operator. All principals that it backs, of whatever platform, stop with it at
-// once, and their agents with them.
+// Revokes an attestation (PRN-25) for its Verifier or an operator. All principals that it backs, on every platform, stop at once, and their agents
+// follow.
 import {
   type OperatorCall,
   type OperatorCaller,
@@ -22,7 +22,7 @@ import { groupReads, moveGroup } from "./group.ts";
 
 const TRIGGER = "principal_stops";
 
-/** A Verifier, by a credential for this attestation alone. */
+/** The Verifier's credential is for this attestation alone. */
 export async function revokeOwn(call: VerifierCall, attestationId: string, input: Revocation): Promise<RevocationView> {
   const { db, verifierId } = call;
   const attestation = { verifierId, attestationId };
@@ -36,7 +36,7 @@ export async function revokeOwn(call: VerifierCall, attestationId: string, input
   return revoke(call, { attestation, reason: input.reason ?? null, actor, with: used, always: true }, found);
 }
 
-/** An operator, who has to name the Verifier. */
+/** An operator has to name the Verifier. */
 export async function revokeAnyones(call: OperatorCall, attestationId: string, input: Revocation) {
   const { db, deps, actor } = call;
   const { verifier_id: verifierId, reason = null } = input;
@@ -60,7 +60,7 @@ function refuseOtherSub(caller: VerifierCaller, attestationId: string): void {
   throw new ServiceError("invalid_credentials", { message, reason: "revocation: another sub" });
 }
 
-/** Judges the credential and the attestation before the faults of the request; an operator names the Verifier in the body. */
+/** Checks the credential and the attestation before the faults of the request. An operator's body names the Verifier. */
 export function precheckRevocation(
   call: VerifierCall | OperatorCall,
   attestationId: string,
@@ -87,7 +87,7 @@ type Revoking = {
   readonly attestation: Attestation;
   readonly reason: string | null;
   readonly actor: Actor;
-  /** What the act writes beside its effect; `always` also where the attestation was taken back before. */
+  /** Extra statements. `always`: also if it was already revoked. */
   readonly with: readonly Statement[];
   readonly always: boolean;
 };
@@ -102,7 +102,7 @@ async function revoke(
   if (!revocation) throw new ServiceError("not_found");
   const view = toRevocationView(attestation, revocation.revokedAt ?? now);
   if (revocation.revokedAt !== null) {
-    // Nothing more happens, and the answer is the same.
+    // A repeated revocation changes nothing and gets the same answer.
     if (always) await call.commit(also, view);
     return view;
   }

@@ -1,4 +1,4 @@
-// Routes of the standing of principals and of customers (PRN-18, PRN-24), and of attestations (PRN-21).
+// Routes that change, suspend, reactivate and close principals and customers (PRN-18, PRN-20, PRN-24), and routes of attestations (PRN-21, PRN-25).
 import { precheckCustomer } from "../customers/read.ts";
 import { customerParams } from "../customers/schema.ts";
 import { route } from "../http/route.ts";

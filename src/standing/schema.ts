@@ -1,4 +1,4 @@
-// The standing of a principal and of a customer on the wire (PRN-18, PRN-24).
+// Schemas of suspensions, closings and reactivations of principals and customers (PRN-18, PRN-24).
 import * as z from "zod";
 
 import { text } from "../http/schemas.ts";

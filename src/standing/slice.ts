@@ -1,5 +1,5 @@
-// One slice of a cascade (PRN-17): the statements for each agent, and for each principal of a closed account. Each gets its row, a log entry,
-// an event, and an agent its values in status lists and its directory record.
+// Builds the statements of one slice of a cascade (PRN-17), for its agents and for the principals of a closed account. Each gets its row, a log entry
+// and an event; an agent also gets its values in status lists and its directory record.
 
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";
 import { reportOf } from "../agents/status.ts";
@@ -26,11 +26,11 @@ import { movePrincipals } from "../principals/store.ts";
 import { ACCOUNT_REASONS, toPrincipalView } from "../principals/views.ts";
 import { settleReports } from "./reports.ts";
 
-/** How many agents move in one batch: each one's event holds the whole agent, and a value of D1 is at most 2 MB. */
+/** How many agents one batch moves: each event holds the whole agent, and a value of D1 is at most 2 MB. */
 export const SLICE = 200;
 export const sliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
-/** `trigger` moves the agents by their machine; the reason is kept by those that it suspends. */
+/** `trigger`: of the agents' state machine. `reason`: kept by the agents that it suspends. */
 export type Cause = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
 
 export type OwningAgent = AgentWithPrincipal & {
@@ -41,15 +41,14 @@ export type OwningAgent = AgentWithPrincipal & {
 /** The agents and principals that are left, as far as one slice reads them. */
 export type Slice = {
   readonly agents: readonly OwningAgent[];
-  /** Where the agents are all of one principal, up to the last of them: in its order, the slices never pass over what is done. */
+  /** The range that the slice covers, if all agents belong to one principal: in its order, no slice reads finished agents again. */
   readonly stretch: Stretch | null;
   /** Principals that end with their account. */
   readonly principals: readonly WithReports[];
-  /** By how many milliseconds the sandbox's clock is ahead of real time (ACC-9). */
+  /** How many milliseconds the sandbox's clock is ahead of real time (ACC-9). */
   readonly ahead: number;
 };
 
-/** True when nothing is left for a further slice. */
 export const isLast = (deps: Deps, { agents, principals }: Slice): boolean =>
   agents.length < sliceSize(deps) && principals.length < sliceSize(deps);
 
@@ -65,7 +64,7 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
   const moved = slice.agents.filter((one) => !held(one)).map((one) => movedBy(cause, one, now));
   const groups = Map.groupBy(moved, ({ move: { to } }) => to);
   return [
-    // Also where none is left, so that one that began to run after the reading refuses the batch.
+    // Also if no agent is left, so that an agent that became active after the reading aborts the batch.
     ...(slice.stretch ? moveStretch(db, cause, slice.stretch, moved, now) : []),
     ...[...groups].flatMap(([to, each]) => [
       ...(slice.stretch ? [] : moveNamed(db, to, cause, each, now)),
@@ -73,7 +72,7 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
     ]),
     ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, ruling)),
     ...passOn(db, slice.agents.filter(held), ruling, now),
-    // The principals end when their agents have.
+    // The principals close after their agents.
     ...(slice.agents.length < sliceSize(deps) ? closeStatements(db, cause.actor, slice.principals, now) : []),
   ];
 }
@@ -98,7 +97,7 @@ const columnsOf = (to: AgentStatus, { reason }: Cause, now: number) => ({
 const triggerOf = (trigger: Cause["trigger"], { suspendedFrom }: AgentRow): AgentTrigger =>
   trigger === "account_returns" && suspendedFrom === "FUNDING" ? "account_returns_funding" : trigger;
 
-/** All that the cause moves, in one statement. */
+/** Moves all agents of the stretch in one statement. */
 function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readonly Moved[], now: number): Statement[] {
   const { trigger } = cause;
   const from = statesMovedBy(agentMachine, trigger);
@@ -116,11 +115,11 @@ function moveNamed(db: Database, to: AgentStatus, cause: Cause, moved: readonly 
   return moveAgents(db, moved.map(asRead), null, { from, to, set: columnsOf(to, cause, now), also });
 }
 
-/** The statement that notes the last numbers, and what is noted. */
+/** The statement that notes the last sequence numbers, and the references to them. */
 type Note = { readonly statements: readonly Statement[]; readonly noted?: typeof NOTED };
 const UNNOTED: Note = { statements: [] };
 
-/** For agents of one platform, from so many on as make up for the note. */
+/** With fewer agents of one platform, the note costs more than it saves. */
 const NOTED_FROM = 3;
 function noteOf(db: Database, moved: readonly Moved[]): Note {
   const [first] = moved;
@@ -129,7 +128,7 @@ function noteOf(db: Database, moved: readonly Moved[]): Note {
   return { statements: [noteLast(db, first.agent.platformId, environments)], noted: NOTED };
 }
 
-/** The statements of agents that end in one status, except their rows and their events. */
+/** Builds the statements for agents that get one status, except those of their rows and events. */
 function moveStatements(
   db: Database,
   to: AgentStatus,
@@ -153,7 +152,7 @@ function moveStatements(
       db,
       listing,
       to,
-      // An agent without a certificate is in no directory (DIR-3).
+      // An agent without a certificate is not in the directory (DIR-3).
       moved.map(({ agent }) => agent).filter(({ certificateJti }) => certificateJti !== null),
       noted?.directory,
     ),
@@ -169,7 +168,10 @@ const viewsOf = ({ config }: Deps, moved: readonly Moved[], ruling: Ruling) =>
     previous: { status: from },
   }));
 
-/** An agent whose principal was stopped meanwhile stays SUSPENDED, by what stops it now: its state does not change, so nothing reports it. */
+/**
+ * An agent whose principal was stopped for another reason meanwhile stays SUSPENDED for that reason. Its status does not change, so nothing reports
+ * it.
+ */
 function passOn(db: Database, held: readonly OwningAgent[], ruling: Ruling, now: number): Statement[] {
   const reasonOf = ({ agent, principal }: OwningAgent) => stopReasonOf(principal, ruling(agent.environment));
   return [...Map.groupBy(held, reasonOf)].flatMap(([suspensionReason, each]) =>

@@ -15,7 +15,7 @@ import {
 import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
 import { endedUnrecorded, type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
 
-/** As an id, or as an expression of the trip that finds it. */
+/** An id, or an expression of the trip that finds it. */
 export type SubjectId = string | SQL<string>;
 
 export const findCascade = (db: Database, subjectId: SubjectId): Read<CascadeRow | null> =>
@@ -27,34 +27,34 @@ export const findCascades = (db: Database, after: Due, limit: number): Read<Due[
     db
       .select({ at: cascades.startedAt, id: cascades.subjectId })
       .from(cascades)
-      // As the index begins.
+      // The index begins with this expression.
       .where(sql`(started_at >= 0) = 1 and (${cascades.startedAt}, ${cascades.subjectId}) > (${after.at}, ${after.id})`)
       .orderBy(asc(cascades.startedAt), asc(cascades.subjectId))
       .limit(limit),
   );
 
-/** A cascade that begins. */
+/** A cascade at its beginning. */
 export type Begun = Omit<CascadeRow, "subjectId" | "report" | "afterAt" | "afterDid">;
 
-/** Stores the cascade of a principal, which goes on behind an agent. It replaces an earlier one. */
+/** Stores the cascade of a principal, which continues after an agent. It replaces an earlier one. */
 export const beginCascade = (db: Database, subjectId: string, begun: Begun, { at, id }: Due): Statement => {
   const row: CascadeRow = { ...begun, subjectId, report: null, afterAt: at, afterDid: id };
   return db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.subjectId, set: row });
 };
 
-/** A place in the order of agents, as an expression of the same trip. */
+/** A position in the order of agents, as an expression of the same trip. */
 export type Place = SQL;
 
 /**
- * Where the cascade of a principal goes on, as `isBehind` of the agents' store. The DID as a text and no column, whose affinity would keep
- * SQLite from searching by it: of agents with one creation each slice would read all that are done.
+ * The position at which the cascade of a principal continues, for `isBehind` of the agents' store. The DID is a text expression, because SQLite does
+ * not search by a column of this affinity: with many agents of one creation time each slice would read all finished ones.
  */
 export const positionOf = (principalId: string): Place =>
   sql`(select after_at, after_did || ' ' from cascades where subject_id = ${principalId})`;
 
 const some = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
 
-/** Ids as rows: the rows of a list count as read, one that is given does not. */
+/** Ids as rows. SQLite counts the rows of a list as read, but not a single id. */
 function rowsOf(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
   if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject_id = ${ids[0]}` };
   const from = sql`json_each(${JSON.stringify(ids)})`;
@@ -62,8 +62,8 @@ function rowsOf(ids: readonly string[]): { readonly id: SQL<string>; readonly fr
 }
 
 /**
- * Stores the cascades of subjects of which something is left at this place in the batch. A later one of the same subject replaces an earlier
- * one and continues with what is left; where nothing is, it only ends the earlier one.
+ * Stores a cascade for each subject that has something left at this point of the batch. It replaces an earlier cascade of the subject, and continues
+ * with what is left; if nothing is left, it only ends the earlier one.
  */
 export const beginCascades = (
   db: Database,
@@ -91,27 +91,27 @@ const same = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: Casc
     eq(cascades.afterDid, afterDid),
   );
 
-/** Refuses a slice of a cascade that another one has replaced, or of which another run has written the slice or the report. */
+/** Aborts the batch if another cascade has replaced this one, or another run has written its slice or its report. */
 export const guardCascade = (db: Database, row: CascadeRow): Statement =>
   guard(db, sql`exists (select 1 from cascades where ${same(row)})`);
 
-/** Refuses while something is left. */
+/** Aborts the batch while something is left. */
 export const refuseLeft = (db: Database, left: readonly Condition[]): Statement => guard(db, sql`not ${some(left)}`);
 
-/** Moves the cascade of a principal behind a slice. Refused as by `guardCascade`. */
+/** Moves the cascade of a principal past a slice. Aborts the batch like `guardCascade`. */
 export const advanceCascade = (db: Database, row: CascadeRow, { at, id }: Due): Statement[] =>
   mustChange(db, db.update(cascades).set({ afterAt: at, afterDid: id }).where(same(row)));
 
-/** Ends a cascade. Refused as by `guardCascade`. */
+/** Ends a cascade. Aborts the batch like `guardCascade`. */
 export const endCascade = (db: Database, row: CascadeRow): Statement[] =>
   mustChange(db, db.delete(cascades).where(same(row)));
 
 // ---- Reports of principals -------------------------------------------------------------------------------------------------
 
-/** What settles reports knows of their cascades. A cascade whose reports grow begins anew, so none is passed over. */
+/** The cascade of pending reports. Its `startedAt` changes when reports are added, so that none is missed. */
 type Pending = Pick<CascadeRow, "subjectId" | "startedAt">;
 
-/** Refuses unless all of the reports are as they were read. */
+/** Aborts the batch unless all reports are as they were read. */
 export const guardReports = (db: Database, rows: readonly Pending[]): Statement => {
   const known = JSON.stringify(rows.map(({ subjectId, startedAt }) => [subjectId, startedAt]));
   return guard(
@@ -121,13 +121,13 @@ export const guardReports = (db: Database, rows: readonly Pending[]): Statement 
   );
 };
 
-/** Ends the reports of cascades. A job ends a cascade of which nothing else is left. */
+/** Clears the reports of cascades. A job ends a cascade that has nothing else left. */
 export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subjectId">[]): Statement => {
   const subjects = JSON.stringify(rows.map(({ subjectId }) => subjectId));
   return db.update(cascades).set({ report: null }).where(sql`subject_id in (select value from json_each(${subjects}))`);
 };
 
-/** The end of an attestation that nothing has recorded: what reports it, and who has taken the agents by it. */
+/** An end of an attestation that no job has recorded: its report, and the cause of the agents that it suspends. */
 export type Ending = { readonly action: ActivityAction; readonly begun: Begun };
 const ENDING = sql`json_object('status', json_object('from', 'ACTIVE', 'to', 'ATTESTATION_EXPIRED'))`;
 
@@ -136,8 +136,8 @@ const reportOf = (action: ActivityAction, { actorType, actorId, startedAt }: Beg
     'at', ${startedAt}, 'changes', ${changes})`;
 
 /**
- * Keeps, before the move, what each principal of the group will have to report, except those that its own batch reports. A cascade that runs
- * already keeps its earlier reports, and a stop that runs already who took its agents. An end that nothing has recorded is reported first.
+ * Runs before the change, and stores the reports of all principals of the group except those that the batch itself reports. A running cascade keeps
+ * its earlier reports, and a running stop keeps its cause. An unrecorded end is reported first.
  */
 export const keepReports = (
   db: Database,
@@ -166,7 +166,7 @@ export const keepReports = (
     .onConflictDoUpdate({
       target: cascades.subjectId,
       set: {
-        // Agents that an earlier stop has left are still those that it took. Behind a return the stop begins with the first agent again.
+        // Agents that an earlier stop has left keep its cause. After a reactivation the stop starts again with the first agent.
         ...(stops && {
           trigger,
           reason: first("reason"),
@@ -183,7 +183,7 @@ export const keepReports = (
     });
 };
 
-/** What an act changes of a principal, as group.ts says it of those that it reports itself. */
+/** The changes of an act to a principal, as group.ts computes them for the principals that the batch reports. */
 const changesOf = ({ set, note }: GroupMove, ended: SQL, now: number): SQL => {
   const from = sql`case when ${ended} then 'ATTESTATION_EXPIRED' else ${principals.status} end`;
   const status = sql`'status', json_object('from', ${from}, 'to', ${statusAfter(set, now)})`;

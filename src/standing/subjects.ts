@@ -1,5 +1,5 @@
-// The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both
-// environments. Each says what one slice reads, and whether anything is left. The first slice of many principals reads those of all.
+// The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both environments. A
+// subject reads one slice, and tells whether anything is left. The first slice of many principals reads the agents of all of them.
 
 import {
   findAccountAgentsIn,
@@ -25,17 +25,17 @@ import { findPrincipalById } from "../principals/store.ts";
 import { type Slice, sliceSize } from "./slice.ts";
 import { findCascade, type Place, positionOf, type SubjectId } from "./store.ts";
 
-/** A subject's cascade as it is stored, and its next slice for an expected trigger; null where the subject is gone. */
+/** A subject's stored cascade, and its next slice for an expected trigger; the slice is null if the subject is gone. */
 type Continuable = {
   readonly cascade: CascadeRow | null;
   readonly slice: Slice | null;
-  /** The subject, where it is one. */
+  /** The subject, if it is a principal. */
   readonly principal: PrincipalRow | null;
 };
 
 type Subject = {
   readonly read: (deps: Deps, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
-  /** Something is left where one of these holds, at its place in a batch. */
+  /** Conditions at a place in a batch: something is left if one of them holds. */
   readonly left: (subjectId: SubjectId, trigger: CascadeTrigger) => readonly Condition[];
 };
 
@@ -45,17 +45,17 @@ export const subjectOf = (subjectId: string): Subject => (subjectId.startsWith("
 
 const movedBy = (trigger: CascadeTrigger): AgentStatus[] => statesMovedBy(agentMachine, trigger);
 
-/** The reads of a slice, beside those of what stands above. `after`: where its cascade goes on. */
+/** The reads of a slice, besides the principal. `after`: the position at which its cascade continues. */
 export const stopReads = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: Place) =>
   findAgentsIn(deps.db, principalId, movedBy(trigger), sliceSize(deps), after);
 
-/** The same of several principals, which a query of the same trip names. */
+/** Reads a slice of several principals, which a query of the same trip names. */
 export const stopReadsOf = (deps: Deps, principalIds: Condition, trigger: CascadeTrigger) =>
   findAgentsOf(deps.db, principalIds, movedBy(trigger), sliceSize(deps));
 
 export type FoundOfPrincipals = ReadResults<ReturnType<typeof stopReads>>;
 
-/** `after`: the position of a single principal's slice, null for a slice of many. */
+/** `after`: the position of a single principal's slice; null for a slice of many. */
 export function sliceOfPrincipals(
   deps: Deps,
   owners: readonly PrincipalRow[],
@@ -72,7 +72,7 @@ export function sliceOfPrincipals(
   return { agents, stretch, principals: [], ahead: 0 };
 }
 
-/** The position of the last agent of a slice; null when none is left behind it. */
+/** The position of the last agent of a slice; null if no agent is left after it. */
 function endOf(deps: Deps, agents: FoundOfPrincipals["agents"]): Due | null {
   const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
@@ -94,7 +94,7 @@ export const PRINCIPAL: Subject = {
 
 // ---- An account ----------------------------------------------------------------------------------------------------------
 
-/** What a cascade of an account leaves on its principals from the first commit on. */
+/** The account's stop that a cascade sets on its principals in the first commit. */
 export const STOPPED_BY: Readonly<Record<CascadeTrigger, AccountStop | null>> = {
   principal_stops: "SUSPENDED",
   principal_closes: "CLOSED",
@@ -104,7 +104,7 @@ export const STOPPED_BY: Readonly<Record<CascadeTrigger, AccountStop | null>> = 
 
 const ENDED = statesMovedBy(principalMachine, "close");
 
-/** The reads of a slice, beside those of the account. */
+/** The reads of a slice, besides the account. */
 export const accountReads = (deps: Deps, platformId: Tenant["platformId"], trigger: CascadeTrigger) => {
   const { db } = deps;
   const size = sliceSize(deps);
@@ -118,10 +118,10 @@ export const accountReads = (deps: Deps, platformId: Tenant["platformId"], trigg
   };
 };
 
-/** `ahead`: by how many milliseconds the sandbox's clock is ahead of real time. */
+/** `ahead`: how many milliseconds the sandbox's clock is ahead of real time. */
 export type FoundOfAccount = ReadResults<ReturnType<typeof accountReads>> & { readonly ahead: number };
 
-/** The standing of the principals is the one that the first commit gives them. */
+/** Shows the principals with the account's stop that the first commit sets. */
 export function sliceOfAccount(trigger: CascadeTrigger, found: FoundOfAccount): Slice {
   const accountStopped = STOPPED_BY[trigger];
   const { agents, principals = [], ahead } = found;

@@ -1,5 +1,5 @@
-// The closing of an account with many agents: it is closed on every surface from the first commit, and the rows follow in slices, whatever dies
-// in between (ACC-27, PRN-16, PRN-17).
+// Closes accounts with many agents: from the first commit every surface shows the account as closed, and the rows follow in slices, even after a
+// crash (ACC-27, PRN-16, PRN-17).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
@@ -37,12 +37,12 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   await givePassword(world);
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
 describe("from the first commit, before any slice has followed", () => {
-  it("every surface shows the agents revoked, also those whose rows still say otherwise", async () => {
+  it("every surface shows the agents revoked, even if their rows do not say so yet", async () => {
     const { first } = await crowd(world, COUNT);
     const provider = await seller(world);
     const draft = await world.draft("CONSUMER");
@@ -67,7 +67,7 @@ describe("from the first commit, before any slice has followed", () => {
     expect(outcome(await openIntent(other, buyer, provider, "10.00"))).toEqual([409, "agent_not_active"]);
     expect(outcome(await openIntent(world, first, shop, "10.00"))).toEqual([401, "aeap_verification_failed"]);
     expect(await cascadesLeft(world)).toMatchObject([{ trigger: "principal_closes", actorType: "dashboard_admin" }]);
-    // The end of an attestation is not recorded any more.
+    // The end of an attestation is no longer recorded.
     world.advance(400 * 24 * 3_600_000);
     await world.run(endAttestations);
     expect(await entriesOf(world, "principal.attestation_expired")).toEqual([]);
@@ -77,7 +77,7 @@ describe("from the first commit, before any slice has followed", () => {
     ["before the second slice is read", 3],
     ["before the second slice is written", 4],
     ["before the third slice is written", 6],
-  ])("what dies %s is continued by the job, each agent and principal reported once", async (_when, trip) => {
+  ])("a crash %s is continued by the job, which reports each agent and principal once", async (_when, trip) => {
     const { dids } = await crowd(world, COUNT);
     const { db } = world.deps;
     const [row] = (await principalsOf(world)).filter(({ tenant }) => !tenant);
@@ -107,7 +107,7 @@ describe("from the first commit, before any slice has followed", () => {
     expect(await world.run(finishCascades)).toBe(0);
   });
 
-  it("takes over an unfinished return", async () => {
+  it("the closing takes over an unfinished reinstatement", async () => {
     const { dids } = await crowd(world, COUNT);
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);

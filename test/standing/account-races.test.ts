@@ -1,5 +1,5 @@
-// Whoever races the suspension or the closing of an account is before it or refused: nothing is written for the account after that commit, and
-// nothing that was written before escapes (ACC-27, ACC-25, AGT-18).
+// A call that races the suspension or the closing of an account either comes before it or is refused: nothing is written for the account after that
+// commit, and all that was written before it is stopped (ACC-27, ACC-25, AGT-18).
 import { and, eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { managementKeys, platforms, sessions } from "../../src/db/tables/accounts.ts";
@@ -39,10 +39,10 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   await givePassword(world);
-  // The first use of the key and of the session is written in a trip of its own.
+  // The first use of the key and of the session takes an extra trip.
   await world.call("GET", "/v1/platform");
   await world.person("GET", "/v1/platform");
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
@@ -54,7 +54,7 @@ type Mutation = {
   readonly prepare?: () => Promise<string>;
   readonly act: (of: string) => Promise<Reply>;
 };
-/** Each reads in its first trip and writes in its second. */
+/** Each call reads in its first trip and writes in its second. */
 const MUTATIONS: readonly Mutation[] = [
   {
     name: "registers a principal",
@@ -80,7 +80,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "promotes the account",
-    // The seed is promoted, and has a production key, beside which no other can be issued.
+    // The world's account is promoted already, so its production key is removed first.
     prepare: async () => {
       const { platformId, environment } = managementKeys;
       const own = and(eq(platformId, world.platformId), eq(environment, "production"));
@@ -105,7 +105,7 @@ const STOPS = [
 ] as const;
 
 describe.each(STOPS)("a call that was decided before the account was %s", (_how, stop, status, code, written) => {
-  it.each(MUTATIONS)("and $name writes nothing after it", async ({ prepare, act }) => {
+  it.each(MUTATIONS)("and $name writes nothing after that", async ({ prepare, act }) => {
     const of = (await prepare?.()) ?? "";
     const before = (await entries()).length;
     let stopped: Reply | undefined;
@@ -117,7 +117,7 @@ describe.each(STOPS)("a call that was decided before the account was %s", (_how,
     expect(outcome(reply)).toEqual([status, code]);
     const added = (await entries()).slice(before).map(({ action }) => action);
     expect(added.filter((action) => !(written as readonly string[]).includes(action))).toEqual([]);
-    // Nobody escapes: every principal knows of the stop.
+    // Every principal has the account's stop.
     const known = new Set((await principalsOf(world)).map(({ accountStopped }) => accountStopped));
     expect(known).toEqual(new Set([(await accountOf(world))?.status]));
     if (status === 401) {
@@ -128,9 +128,9 @@ describe.each(STOPS)("a call that was decided before the account was %s", (_how,
 });
 
 describe("a change of an agent that was decided before its account was closed", () => {
-  it("is refused where the agent was reached, and ends with the agent where it was not", async () => {
+  it("is refused if the first slice has reached the agent, and otherwise the agent is revoked later", async () => {
     const { first, dids } = await crowd(world, SLICE + 1);
-    // The one that was activated comes last, beyond the first slice.
+    // The activated agent comes last, after the first slice.
     const last = { status: "SUSPENDED", suspensionReason: "platform", suspendedFrom: "ACTIVE" } as const;
     await world.deps.db.update(agents).set(last).where(eq(agents.did, first.did));
     const reissue = (did: string) => world.call("POST", `/v1/agents/${did}/certificate`);
@@ -148,8 +148,8 @@ describe("a change of an agent that was decided before its account was closed", 
   });
 });
 
-describe("20 registrations at once with a closing", () => {
-  it("of agents end REVOKED or are refused", async () => {
+describe("20 registrations at the same time as a closing", () => {
+  it("of agents are refused or end as REVOKED", async () => {
     const principal_id = await world.principal();
     const drafts = await Promise.all(Array.from({ length: 5 }, () => world.draft("CONSUMER", { principal_id })));
     const calls = Array.from({ length: 20 }, (_, i) => {
@@ -169,7 +169,7 @@ describe("20 registrations at once with a closing", () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("of principals end CLOSED or are refused", async () => {
+  it("of principals are refused or end as CLOSED", async () => {
     const calls = Array.from({ length: 20 }, () => world.call("POST", "/v1/principals", { body: principalBody() }));
     const [closed, ...replies] = await Promise.all([close(world), ...calls]);
     expect(closed.status).toBe(200);
@@ -182,8 +182,8 @@ describe("20 registrations at once with a closing", () => {
   });
 });
 
-describe("an agent that is registered between the closing's reading and its commit", () => {
-  it("is met by the cascade, and the closing is not refused for it", async () => {
+describe("an agent that is registered between the reading and the commit of a closing", () => {
+  it("is revoked by the cascade, and the closing is not refused for it", async () => {
     const principal_id = await world.principal();
     const body = { ...agentBody("CONSUMER"), principal_id };
     let did = "";
@@ -202,7 +202,7 @@ describe.each([
   ["suspended", suspend, "account_suspended", 403],
   ["closed", close, "aeap_verification_failed", 401],
 ] as const)("an intent that was decided before the account of a party was %s", (_what, stop, code, status) => {
-  it("as its provider is refused, and holds nothing", async () => {
+  it("is refused if the provider belongs to the account, and holds nothing", async () => {
     const [consumer, provider] = [await other.consumer(), await seller(world)];
     const before = await world.deps.db.select().from(paymentIntents);
     other.meter.beforeBatch(2, async () => void expectStatus(await stop(world), 200));
@@ -210,7 +210,7 @@ describe.each([
     expect(await world.deps.db.select().from(paymentIntents)).toEqual(before);
   });
 
-  it("as its consumer is refused, and holds nothing", async () => {
+  it("is refused if the consumer belongs to the account, and holds nothing", async () => {
     const [consumer, provider] = [await world.consumer(), await seller(other)];
     const before = await world.deps.db.select().from(paymentIntents);
     world.meter.beforeBatch(2, async () => void expectStatus(await stop(world), 200));
@@ -219,8 +219,8 @@ describe.each([
   });
 });
 
-describe("a facilitation in production at once with the closing of the provider's account", () => {
-  /** A paid intent of production: no agent can be promoted yet, so the rows are moved there. */
+describe("a facilitation in production at the same time as the closing of the provider's account", () => {
+  /** A paid intent of production. The rows are moved there directly, without a promotion. */
   async function paidInProduction(): Promise<Paid> {
     const { db } = world.deps;
     const pair = { consumer: await other.consumer(), provider: await world.provider() };
@@ -232,7 +232,7 @@ describe("a facilitation in production at once with the closing of the provider'
     return paid(world, pair);
   }
 
-  it("that comes first blocks the closing, which had read an empty escrow", async () => {
+  it("blocks the closing if it comes first, although the closing has read an empty escrow", async () => {
     const purchase = await paidInProduction();
     world.meter.beforeBatch(2, async () => void expectStatus(await asConsumer(other, purchase), 200));
     const reply = await close(world);
@@ -243,7 +243,7 @@ describe("a facilitation in production at once with the closing of the provider'
     expectStatus(await world.call("GET", "/v1/platform"), 200);
   });
 
-  it("that comes after it is recorded for the side that paid: the money has moved", async () => {
+  it("is recorded for the side that paid if it comes later, because the money has moved", async () => {
     const purchase = await paidInProduction();
     other.meter.beforeBatch(2, async () => void expectStatus(await close(world), 200));
     expectStatus(await asConsumer(other, purchase), 200);
@@ -253,7 +253,7 @@ describe("a facilitation in production at once with the closing of the provider'
   });
 });
 
-describe("an agent that returns to its platform's will while the account is suspended", () => {
+describe("an agent that its platform reactivates while the account is being suspended", () => {
   it("is refused at the commit", async () => {
     const { did } = await world.consumer();
     const path = `/v1/agents/${did}/status`;

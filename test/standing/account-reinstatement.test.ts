@@ -1,4 +1,4 @@
-// Reinstatement gives back what the suspension of the account took, and nothing else, each agent once (ACC-26, PRN-17).
+// Reinstatement reactivates the agents that the suspension of the account took, no others, and each once (ACC-26, PRN-17).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabulary.ts";
@@ -43,11 +43,11 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
-/** The records of some agents in the feeds of both environments. */
+/** The records of given agents in the feeds of both environments. */
 const recordsOf = async ({ deps }: World, dids: readonly string[]) =>
   (await deps.db.select().from(directoryChanges)).filter(({ did }) => dids.includes(did));
 
@@ -65,7 +65,7 @@ const attestedForAnHour = () => ({
 
 describe("reinstating an account", () => {
   it.each(["PROFILE_PENDING", "KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const)(
-    "returns it to %s, where it was suspended",
+    "returns it to %s, the status before the suspension",
     async (status) => {
       await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
       expectStatus(await suspend(world), 200);
@@ -90,7 +90,7 @@ describe("reinstating an account", () => {
   );
 
   const OTHERS = PLATFORM_STATUSES.filter((status): status is PlatformStatus => status !== "SUSPENDED");
-  it.each(OTHERS)("is refused where it is %s", async (status) => {
+  it.each(OTHERS)("is refused if it is %s", async (status) => {
     await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
     const before = await dumpDatabase();
     expect(outcome(await reinstate(world))).toEqual([409, "invalid_status"]);
@@ -98,8 +98,8 @@ describe("reinstating an account", () => {
   });
 });
 
-describe("what comes back", () => {
-  it("is every agent that the suspension took, to where it was, each reported once", async () => {
+describe("a reinstatement", () => {
+  it("reactivates every agent that the suspension took, in its earlier status, and reports each once", async () => {
     const { dids, first } = await crowd(world, COUNT);
     const funding = await inStatus(world, "FUNDING");
     expectStatus(await suspend(world), 200);
@@ -108,7 +108,7 @@ describe("what comes back", () => {
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
     expect(await returns(world)).toEqual(dids);
     expect(await storedAgent(world, first.did)).toMatchObject({ suspensionReason: null, suspendedFrom: null });
-    // One change into the suspension and one out of it; the first of all is the activation of the one that was activated.
+    // One change into the suspension and one out of it. The first agent's earlier activation has another type.
     const { feed } = await reported(world, "agent.suspended", "status_changed", "SUSPENDED");
     expect(feed).toEqual([...dids, ...dids].sort());
     const issued = await world.deps.db.select().from(certificates).where(eq(certificates.did, first.did));
@@ -121,7 +121,7 @@ describe("what comes back", () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("is not what the platform had suspended itself, nor a DRAFT, nor what had ended", async () => {
+  it("leaves an agent that the platform suspended, a DRAFT, and an agent that had ended", async () => {
     const paused = await world.consumer();
     const gone = await world.consumer();
     const draft = await world.draft("CONSUMER");
@@ -141,7 +141,7 @@ describe("what comes back", () => {
   it.each([
     ["recorded meanwhile", true],
     ["over by its date alone", false],
-  ])("is not an agent whose principal's attestation is %s: it stays, for that reason", async (_how, recorded) => {
+  ])("leaves an agent SUSPENDED whose principal's attestation is %s, for that reason", async (_how, recorded) => {
     const principalId = await world.principal(attestedForAnHour());
     const ended = await world.consumer({ principal_id: principalId });
     const bystander = await world.consumer();
@@ -157,11 +157,11 @@ describe("what comes back", () => {
     expect(await storedAgent(world, bystander.did)).toMatchObject({ status: "ACTIVE" });
     expect(await returns(world)).toEqual([bystander.did]);
     if (!recorded) await world.run(endAttestations);
-    // Its state did not change, so nothing more reports it.
+    // Its status did not change, so nothing else reports it.
     expect((await suspensions(world)).log.filter((did) => did === ended.did)).toHaveLength(1);
     const view = expectStatus(await world.call("GET", `/v1/agents/${ended.did}`), 200);
     expect(view).toMatchObject({ status: "SUSPENDED", suspension_reason: "attestation" });
-    // A new attestation, as its operation will write it; then the platform returns the agent itself.
+    // Another attestation, as its operation would write it. Then the platform reactivates the agent itself.
     await world.deps.db
       .update(principals)
       .set({ status: "ACTIVE", statusReason: null, attestationExpiresAt: world.now() + HOUR_MS })
@@ -170,7 +170,7 @@ describe("what comes back", () => {
     expect(back.body).toMatchObject({ status: "ACTIVE", suspension_reason: null });
   });
 
-  it("is judged on the sandbox's own clock", async () => {
+  it("judges attestations on the sandbox's own clock", async () => {
     const principalId = await world.principal(attestedForAnHour());
     const { did } = await world.consumer({ principal_id: principalId });
     await world.deps.db
@@ -182,7 +182,7 @@ describe("what comes back", () => {
     expect(await storedAgent(world, did)).toMatchObject({ status: "SUSPENDED", suspensionReason: "attestation" });
   });
 
-  it("is not an agent that an earlier stop of its principal had taken", async () => {
+  it("leaves an agent that an earlier stop of its principal suspended", async () => {
     const principalId = await world.principal(attestedForAnHour());
     const { did } = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);
@@ -194,18 +194,18 @@ describe("what comes back", () => {
   });
 });
 
-describe("a return that dies", () => {
+describe("a reinstatement that crashes", () => {
   it.each([
     ["before the second slice is read", 3, SLICE],
     ["before the second slice is written", 4, SLICE],
     ["before the third slice is written", 6, 2 * SLICE],
-  ])("%s is continued by the job, each agent reported once", async (_when, trip, before) => {
+  ])("%s is continued by the job, which reports each agent once", async (_when, trip, before) => {
     const { dids } = await crowd(world, COUNT);
     expectStatus(await suspend(world), 200);
     dieBefore(world, trip);
     expectStatus(await reinstate(world), 200);
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toHaveLength(before);
-    // The account works from the first commit, and so do the agents that are back.
+    // The account works from the first commit on, and so do the reactivated agents.
     expectStatus(await world.call("GET", "/v1/platform"), 200);
     expect(await cascadesLeft(world)).toMatchObject([{ trigger: "account_returns" }]);
     expect(await world.run(finishCascades)).toBe(1);
@@ -215,7 +215,7 @@ describe("a return that dies", () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("leaves an agent to its platform, which may return it itself", async () => {
+  it("allows the platform to reactivate an agent itself", async () => {
     const { dids } = await crowd(world, SLICE + 1);
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);
@@ -230,7 +230,7 @@ describe("a return that dies", () => {
 });
 
 describe("decisions that follow each other quickly", () => {
-  it("a reinstatement takes over an unfinished suspension: who was never reached was never stopped", async () => {
+  it("a reinstatement takes over an unfinished suspension: agents that it had not reached were never suspended", async () => {
     const { dids } = await crowd(world, COUNT);
     dieBefore(world, 3);
     expectStatus(await suspend(world), 200);
@@ -240,7 +240,7 @@ describe("decisions that follow each other quickly", () => {
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
     expect((await suspensions(world)).log).toEqual(taken);
     expect(await returns(world)).toEqual(taken);
-    // A copy of the directory that was taken meanwhile shows them stopped: the feed has a record for each behind the reinstatement (DIR-15).
+    // A copy of the directory that was taken meanwhile shows them suspended, so the feed gets a record for each after the reinstatement (DIR-15).
     const before = new Set((await recordsOf(world, dids)).map(placeOf));
     expect(await world.run(finishRestatements)).toBeGreaterThan(0);
     const told = (await recordsOf(world, dids)).filter((one) => !before.has(placeOf(one)));
@@ -249,7 +249,7 @@ describe("decisions that follow each other quickly", () => {
     expect(await world.deps.db.select().from(restatements)).toEqual([]);
   });
 
-  it("a suspension takes over an unfinished return: in the end everyone is stopped, and is given back once", async () => {
+  it("a suspension takes over an unfinished reinstatement: every agent is suspended, and later reactivated once", async () => {
     const { dids } = await crowd(world, COUNT);
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);
@@ -269,26 +269,26 @@ describe("decisions that follow each other quickly", () => {
     const { dids } = await crowd(world, COUNT);
     dieBefore(world, 3);
     expectStatus(await suspend(world), 200);
-    // The job's trips: what is open, a slice read, a slice written.
+    // The job's trips: it finds cascades, reads a slice, and writes a slice.
     world.meter.beforeBatch(3, () => reinstate(world));
     await world.run(finishCascades);
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual(dids);
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("a slice of the return that was read before another suspension is not written after it", async () => {
+  it("a slice of the reinstatement that was read before another suspension is not written after it", async () => {
     const { dids } = await crowd(world, COUNT);
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);
     expectStatus(await reinstate(world), 200);
-    // The job's trips: what is open, a slice read for another trigger, a slice read, a slice written.
+    // The job's trips: it finds cascades, reads a slice for another trigger, reads a slice, and writes a slice.
     world.meter.beforeBatch(4, () => suspend(world));
     await world.run(finishCascades);
     expect(await inStatus(world, "SUSPENDED")).toEqual(dids);
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("a slice of the return that was read before a principal stopped leaves that principal's agents", async () => {
+  it("a slice of the reinstatement that was read before a principal stopped leaves that principal's agents", async () => {
     const principalId = await world.principal(attestedForAnHour());
     const { did } = await world.consumer({ principal_id: principalId });
     await world.deps.db
@@ -299,7 +299,7 @@ describe("decisions that follow each other quickly", () => {
     expectStatus(await suspend(world), 200);
     dieBefore(world, 3);
     expectStatus(await reinstate(world), 200);
-    // An hour later the attestation is over, and recorded between the reading and the writing of the last slice.
+    // An hour later the attestation is over, and its end is recorded between the reading and the writing of the last slice.
     world.meter.beforeBatch(4, async () => {
       world.advance(HOUR_MS);
       await world.run(endAttestations);
@@ -310,7 +310,7 @@ describe("decisions that follow each other quickly", () => {
     expect(await returns(world)).toEqual(dids);
   });
 
-  it("ten decisions at once leave one state, in which rows and readings agree", async () => {
+  it("ten decisions at once leave one status, in which rows and readings agree", async () => {
     const { dids, first } = await crowd(world, SLICE + SLICE / 2);
     await Promise.all(Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? suspend(world) : reinstate(world))));
     await world.run(finishCascades);

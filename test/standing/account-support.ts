@@ -1,4 +1,4 @@
-// An account with many agents, and what its suspension, reinstatement and closing leave: shared by the tests of all three.
+// An account with many agents, and what its suspension, reinstatement and closing report. The tests of all three share it.
 
 import { and, eq, sql } from "drizzle-orm";
 import { inject } from "vitest";
@@ -44,14 +44,14 @@ export const close = (world: World, body: Record<string, unknown> = {}): Promise
     body: { confirmation: nameOf(world), current_password: PASSWORD, ...body },
   });
 
-/** The same after a time in which the world's session has ended. */
+/** Closes the account with a new session, after the world's own has ended. */
 export async function closeLater(world: World): Promise<Reply> {
   const headers = { Authorization: `Bearer ${await world.session()}` };
   const body = { confirmation: nameOf(world), current_password: PASSWORD };
   return world.person("POST", "/v1/platform/close", { headers, body });
 }
 
-/** The isolate dies before its n-th trip from now: a call has two, and a slice after it two more. */
+/** The isolate dies before its n-th trip from now: a call has two, and each later slice two more. */
 export const dieBefore = (world: World, trip: number): void =>
   world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
 
@@ -68,8 +68,8 @@ export async function holdsMoney(world: World, environment: Environment, balance
 export type Crowd = { readonly first: Agent; readonly dids: readonly string[] };
 
 /**
- * So many running agents in all: one that was activated, and copies of its row, with copies of its certificate where they are `certified`. Every
- * fifth one is FUNDING, every third in production.
+ * Makes `count` active agents: one that was activated, and copies of its row, with copies of its certificate if `certified`. Every fifth copy is
+ * FUNDING, and every third is in production.
  */
 export async function crowd(world: World, count: number, { certified = false } = {}): Promise<Crowd> {
   const { db } = world.deps;
@@ -81,7 +81,7 @@ export async function crowd(world: World, count: number, { certified = false } =
     did: `did:aeap:${crypto.randomUUID()}`,
     environment: (i % 3 === 0 ? "production" : "sandbox") as Environment,
     status: (i % 5 === 0 ? "FUNDING" : "ACTIVE") as AgentStatus,
-    // Later than the one that was activated, which comes first in every slice of its kind.
+    // Later than the activated agent, which therefore comes first in the order of creation.
     createdAt: row.createdAt + 1 + i,
   }));
   for (let at = 0; at < copies.length; at += 100) {
@@ -94,7 +94,7 @@ export async function crowd(world: World, count: number, { certified = false } =
   return { first, dids: [first.did, ...copies.map(({ did }) => did)].sort() };
 }
 
-/** Copies the certificate for each copy of the agent. Each copy is alone in its status list, whose negative number the service never uses. */
+/** Copies the certificate for each copy of the agent. Each copy is alone in its status list, with a negative number, which the service never uses. */
 const certify = ({ deps: { db }, platformId }: World, did: string) =>
   db.run(sql`insert into certificates (did, jti, key_id, ca_kid, list_id, idx, listed_status, issued_at, expires_at)
     select a.did, c.jti, c.key_id, c.ca_kid,
@@ -122,11 +122,11 @@ export const principalsOf = (world: World) =>
 export const noticesOf = (world: World) =>
   world.deps.db.select().from(notices).where(eq(notices.platformId, world.platformId));
 
-// ---- What is reported ----------------------------------------------------------------------------------------------------
+// ---- Reports -------------------------------------------------------------------------------------------------------------
 
 export type Reported = { log: string[]; outbox: string[]; feed: string[] };
 
-/** The agents that the log, the outbox and the feed report with this status, as often as they do. */
+/** The agents that the log, the outbox and the feed report with this status, once for each report. */
 export async function reported(world: World, action: string, change: ChangeType, status: string): Promise<Reported> {
   const { db } = world.deps;
   const own = and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action));
@@ -148,7 +148,7 @@ export async function reported(world: World, action: string, change: ChangeType,
 
 export const suspensions = (world: World) => reported(world, "agent.suspended", "status_changed", "SUSPENDED");
 export const revocations = (world: World) => reported(world, "agent.revoked", "revoked", "REVOKED");
-/** The log alone: the feed and the outbox say of a return what they say of any other change. */
+/** Reads the log alone: the feed and the outbox do not tell a reactivation from other changes. */
 export const returns = async (world: World): Promise<string[]> =>
   (await reported(world, "agent.reactivated", "status_changed", "ACTIVE")).log;
 export const each = (dids: readonly string[]): Reported => ({ log: [...dids], outbox: [...dids], feed: [...dids] });

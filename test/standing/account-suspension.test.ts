@@ -1,4 +1,4 @@
-// An operator suspends an account: from the first commit it is suspended on every surface, whatever of its agents' rows has followed (ACC-25,
+// An operator suspends an account: from the first commit every surface shows it as suspended, before the rows of its agents have followed (ACC-25,
 // PRN-16, PRN-17, CRED-11).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -46,12 +46,12 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
 describe("suspending an account", () => {
-  it("answers the account, and records who did it, why, and a notice", async () => {
+  it("answers with the account, and records the operator, the reason, and a notice", async () => {
     const answer = expectStatus(await suspend(world, "Chargebacks of a stolen card."), 200);
     expect(answer).toMatchObject({ platform_id: world.platformId, platform_status: "SUSPENDED" });
     expect(await accountOf(world)).toMatchObject({
@@ -85,7 +85,7 @@ describe("suspending an account", () => {
     });
   });
 
-  it.each(PLATFORM_STATUSES)("is decided by the machine where the account is %s", async (status) => {
+  it.each(PLATFORM_STATUSES)("follows the state machine if the account is %s", async (status) => {
     await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
     const before = await dumpDatabase();
     const reply = await suspend(world);
@@ -106,7 +106,7 @@ describe("suspending an account", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("refuses its keys and sessions from that commit, and a log-in", async () => {
+  it("refuses its keys, its sessions and a log-in from that commit on", async () => {
     await givePassword(world);
     await world.person("GET", "/v1/platform");
     expectStatus(await suspend(world), 200);
@@ -126,7 +126,7 @@ describe("suspending an account", () => {
 });
 
 describe("from the first commit, before any slice has followed", () => {
-  it("every surface shows the agents suspended, also those whose rows still say otherwise", async () => {
+  it("every surface shows the agents suspended, even if their rows do not say so yet", async () => {
     const { dids, first } = await crowd(world, COUNT);
     const provider = await seller(world);
     const buyer = await other.consumer();
@@ -134,7 +134,7 @@ describe("from the first commit, before any slice has followed", () => {
     const tag = (await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null })).headers.get("etag");
     dieBefore(world, 3);
     expectStatus(await suspend(world), 200);
-    // Of all that run, one slice has followed. The provider and the activated one are made to be left.
+    // Only one slice has followed. The provider and the activated agent are put back, as if it had left them.
     expect(await inStatus(world, "SUSPENDED")).toHaveLength(SLICE);
     await world.deps.db
       .update(agents)
@@ -158,10 +158,10 @@ describe("from the first commit, before any slice has followed", () => {
       headers: { "If-None-Match": tag ?? "" },
     });
     expect(aid.status).toBe(200);
-    // Suspended, not gone: its key still resolves.
+    // A suspended agent still exists, so its key still resolves.
     expect((await publicly(world, `/v1/agents/${provider.did}/did.json`)).verificationMethod).toHaveLength(1);
 
-    // Others' new intents with them, on either side.
+    // Other agents cannot open intents with them, on either side.
     const asBuyer = await openIntent(other, buyer, provider, "10.00");
     expect(outcome(asBuyer)).toEqual([409, "agent_not_active"]);
     expect(asBuyer.body.detail).toEqual({ did: provider.did, status: "SUSPENDED", principal_status: "SUSPENDED" });
@@ -172,7 +172,7 @@ describe("from the first commit, before any slice has followed", () => {
       currency: "USDC",
     });
     expect(outcome(asSeller)).toEqual([409, "agent_not_active"]);
-    // Their own calls.
+    // Their own calls are refused.
     expect(outcome(await openIntent(world, first, shop, "10.00"))).toEqual([403, "account_suspended"]);
 
     expect(await cascadesLeft(world)).toMatchObject([
@@ -200,7 +200,7 @@ describe("the rows of the agents", () => {
     ["before the second slice is read", 3, SLICE],
     ["before the second slice is written", 4, SLICE],
     ["before the third slice is written", 6, 2 * SLICE],
-  ])("follow by the job when the isolate dies %s, each reported once", async (_when, trip, before) => {
+  ])("follow by the job if the isolate dies %s, and each is reported once", async (_when, trip, before) => {
     const { dids } = await crowd(world, COUNT);
     dieBefore(world, trip);
     expectStatus(await suspend(world), 200);
@@ -214,7 +214,7 @@ describe("the rows of the agents", () => {
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
-  it("follow by messages of the queue, also by several at once, each reported once", async () => {
+  it("follow by messages of the queue, even if several run at once, and each is reported once", async () => {
     const { dids } = await crowd(world, COUNT);
     dieBefore(world, 3);
     await suspend(world);
@@ -223,7 +223,7 @@ describe("the rows of the agents", () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("follow in one invocation as far as it has room, and by the queue beyond", async () => {
+  it("follow in one invocation as far as it has room, and then by the queue", async () => {
     const { dids } = await crowd(world, 4 * SLICE + 1);
     const { held, sent, drain } = withQueue(world);
     expectStatus(await suspend(held), 200);
@@ -233,7 +233,7 @@ describe("the rows of the agents", () => {
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
-  it("say why, and where each agent was; a DRAFT and one that was stopped before are left", async () => {
+  it("get the reason and the earlier status, but a DRAFT and an agent that was suspended before do not", async () => {
     const { first } = await crowd(world, 6);
     const [waiting = ""] = await inStatus(world, "FUNDING");
     const draft = await world.draft("CONSUMER");
@@ -255,7 +255,7 @@ describe("the rows of the agents", () => {
     expect(entry).toMatchObject({ actorType: "operator", changes: { status: { from: "ACTIVE", to: "SUSPENDED" } } });
   });
 
-  it("cost a slice its rows, however many have followed before", async () => {
+  it("take the same number of rows in every slice, however many slices came before", async () => {
     await crowd(world, 3 * SLICE);
     dieBefore(world, 3);
     await suspend(world);
@@ -270,16 +270,16 @@ describe("the rows of the agents", () => {
   });
 });
 
-describe("what was bought before", () => {
+describe("a purchase from before the suspension", () => {
   it("can still be facilitated by the other side, whichever side is suspended", async () => {
     const sold = await paid(world, { consumer: await other.consumer(), provider: await world.provider() });
     const bought = await paid(world, { consumer: await world.consumer(), provider: await other.provider() });
     expectStatus(await suspend(world), 200);
-    // The consumer of the other platform by its own proof; the suspended provider not.
+    // The other platform's consumer facilitates with its own proof, but the suspended provider cannot.
     expect(outcome(await asClient(world, sold))).toEqual([403, "account_suspended"]);
     const settled = expectStatus(await asConsumer(other, sold), 200);
     expect(settled).toMatchObject({ status: "settled", intent_id: sold.intent.intent_id });
-    // The suspended consumer's proof does not count, the other provider's own does.
+    // The suspended consumer's proof does not count, but the other provider's does.
     expect(outcome(await asConsumer(world, bought))).toEqual([403, "account_suspended"]);
     expectStatus(await asClient(other, bought), 200);
   });
@@ -306,7 +306,7 @@ describe("what was bought before", () => {
 });
 
 describe("an attestation that ends while the account is suspended", () => {
-  it("is recorded, and moves no agent a second time", async () => {
+  it("is recorded, and suspends no agent a second time", async () => {
     const verification_attestation = {
       attestation_id: "att_short",
       verifier_id: "ver_1",

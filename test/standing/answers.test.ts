@@ -1,5 +1,5 @@
-// No answer waits for a later slice (PRN-17): whatever stops or gives back more agents than one batch takes, its caller has the answer while the
-// others are still to be written.
+// No answer waits for a later slice (PRN-17): a call that stops or reactivates more agents than one batch takes is answered while the others are
+// still to be written.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeEach, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -26,10 +26,10 @@ beforeEach(async () => {
 type Call = { readonly path: string; readonly headers: Record<string, string>; readonly body?: Json };
 type Act = {
   readonly name: string;
-  /** The batches that the answer may wait for. */
+  /** The number of batches that the answer may wait for. */
   readonly batches: number;
   readonly prepare: (principalId: string) => Promise<Call>;
-  /** The agents that run when the answer is there, and when all is written. */
+  /** How many agents are active at the answer, and after the last slice. */
   readonly running: readonly [number, number];
 };
 
@@ -82,8 +82,8 @@ const ACTS: readonly Act[] = [
     running: STOPS,
   },
   {
-    name: "a renewal that gives agents back",
-    // The places of the new certificates are a reading of their own, and so is the key's last use.
+    name: "a renewal that reactivates agents",
+    // The places of the new certificates, and the key's last use, take a trip each.
     batches: 4,
     prepare: async (principalId) => {
       const verification_attestation = {
@@ -103,7 +103,7 @@ const ACTS: readonly Act[] = [
   },
 ];
 
-it.each(ACTS)("of $name waits for no slice but the first", async ({ batches, prepare, running }) => {
+it.each(ACTS)("the answer to $name waits for the first slice alone", async ({ batches, prepare, running }) => {
   const { first } = await crowd(world, COUNT);
   const { path, headers, body } = await prepare(first.principalId);
   const gate = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ it.each(ACTS)("of $name waits for no slice but the first", async ({ batches, pre
     ...(body && { body: JSON.stringify(body) }),
   });
   await world.serve(async () => {
-    // An answer that waited for a further batch would never come.
+    // An answer that waits for a further batch never comes.
     const answered = await held.app.fetch(request, held.deps.env, context);
     expect(answered.ok).toBe(true);
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toHaveLength(running[0]);

@@ -1,4 +1,4 @@
-// The proof of an attestation that is recorded for a principal (PRN-22): what its Verifier states is compared with the principal and the body.
+// The proof of an attestation that is recorded for a principal (PRN-22): the Verifier's claims are compared with the principal and the body.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import {
@@ -32,7 +32,7 @@ describe("the proof of a registered Verifier", () => {
     verifierId = (await registerVerifier(world, [pair.jwk])).verifier_id;
   });
 
-  /** What the Verifier states of a principal and of the attestation that a body gives. */
+  /** The Verifier's claims about a principal and the attestation of a body. */
   async function claims(principalId: string, body: Json): Promise<Json> {
     return claimsOf({ ...(await read(principalId)), verification_attestation: body });
   }
@@ -55,7 +55,7 @@ describe("the proof of a registered Verifier", () => {
     ["tier", (stated) => ({ ...stated, tier: "TIER_3" })],
     ["iat", (stated) => ({ ...stated, iat: stated.iat - 1 })],
     ["exp", (stated) => ({ ...stated, exp: stated.exp + 1 })],
-  ])("that states another %s is refused", async (_claim, wrong) => {
+  ])("is refused if it states another %s", async (_claim, wrong) => {
     const principalId = await world.principal();
     const body = attestationBy(verifierId);
     const proof = await signClaims(pair, wrong(await claims(principalId, body)));
@@ -66,7 +66,7 @@ describe("the proof of a registered Verifier", () => {
     ]);
   });
 
-  it("that does not hold yet is refused, and one that holds already is taken", async () => {
+  it("is refused if it is not valid yet, and accepted if it is", async () => {
     const principalId = await world.principal();
     const body = attestationBy(verifierId);
     const stated = await claims(principalId, body);
@@ -83,7 +83,7 @@ describe("the proof of a registered Verifier", () => {
     expectStatus(await record(principalId, { ...body, proof }), 201);
   });
 
-  it("by another's key, and of another type, is refused; so is a disabled Verifier", async () => {
+  it("is refused with another's key or another type, and a disabled Verifier is refused too", async () => {
     const principalId = await world.principal();
     const body = attestationBy(verifierId);
     const stated = await claims(principalId, body);
@@ -104,7 +104,7 @@ describe("the proof of a registered Verifier", () => {
   });
 });
 
-it("in production a Verifier attests, and no placeholder", async () => {
+it("production accepts the attestation of a Verifier, but no placeholder", async () => {
   const key = world.liveKey;
   const { verifier_id: verifierId } = await registerVerifier(world, [(await drawKey()).jwk]);
   const body = principalBody({ verification_attestation: attestationBy(verifierId) });

@@ -1,5 +1,4 @@
-// What becomes of an attestation while another call records it or takes it back (PRN-21, PRN-22, PRN-25): each is decided between the reading
-// of the other and its commit.
+// An attestation that another call records or revokes between the reading and the commit of a call (PRN-21, PRN-22, PRN-25).
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
@@ -23,7 +22,7 @@ let verifierId: string;
 let attestation: Json;
 beforeEach(async () => {
   [world, other, pair] = [await createWorld(), await createWorld(), await drawKey()];
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
   verifierId = (await registerVerifier(other, [pair.jwk])).verifier_id;
   attestation = attestationBy(verifierId);
@@ -44,17 +43,17 @@ const disable = async (): Promise<void> =>
 /** Runs an act between the reading and the commit of the world's next call. */
 const meanwhile = (act: () => Promise<unknown>): void => world.meter.beforeBatch(2, async () => void (await act()));
 
-describe("an attestation that is taken back between the reading and the commit", () => {
+describe("an attestation that is revoked between the reading and the commit", () => {
   const taken = () => take(attestation, other).then((reply) => expectStatus(reply, 200));
 
-  it("is not registered with", async () => {
+  it("is refused at a registration", async () => {
     await registered(attestation, other);
     meanwhile(taken);
     const fault = ["verification_attestation.attestation_id", "invalid_value"];
     expect(faultsOf(await register(attestation))).toEqual([422, "validation_failed", [fault]]);
   });
 
-  it("is not recorded", async () => {
+  it("is refused when it is recorded", async () => {
     await registered(attestation, other);
     const principalId = await world.principal();
     meanwhile(taken);
@@ -62,14 +61,14 @@ describe("an attestation that is taken back between the reading and the commit",
     expect(faultsOf(await record(principalId, attestation))).toEqual([422, "validation_failed", [fault]]);
   });
 
-  // No principal tells of the other call: another attestation backs them by then.
+  // Another attestation backs the principals by then, so no guard of a principal reveals the other call.
   it.each<[string, () => Promise<Reply>]>([
     ["credential", () => take(attestation)],
     [
       "surface",
       () => revokeAs(world, attestation.attestation_id, operator(), { verifier_id: verifierId, reason: "Forged." }),
     ],
-  ])("by another %s is taken back once, and both answers say when", async (_what, late) => {
+  ])("by another %s is revoked once, and both answers have the same instant", async (_what, late) => {
     const principalId = await registered(attestation);
     expectStatus(await record(principalId, attestationBy(verifierId)), 201);
     let first: Json | null = null;
@@ -84,14 +83,14 @@ describe("an attestation that is taken back between the reading and the commit",
 });
 
 describe("a Verifier that is disabled between the reading and the commit", () => {
-  it("takes nothing back", async () => {
+  it("cannot revoke an attestation", async () => {
     const principalId = await registered(attestation);
     meanwhile(disable);
     expect(outcome(await take(attestation))).toEqual([401, "invalid_credentials"]);
     expect(await statusOf(principalId)).toBe("ACTIVE");
   });
 
-  it("attests nothing: neither at registration nor when it is recorded", async () => {
+  it("attests nothing, neither at a registration nor when an attestation is recorded", async () => {
     const principalId = await world.principal();
     meanwhile(disable);
     expect(faultsOf(await record(principalId, attestation))).toEqual([
@@ -114,7 +113,7 @@ describe("an attestation that backs two thousand principals already", () => {
     return world.meter.reading.rowsRead;
   };
 
-  it("is registered with and recorded for a few rows read", async () => {
+  it("costs a registration and a recording only a few rows read", async () => {
     await registered(attestation);
     const own = await world.principal();
     const { db } = world.deps;

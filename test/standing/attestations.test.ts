@@ -1,5 +1,5 @@
-// Recording the attestation that counts from now on (PRN-21): the principal returns, its agents when they are asked back, each under a
-// certificate that its calls are made with.
+// Records the attestation that counts from now on (PRN-21): the principal returns, and so do its agents if that is requested, each under a
+// certificate that works for its calls.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades and restatements that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
   await world.deps.db.delete(restatements);
 });
@@ -39,7 +39,7 @@ const back = (did: string): Promise<Reply> =>
 const act = (principalId: string, verb: string): Promise<Reply> =>
   world.call("POST", `/v1/principals/${principalId}/${verb}`);
 
-/** By a Verifier that nobody has registered, from an hour ago. */
+/** An attestation from an hour ago, by a Verifier that is not registered. */
 const given = (lasts: number, overrides: Json = {}): Json => ({
   attestation_id: `att_${crypto.randomUUID()}`,
   verifier_id: "acme-verification",
@@ -57,7 +57,7 @@ const actions = async (principalId: string): Promise<string[]> => {
 };
 
 describe("recording an attestation", () => {
-  it("answers it, and the principal shows it; the earlier one stays in the list", async () => {
+  it("answers with it, and the principal shows it, while the earlier one stays in the list", async () => {
     const principalId = await attestedFor(HOUR_MS);
     const next = given(9 * HOUR_MS, { tier: "TIER_2" });
     const answer = expectStatus(await record(principalId, next), 201);
@@ -79,7 +79,7 @@ describe("recording an attestation", () => {
     expect((await list(principalId)).data.map(({ status }: Json) => status)).toEqual(["expired", "replaced"]);
   });
 
-  it("before the end leaves the agents as they are, and makes their documents stale", async () => {
+  it("leaves the agents active before the end of the earlier one, and makes their documents stale", async () => {
     const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
     const document = () => world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null });
     const before = (await document()).body;
@@ -111,7 +111,7 @@ describe("recording an attestation", () => {
 });
 
 describe("after the end", () => {
-  it("records an end that no job has recorded before it; the agents wait for their own return", async () => {
+  it("first records an end that no job has recorded, and the agents wait for their own reactivation", async () => {
     const { did, principalId } = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
     world.advance(2 * HOUR_MS);
     expect(expectStatus(await record(principalId), 201).principal_status).toBe("ACTIVE");
@@ -128,7 +128,7 @@ describe("after the end", () => {
   });
 
   // Certificates end in real time.
-  it("an agent that returns has another certificate, and its calls go on with it", async () => {
+  it("a reactivated agent gets another certificate, and can go on with it", async () => {
     const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
     const shop = await seller(other);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 2 * HOUR_MS });
@@ -149,7 +149,7 @@ describe("after the end", () => {
     });
   });
 
-  it("an agent that its platform had suspended returns with another one too, and later with the same", async () => {
+  it("an agent that its platform had suspended gets another certificate too, and keeps it at a later reactivation", async () => {
     const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
     expectStatus(await world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status: "SUSPENDED" } }), 200);
     expectStatus(await record(agent.principalId), 201);
@@ -166,7 +166,7 @@ describe("reactivate_agents", () => {
   const versionsOf = (rows: readonly { version: number }[]) => rows.map(({ version }) => version);
 
   it.each(["recorded", "not recorded"])(
-    "gives back what the end took, an end that is %s, and nothing else",
+    "reactivates the agents that the end took, an end that is %s, and no others",
     async (how) => {
       const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
       const held = await world.consumer({ principal_id: agent.principalId });
@@ -188,7 +188,7 @@ describe("reactivate_agents", () => {
     },
   );
 
-  it("gives back each agent once, whatever dies between the slices", async () => {
+  it("reactivates each agent once, even if the isolate dies between the slices", async () => {
     const count = 2 * SLICE + SLICE / 2;
     const { first, dids } = await crowd(world, count);
     await attestedUntil(first.principalId, world.now() + HOUR_MS);
@@ -197,7 +197,7 @@ describe("reactivate_agents", () => {
     await world.run(finishCascades);
     expect(await inStatus(world, "ACTIVE", "FUNDING")).toEqual([]);
     const versions = versionsOf(await agentsOf());
-    // The call's two trips, one for the places and one for the key's last use; dies in the second slice.
+    // The call has two trips, one for the places and one for the key's last use. It dies in the second slice.
     dieBefore(world, 5);
     expectStatus(await record(first.principalId, AND_BACK), 201);
     expect((await inStatus(world, "ACTIVE", "FUNDING")).length).toBe(SLICE);
@@ -210,7 +210,7 @@ describe("reactivate_agents", () => {
     expect(rows.filter(({ status }) => status === "FUNDING").length).toBe(Math.ceil((count - 1) / 5));
   });
 
-  it("stops giving back when something stops the principal meanwhile", async () => {
+  it("stops reactivating agents when the principal is suspended meanwhile", async () => {
     const { first } = await crowd(world, SLICE + SLICE / 2);
     await attestedUntil(first.principalId, world.now() + HOUR_MS);
     world.advance(2 * HOUR_MS);
@@ -226,8 +226,8 @@ describe("reactivate_agents", () => {
   });
 });
 
-describe("what keeps it from being recorded", () => {
-  it("more agents than one batch suspends: the end is recorded, and the same call succeeds behind its cascade", async () => {
+describe("an attestation", () => {
+  it("is refused while one batch cannot suspend all agents: the end is recorded, and the call succeeds after its cascade", async () => {
     const { first, dids } = await crowd(world, SLICE + SLICE / 2);
     await attestedUntil(first.principalId, world.now() + HOUR_MS);
     world.advance(2 * HOUR_MS);
@@ -241,7 +241,7 @@ describe("what keeps it from being recorded", () => {
     expect(expectStatus(late, 201).principal_status).toBe("ACTIVE");
   });
 
-  it("the principal stays SUSPENDED under it, and its agents with it; a CLOSED one takes none", async () => {
+  it("leaves a SUSPENDED principal and its agents suspended, and is refused for a CLOSED one", async () => {
     const agent = await world.consumer({ principal_id: await attestedFor(HOUR_MS) });
     expectStatus(await act(agent.principalId, "suspend"), 200);
     const answer = expectStatus(await record(agent.principalId, { placeholder: true, reactivate_agents: true }), 201);
@@ -251,7 +251,7 @@ describe("what keeps it from being recorded", () => {
     expect(outcome(await record(agent.principalId))).toEqual([409, "invalid_status"]);
   });
 
-  it("the account's own company is attested by the operator alone, and its list is read", async () => {
+  it("of the tenant principal is recorded by the operator alone, and its list can be read", async () => {
     expect(outcome(await record(world.tenantPrincipalId))).toEqual([409, "tenant_principal_field_locked"]);
     expect(outcome(await record(world.tenantPrincipalId, { colour: "red" }))).toEqual([
       409,
@@ -260,7 +260,7 @@ describe("what keeps it from being recorded", () => {
     expect((await list(world.tenantPrincipalId)).data).toEqual([]);
   });
 
-  it("the same attestation twice, whoever's body says it", async () => {
+  it("is refused the second time for one principal", async () => {
     const first = given(HOUR_MS);
     const principalId = await world.principal({ verification_attestation: first });
     expect(faultsOf(await record(principalId, first))).toEqual([
@@ -268,7 +268,7 @@ describe("what keeps it from being recorded", () => {
       "validation_failed",
       [["attestation_id", "invalid_value"]],
     ]);
-    // Another principal may be backed by it.
+    // It may back another principal.
     expectStatus(await record(await world.principal(), first), 201);
   });
 
@@ -314,7 +314,7 @@ describe("what keeps it from being recorded", () => {
     ["an unknown field", (valid) => ({ ...valid, colour: "red" }), [["colour", "unknown_field"]]],
     ["a word for a flag", (valid) => ({ ...valid, reactivate_agents: "yes" }), [["reactivate_agents", "invalid_type"]]],
     ["another model", (valid) => ({ ...valid, model: "kya" }), [["model", "invalid_value"]]],
-  ])("a body with %s", async (_what, broken, faults) => {
+  ])("is refused for a body with %s", async (_what, broken, faults) => {
     const principalId = await world.principal();
     const before = await dumpDatabase();
     expect(faultsOf(await record(principalId, broken(given(HOUR_MS))))).toEqual([422, "validation_failed", faults]);
@@ -322,7 +322,7 @@ describe("what keeps it from being recorded", () => {
   });
 });
 
-/** An attestation of a crowd's principal that ends at an instant. */
+/** Gives the principal of a crowd an attestation that ends at an instant. */
 async function attestedUntil(principalId: string, at: number): Promise<void> {
   await world.call("POST", path(principalId), { body: given(at - world.now()) });
 }

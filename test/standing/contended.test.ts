@@ -1,5 +1,5 @@
-// A stop is held off by nobody: what it would take with it is being changed before each of its commits, and it is written all the same (PRN-24,
-// PRN-25, ACC-25). What it leaves follows by its cascade, once.
+// Callers that keep changing what a stop affects cannot delay it: the stop commits although they change it before each of its commits (PRN-24,
+// PRN-25, ACC-25). The changed rows follow once, by their cascade.
 import { beforeEach, describe, expect, it } from "vitest";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
@@ -13,11 +13,11 @@ import { revokeAs } from "./revocation-support.ts";
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
-/** Runs it between the reading and the commit, whenever there is another reading. Tells how often. */
+/** Runs a change between every reading and its commit. Returns a function that tells how often. */
 function beforeEachCommit(change: (n: number) => Promise<unknown>): () => number {
   let times = 0;
   const again = async () => {
@@ -29,7 +29,7 @@ function beforeEachCommit(change: (n: number) => Promise<unknown>): () => number
   return () => times;
 }
 
-/** The same platform, whose calls pass no meter. */
+/** A view of the platform whose calls bypass the meter. */
 const busy = (): World => withDatabase(world, env.DB);
 
 async function expectStoppedOnce(dids: readonly string[]): Promise<void> {
@@ -40,8 +40,8 @@ async function expectStoppedOnce(dids: readonly string[]): Promise<void> {
   expect(await suspensions(world)).toEqual(each([...dids].sort()));
 }
 
-describe("while it is held off,", () => {
-  it("an attestation is taken back, one of whose principals its platform keeps patching", async () => {
+describe("under constant changes", () => {
+  it("an attestation is revoked although a platform keeps patching one of its principals", async () => {
     const attestation = attestationBy("acme-verification");
     const body = principalBody({ verification_attestation: attestation });
     const victim = await world.consumer({
@@ -62,12 +62,12 @@ describe("while it is held off,", () => {
   });
 
   it.each<[string, (of: World, did: string, n: number) => Promise<Json>]>([
-    ["one of whose agents it keeps certifying", (of, did) => of.call("POST", `/v1/agents/${did}/certificate`)],
+    ["although it keeps certifying an agent", (of, did) => of.call("POST", `/v1/agents/${did}/certificate`)],
     [
-      "which keeps changing its profile",
+      "although it keeps changing its profile",
       (of, _did, n) => of.call("PATCH", "/v1/platform", { body: { website: `https://n${n}.example/` } }),
     ],
-  ])("an account is suspended, %s", async (_name, change) => {
+  ])("an account is suspended %s", async (_name, change) => {
     const dids = [(await world.consumer()).did, (await world.consumer()).did];
     const of = busy();
     beforeEachCommit((n) => change(of, dids[0] ?? "", n));
@@ -76,7 +76,7 @@ describe("while it is held off,", () => {
     expect(await entriesOf(world, "account.suspended")).toHaveLength(1);
   });
 
-  it("a customer is suspended, one of whose principals is being patched", async () => {
+  it("a customer is suspended although one of its principals is being patched", async () => {
     const { customerId, principalIds, dids } = await grouped(world, 3, 2);
     const of = busy();
     const times = beforeEachCommit((n) =>

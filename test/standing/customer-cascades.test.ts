@@ -1,5 +1,5 @@
-// A customer with many principals (PRN-24): all move at once, and each principal and each agent is reported once, whatever dies in between and
-// whatever else is done to them meanwhile.
+// A customer with many principals (PRN-24): all change at once, and each principal and agent is reported once, whatever dies in between and whatever
+// else happens to them meanwhile.
 import { beforeEach, describe, expect, it } from "vitest";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
@@ -66,13 +66,13 @@ describe("many principals of a customer", () => {
         ] as const)),
   ] as const;
 
-  it("move in one batch of two trips; whatever dies, each of them and of their agents is reported once", async () => {
+  it("change in one batch of two trips, and each of them and of their agents is reported once, whatever dies", async () => {
     const { customerId, principalIds, dids } = await grouped(world, MANY, 2);
-    // The answer is lost behind the commit, and the message to the queue with it.
+    // The answer and the message to the queue are lost after the commit.
     const lost = await ofCustomer(dyingAt(world, 2, true), customerId, "suspend");
     expect(lost.status).toBe(500);
     expect((await stored(world)).principals).toEqual({ SUSPENDED: MANY });
-    // From the commit on nothing of it runs, whatever is still to be written.
+    // From the commit on no agent is active, whatever is still to be written.
     expect((await publicly(world, `/v1/agents/${last(dids)}/status`)).status).toBe("SUSPENDED");
     expect((await readPrincipal(world, last(principalIds))).status_reason).toBe("customer");
     expect((await stored(world)).agents).toEqual({
@@ -95,10 +95,10 @@ describe("many principals of a customer", () => {
   });
 });
 
-describe("the principals of a customer beyond the first", () => {
+describe("the principals of a customer after the first ones", () => {
   const COUNT = FIRST_PRINCIPALS + 12;
 
-  it("follow by the queue, in a suspension and in a return, each reported once", async () => {
+  it("follow by the queue, in a suspension and in a reactivation, and each is reported once", async () => {
     const { customerId, principalIds, dids } = await grouped(world, COUNT, 5);
     const { held, sent, drain } = withQueue(world);
     expectStatus(await ofCustomer(held, customerId, "suspend"), 200);
@@ -128,7 +128,7 @@ describe("the principals of a customer beyond the first", () => {
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
-  it("of which one has more agents than a slice are reported once, whatever dies", async () => {
+  it("are reported once if one of them has more agents than a slice, whatever dies", async () => {
     const { customerId, principalIds, dids } = await grouped(world, 2, 2 * SLICE + 10);
     const { held, drain } = withQueue(world);
     expectStatus(await ofCustomer(held, customerId, "suspend"), 200);
@@ -146,13 +146,13 @@ describe("the principals of a customer beyond the first", () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("report a return and a further suspension in their order", async () => {
+  it("report a reactivation and a further suspension in their order", async () => {
     const { customerId, principalIds } = await grouped(world, COUNT, 1);
     const { held, drain } = withQueue(world);
     expectStatus(await ofCustomer(held, customerId, "suspend", { reason: "One." }), 200);
     await drain();
     expectStatus(await ofCustomer(held, customerId, "reactivate", { reason: "Two." }), 200);
-    // A stop is never refused: nothing of the return is reported yet.
+    // A suspension is never refused, although the reactivation is not reported yet.
     expectStatus(await ofCustomer(held, customerId, "suspend", { reason: "Three." }), 200);
     await drain();
     for (const principalId of [principalIds[0] ?? "", last(principalIds)]) {
@@ -174,8 +174,8 @@ describe("the principals of a customer beyond the first", () => {
   });
 });
 
-describe("what is done to a principal whose suspension is not reported yet", () => {
-  /** A suspended customer, and one of its principals that nothing has reported. */
+describe("an act on a principal whose suspension is not reported yet", () => {
+  /** A suspended customer, with one principal that is not reported yet. */
   async function pending() {
     const group = await grouped(world, FIRST_PRINCIPALS + 1, 1);
     const { held, drain } = withQueue(world);
@@ -186,7 +186,7 @@ describe("what is done to a principal whose suspension is not reported yet", () 
   }
   const SUSPENDED = "principal.suspended: ACTIVE → SUSPENDED";
 
-  it("stands behind it in the log", async () => {
+  it("comes after the suspension in the log", async () => {
     const cases: [(id: string) => Promise<Reply>, string, number][] = [
       [(id) => ofPrincipal(world, id, "suspend"), "principal.suspended: SUSPENDED → SUSPENDED", 1],
       [(id) => ofPrincipal(world, id, "close"), "principal.closed: SUSPENDED → CLOSED", 2],
@@ -205,14 +205,14 @@ describe("what is done to a principal whose suspension is not reported yet", () 
     }
   });
 
-  it("is decided again when another run has reported it meanwhile", async () => {
+  it("is decided again if another run has reported the suspension meanwhile", async () => {
     const { principalId } = await pending();
     world.meter.beforeBatch(2, () => world.run(finishCascades));
     expectStatus(await ofPrincipal(world, principalId, "suspend"), 200);
     expect(await historyOf(world, principalId)).toEqual([SUSPENDED, "principal.suspended: SUSPENDED → SUSPENDED"]);
   });
 
-  it("stands behind it when the account closes", async () => {
+  it("comes after the suspension if the account closes", async () => {
     const { principalId, principalIds } = await pending();
     await givePassword(world);
     expectStatus(await closeAccount(world), 200);
@@ -223,10 +223,10 @@ describe("what is done to a principal whose suspension is not reported yet", () 
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("waits where it would give agents back, and is done when they are suspended", async () => {
+  it("waits if it would make the principal ACTIVE, and succeeds when its agents are suspended", async () => {
     const { customerId, principalId, drain } = await pending();
     expectStatus(await ofPrincipal(world, principalId, "suspend"), 200);
-    // It is still stopped by its customer: nothing is given back.
+    // The customer still stops it, so it does not become ACTIVE.
     expectStatus(await ofPrincipal(world, principalId, "reactivate"), 200);
     const acts: (() => Promise<Reply>)[] = [
       () => ofCustomer(world, customerId, "reactivate"),
@@ -242,9 +242,9 @@ describe("what is done to a principal whose suspension is not reported yet", () 
     expect((await stored(world)).agents["ACTIVE"]).toBeUndefined();
   });
 
-  it("waits where the platform itself returns it", async () => {
+  it("waits if the platform reactivates a principal that it suspended itself", async () => {
     const { first } = await crowd(world, SLICE + 5);
-    // Dies behind the first slice.
+    // The call dies after the first slice.
     dieBefore(world, 3);
     expectStatus(await ofPrincipal(world, first.principalId, "suspend"), 200);
     const refused = await ofPrincipal(world, first.principalId, "reactivate");
@@ -253,7 +253,7 @@ describe("what is done to a principal whose suspension is not reported yet", () 
     expectStatus(await ofPrincipal(world, first.principalId, "reactivate"), 200);
   });
 
-  it("stands behind its return when its attestation ends", async () => {
+  it("comes after a reactivation if it is the end of the attestation", async () => {
     const { customerId, principalId, held, drain } = await pending();
     await drain();
     expectStatus(await ofCustomer(held, customerId, "reactivate"), 200);
@@ -269,7 +269,7 @@ describe("what is done to a principal whose suspension is not reported yet", () 
       "principal.reactivated: SUSPENDED → ACTIVE",
       "principal.attestation_expired: ACTIVE → ATTESTATION_EXPIRED",
     ]);
-    // The event tells the state of its instant.
+    // The event shows the status at its instant.
     expect(await statesTold(world, principalId)).toEqual(["SUSPENDED", "ACTIVE", "ATTESTATION_EXPIRED"]);
   });
 });
@@ -291,9 +291,9 @@ describe("a refused act on a customer", () => {
 });
 
 describe(`a principal with ${10 * SLICE} agents`, () => {
-  it("that dies in the third slice of ten reports each agent once", async () => {
+  it("reports each agent once if the isolate dies in the third slice of ten", async () => {
     const { first, dids } = await crowd(world, 10 * SLICE);
-    // The trips of the call: its reading, its commit with the first slice, and two for each further slice.
+    // The call's trips: its reading, its commit with the first slice, and two for each further slice.
     const lost = dyingAt(world, 6, false);
     expectStatus(await ofPrincipal(lost, first.principalId, "suspend"), 200);
     expect((await stored(world)).agents["SUSPENDED"]).toBe(2 * SLICE);

@@ -1,5 +1,5 @@
-// A customer's suspension and return against whatever else happens to it, its principals and their agents at the same moment (PRN-24): never an
-// agent ACTIVE under a principal that is not.
+// Suspensions and reactivations of a customer at the same time as other acts on it, its principals and their agents (PRN-24): no agent is ever ACTIVE
+// under a principal that is not.
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 
 describe("between the reading and the commit of a suspension", () => {
-  it("a principal joins: it is suspended with the others", async () => {
+  it("a principal that joins is suspended with the others", async () => {
     const customerId = await newCustomer(world);
     await register(world, customerId);
     let joined = "";
@@ -44,7 +44,7 @@ describe("between the reading and the commit of a suspension", () => {
     expect(await historyOf(world, joined)).toEqual(["principal.suspended: ACTIVE → SUSPENDED"]);
   });
 
-  it("a principal leaves, or is suspended itself: the suspension is decided again", async () => {
+  it("a principal that leaves, or is suspended itself, makes the suspension be decided again", async () => {
     for (const [act, shown, entries] of [
       [(id: string) => regroup(world, id, null), "ACTIVE", ["principal.updated"]],
       [
@@ -58,13 +58,13 @@ describe("between the reading and the commit of a suspension", () => {
       world.meter.beforeBatch(2, async () => void expectStatus(await act(principalId), 200));
       expectStatus(await ofCustomer(world, customerId, "suspend"), 200);
       expect((await readPrincipal(world, principalId)).status).toBe(shown);
-      // What was changed meanwhile is reported by its cascade.
+      // The cascade reports a principal that was changed meanwhile.
       await world.run(finishCascades);
       expect(await historyOf(world, principalId)).toEqual(entries);
     }
   });
 
-  it("another call suspends it: this one is refused", async () => {
+  it("another suspension makes this one be refused", async () => {
     const customerId = await newCustomer(world);
     world.meter.beforeBatch(2, async () => void expectStatus(await ofCustomer(world, customerId, "suspend"), 200));
     expect(outcome(await ofCustomer(world, customerId, "suspend"))).toEqual([409, "invalid_status"]);
@@ -72,7 +72,7 @@ describe("between the reading and the commit of a suspension", () => {
   });
 });
 
-/** Agents that are stored as running under a principal that is not ACTIVE, and principals that a SUSPENDED customer does not stop. */
+/** Agents that are stored as active under a principal that is not ACTIVE, and principals whose stop by the customer does not match its status. */
 async function untrue(of: World): Promise<Json[]> {
   const running = env.DB.prepare(
     `select a.did, p.status from agents a join principals p on p.principal_id = a.principal_id
@@ -87,7 +87,7 @@ async function untrue(of: World): Promise<Json[]> {
 }
 
 describe(`at the same moment, ${RACES} times`, () => {
-  it("a customer is suspended and a principal joins it: it is stopped, or it is refused", async () => {
+  it("a customer is suspended while a principal joins it: the principal is stopped or refused", async () => {
     const rounds = await Promise.all(
       Array.from({ length: RACES }, async (_, i) => {
         const customerId = await newCustomer(world);
@@ -118,7 +118,7 @@ describe(`at the same moment, ${RACES} times`, () => {
     expect(await cascadesLeft(world)).toEqual([]);
   });
 
-  it("a customer is suspended and an agent of it is activated: none runs", async () => {
+  it("a customer is suspended while its agents are activated: none stays active", async () => {
     const customerId = await newCustomer(world);
     const ids = [await register(world, customerId), await register(world, customerId)];
     const drafts = await Promise.all(
@@ -146,7 +146,7 @@ describe(`at the same moment, ${RACES} times`, () => {
     expect(new Set(log).size).toBe(log.length);
   });
 
-  it("principals are suspended, returned and moved while their customer is: the set of each is true", async () => {
+  it("principals are suspended, reactivated and moved while their customer is: the stops of each are right", async () => {
     const customerId = await newCustomer(world);
     const ids = await Promise.all(Array.from({ length: 5 }, () => register(world, customerId)));
     const acts = Array.from({ length: RACES }, (_, n) => async () => {
@@ -165,7 +165,7 @@ describe(`at the same moment, ${RACES} times`, () => {
     }
     const count = rows.filter((row) => row.customerId === customerId).length;
     expect(expectStatus(await world.call("GET", `/v1/customers/${customerId}`), 200).principal_count).toBe(count);
-    // Every change of a state is told once.
+    // Every change of a status has one event.
     for (const id of ids) {
       const told = (await historyOf(world, id)).flatMap((entry) => {
         const [, from, to] = /: (\w+) → (\w+)$/.exec(entry) ?? [];

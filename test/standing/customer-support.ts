@@ -1,4 +1,4 @@
-// A customer with many principals and agents, and what its suspension and its return report: shared by the tests of both.
+// A customer with many principals and agents, and what its suspension and reactivation report. The tests of both share it.
 import { and, asc, eq, isNotNull } from "drizzle-orm";
 import type { JobMessage } from "../../src/context.ts";
 import { commit, type Statement } from "../../src/db/batch.ts";
@@ -30,16 +30,16 @@ export const regroup = (world: World, principalId: string, customer_id: string |
 
 export type Grouped = {
   readonly customerId: string;
-  /** In their order, which is that of their ids. */
+  /** In the order of their ids. */
   readonly principalIds: readonly string[];
   readonly dids: readonly string[];
-  /** The one that can sign. */
+  /** The agent that can sign. */
   readonly first: Agent;
 };
 
 const numbered = (n: number, digits = 5) => String(n).padStart(digits, "0");
 
-/** A customer with so many principals, each with so many running agents: one of each through the API, and copies of their rows. */
+/** Makes a customer with `count` principals and their active agents: one of each through the API, and copies of their rows. */
 export async function grouped(world: World, count: number, agentsOfEach: number): Promise<Grouped> {
   const { db } = world.deps;
   const customerId = await newCustomer(world);
@@ -73,9 +73,9 @@ export async function grouped(world: World, count: number, agentsOfEach: number)
   return { customerId, principalIds, dids: [first.did, ...copies.map(({ did }) => did)].sort(), first };
 }
 
-// ---- What is stored and reported -------------------------------------------------------------------------------------------
+// ---- Rows and reports ------------------------------------------------------------------------------------------------------
 
-/** How many principals and agents of the world stand in which status, as it is stored. */
+/** The stored statuses of the world's principals and agents, with their numbers. */
 export async function stored(world: World): Promise<{ principals: Json; agents: Json }> {
   const { db } = world.deps;
   const own = (table: typeof agents | typeof principals) => eq(table.platformId, world.platformId);
@@ -89,7 +89,7 @@ export async function stored(world: World): Promise<{ principals: Json; agents: 
   return { principals: count(ofPrincipals), agents: count(ofAgents) };
 }
 
-/** The principals that the log and the outbox report with this action and this status, as often as they do. */
+/** The principals that the log and the outbox report with this action and this status, once for each report. */
 export async function reportedPrincipals(world: World, action: string, status: string) {
   const { db } = world.deps;
   const entries = await db
@@ -104,7 +104,7 @@ export async function reportedPrincipals(world: World, action: string, status: s
   };
 }
 
-/** The entries of one principal in their order, each with its actor and its status before and after. */
+/** The entries of one principal in their order, each with its action and its status before and after. */
 export async function historyOf(world: World, principalId: string): Promise<string[]> {
   const entries = await world.deps.db
     .select()
@@ -118,7 +118,7 @@ export async function historyOf(world: World, principalId: string): Promise<stri
   });
 }
 
-/** The states that the events of one principal tell, in their order. */
+/** The statuses that the events of one principal report, in their order. */
 export async function statesTold(world: World, principalId: string): Promise<unknown[]> {
   const changed = and(eq(events.platformId, world.platformId), eq(events.type, "principal.status_changed"));
   const sent = await world.deps.db
@@ -129,21 +129,21 @@ export async function statesTold(world: World, principalId: string): Promise<unk
   return sent.flatMap(({ object }) => (object["principal_id"] === principalId ? [object["status"]] : []));
 }
 
-/** The cascades of the world's principals that are left. */
+/** All cascades that are left. */
 export const cascadesLeft = (world: World) => world.deps.db.select().from(cascades);
 export const unreported = async (world: World): Promise<string[]> =>
   (await world.deps.db.select().from(cascades).where(isNotNull(cascades.report))).map(({ subjectId }) => subjectId);
 
-// ---- Deaths, and the queue -------------------------------------------------------------------------------------------------
+// ---- Crashes, and the queue ------------------------------------------------------------------------------------------------
 
-/** The world as it is when everything dies with its n-th trip, which the database does or does not do. */
+/** The world whose isolate dies in its n-th trip. `done`: whether the database has done that trip. */
 export const dyingAt = (world: World, trip: number, done: boolean): World =>
   withDatabase(
     world,
     failingBatches(env.DB, (batch) => (batch < trip ? "never" : batch === trip && done ? "after" : "before")),
   );
 
-/** The world with a queue that keeps its messages, until `drain` works them and those that they send. */
+/** The world with a queue that keeps its messages, until `drain` runs them and the messages that they send. */
 export function withQueue(world: World) {
   const sent: JobMessage[] = [];
   const queue = {

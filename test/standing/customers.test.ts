@@ -1,5 +1,5 @@
-// A platform suspends and reactivates its customers (PRN-24): all principals move with them in the answer's own commit, on every surface, and
-// each keeps what else stops it.
+// A platform suspends and reactivates its customers (PRN-24): all principals change in the commit of the answer, on every surface, and each keeps its
+// other stops.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
@@ -40,7 +40,7 @@ const back = (did: string): Promise<Reply> =>
   world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "ACTIVE" } });
 
 describe("suspending a customer", () => {
-  it("answers it with the reason, and moves its principals and their agents in the answer's own commit", async () => {
+  it("answers with the reason, and changes its principals and their agents in the commit of the answer", async () => {
     const customerId = await newCustomer(world);
     const [one, two, outside] = [
       await register(world, customerId),
@@ -78,7 +78,7 @@ describe("suspending a customer", () => {
     expect(await world.deps.db.select().from(cascades)).toEqual([]);
   });
 
-  it("that groups nobody moves it alone", async () => {
+  it("changes only the customer if it groups no principal", async () => {
     const customerId = await newCustomer(world);
     expect(expectStatus(await ofCustomer(world, customerId, "suspend"), 200)).toMatchObject({
       status: "SUSPENDED",
@@ -88,7 +88,7 @@ describe("suspending a customer", () => {
     expect(await entriesOf(world, "principal.suspended")).toEqual([]);
   });
 
-  it("lets nobody join, lets them leave, and may be deleted when nobody is left", async () => {
+  it("stops principals from joining, lets them leave, and allows a deletion when none is left", async () => {
     const customerId = await newCustomer(world);
     const [inside, outside] = [await register(world, customerId), await register(world, null)];
     expectStatus(await ofCustomer(world, customerId, "suspend", { reason: "Unpaid." }), 200);
@@ -101,7 +101,7 @@ describe("suspending a customer", () => {
 });
 
 describe("reactivating a customer", () => {
-  it("restores its principals alone; their agents return one by one", async () => {
+  it("restores its principals alone, and their agents are reactivated one by one", async () => {
     const customerId = await newCustomer(world);
     const { did, principalId } = await world.consumer({ principal_id: await register(world, customerId) });
     expectStatus(await ofCustomer(world, customerId, "suspend", { reason: "Unpaid." }), 200);
@@ -124,13 +124,13 @@ describe("reactivating a customer", () => {
     expect(await entriesOf(world, "customer.reactivated")).toMatchObject([
       { subjectId: customerId, changes: { status: { from: "SUSPENDED", to: "ACTIVE" } } },
     ]);
-    // And somebody may join again.
+    // Principals may join again.
     expectStatus(await regroup(world, await register(world, null), customerId), 200);
   });
 });
 
-describe("is refused", () => {
-  it("of one that is in that state already, with the state", async () => {
+describe("a suspension or a reactivation", () => {
+  it("is refused in the status that it leads to", async () => {
     const customerId = await newCustomer(world);
     const refused = async (verb: string, status: string) => {
       const { body, ...reply } = await ofCustomer(world, customerId, verb);
@@ -141,7 +141,7 @@ describe("is refused", () => {
     await refused("suspend", "SUSPENDED");
   });
 
-  it("with a faulty body, whatever its state, and of an unknown one before that", async () => {
+  it("is refused with a faulty body in every status, and before that for an unknown customer", async () => {
     const customerId = await newCustomer(world);
     for (const verb of ["suspend", "reactivate"]) {
       const faulty = await ofCustomer(world, customerId, verb, { reason: "x".repeat(501), colour: "red" });
@@ -155,7 +155,7 @@ describe("is refused", () => {
     expectStatus(await ofCustomer(world, customerId, "suspend", {}), 200);
   });
 
-  it("to no other customer's principals: those of others stay as they are", async () => {
+  it("leaves the principals of other customers as they are", async () => {
     const [mine, theirs] = [await newCustomer(world), await newCustomer(world)];
     const [one, two] = [await register(world, mine), await register(world, theirs)];
     expectStatus(await ofCustomer(world, mine, "suspend"), 200);
@@ -166,14 +166,14 @@ describe("is refused", () => {
   });
 });
 
-// ---- The set of what stops a principal ---------------------------------------------------------------------------------------
+// ---- The set of a principal's stops ------------------------------------------------------------------------------------------
 
 type Stop = "platform" | "customer" | "attestation" | "account";
 type Subject = { readonly customerId: string; readonly agent: Agent };
 
 const STOPS: readonly Stop[] = ["platform", "customer", "attestation", "account"];
 
-/** Of several, the first is shown. */
+/** The first stop in this order is shown. */
 function shownBy(stops: ReadonlySet<Stop>): [status: string, reason: string | null] {
   if (stops.has("account")) return ["SUSPENDED", "operator"];
   if (stops.has("platform")) return ["SUSPENDED", "platform"];
@@ -181,7 +181,7 @@ function shownBy(stops: ReadonlySet<Stop>): [status: string, reason: string | nu
   return stops.has("attestation") ? ["ATTESTATION_EXPIRED", "attestation_expired"] : ["ACTIVE", null];
 }
 
-/** The attestation ends, and the certificate that states it stays: what refuses an intent is the standing. */
+/** Ends the attestation, but keeps the certificate that states it, so that only the status refuses an intent. */
 const endAt = (principalId: string, at: number) =>
   env.DB.prepare("update principals set attestation_expires_at = ? where principal_id = ?").bind(at, principalId).run();
 
@@ -200,16 +200,16 @@ async function lift(stop: Stop, { customerId, agent }: Subject): Promise<void> {
   await world.run(endAttestations);
 }
 
-/** What every surface says of a principal that is stopped so, and of its agent. */
+/** Checks a principal with these stops, and its agent, on every surface. */
 async function expectShown({ customerId, agent }: Subject, stops: ReadonlySet<Stop>, runs: boolean): Promise<void> {
   const [status, status_reason] = shownBy(stops);
   const agentStatus = runs ? "ACTIVE" : "SUSPENDED";
   const { did, principalId } = agent;
   expect((await publicly(world, `/v1/agents/${did}/status`)).status).toBe(agentStatus);
   const intent = await openIntent(world, agent, shop, "10.00");
-  // An agent of a suspended account is refused as the account is.
+  // An agent of a suspended account is refused like the account.
   expect(intent.status).toBe(runs ? 201 : stops.has("account") ? 403 : 409);
-  // The keys of a suspended account read nothing.
+  // The keys of a suspended account cannot read.
   if (stops.has("account")) return;
   const shown = { principal_id: principalId, status, status_reason };
   expect(await readPrincipal(world, principalId)).toMatchObject(shown);
@@ -227,13 +227,13 @@ async function expectShown({ customerId, agent }: Subject, stops: ReadonlySet<St
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
 }
 
-/** The keys of a suspended account act on nothing. */
+/** The keys of a suspended account cannot act. */
 const imposable = (order: readonly Stop[]): Stop[] =>
   order.filter((stop, n) => stop === "attestation" || !order.slice(0, n).includes("account"));
 
 const SETS = Array.from({ length: 16 }, (_, n) => STOPS.filter((_stop, bit) => ((n >> bit) & 1) === 1));
 
-describe("the set of what stops a principal", () => {
+describe("the set of a principal's stops", () => {
   it.each(SETS.map((set) => [set.join(" × ") || "nothing", set] as const))("%s", async (_name, set) => {
     const orders = [set, ...(set.length === 2 || (isWhole() && set.length > 2) ? [[...set].reverse()] : [])];
     for (const order of orders) {
@@ -247,10 +247,10 @@ describe("the set of what stops a principal", () => {
       for (const stop of imposed) {
         await impose(stop, subject);
         stops.add(stop);
-        // With fewer stops it is what a smaller set shows.
+        // With fewer stops it shows what a smaller set shows.
         if (isWhole() || stops.size === imposed.length) await expectShown(subject, stops, false);
       }
-      // The account's return gives back what its own suspension took; everything else leaves the agent SUSPENDED.
+      // Reinstatement reactivates what the account's suspension took; every other stop leaves the agent SUSPENDED.
       let runs = false;
       if (stops.delete("account")) {
         await lift("account", subject);
@@ -267,7 +267,7 @@ describe("the set of what stops a principal", () => {
 });
 
 describe("a principal that its platform and its customer stop", () => {
-  it("is suspended and reactivated by each, tells its state once, and is entered each time", async () => {
+  it("is suspended and reactivated by each, with one event for each change of its status, and an entry each time", async () => {
     const customerId = await newCustomer(world);
     const principalId = await register(world, customerId);
     expectStatus(await ofPrincipal(world, principalId, "suspend", { reason: "Ours." }), 200);

@@ -1,4 +1,4 @@
-// The isolate dies at each step of a stop and of a return of many agents (PRN-17, PRN-21): the jobs finish what was begun, and each agent has its
+// The isolate dies at each step of a stop and of a reactivation of many agents (PRN-17, PRN-21): the jobs finish the work, and each agent has its
 // entry, its event and its directory record once.
 import { and, inArray, isNull } from "drizzle-orm";
 import { beforeAll, expect, it } from "vitest";
@@ -13,7 +13,7 @@ import { crowd, operator, publicly } from "./account-support.ts";
 import { readPrincipal } from "./customer-support.ts";
 import { revokeAs } from "./revocation-support.ts";
 
-/** One call takes three slices of two, and leaves the last agent to the queue. */
+/** One call runs three slices of two, and leaves the last agent to the queue. */
 const AGENTS = 7;
 const VERIFIER = "acme-verification";
 
@@ -28,9 +28,9 @@ type Stage = {
   readonly principalId: string;
   readonly dids: readonly string[];
   readonly attestation: Json;
-  /** What was reported of the agents before the act. */
+  /** Reports about the agents before the act. */
   readonly before: readonly Json[];
-  /** Of the renewal, so that the caller can repeat it. */
+  /** The Idempotency-Key of the renewal, so that the caller can repeat it. */
   readonly key: string;
 };
 
@@ -56,7 +56,7 @@ async function stopped(): Promise<Stage> {
   return { ...stage, before: await reportsOf(stage.dids) };
 }
 
-/** Each agent is shown as its principal is, also those whose rows follow later. */
+/** Each agent is shown like its principal, even if its row follows later. */
 async function expectShown({ principalId, dids }: Stage): Promise<void> {
   const { status } = await readPrincipal(world, principalId);
   for (const did of [dids[0], dids.at(-1)]) {
@@ -66,7 +66,7 @@ async function expectShown({ principalId, dids }: Stage): Promise<void> {
   }
 }
 
-/** How often the log, the outbox and the directory's feed name each agent of a stage as one that has moved. */
+/** How often the log, the outbox and the directory's feed report a change of each agent. */
 async function reportsOf(dids: readonly string[]): Promise<Json[]> {
   const { results } = await env.DB.prepare(
     `select a.did,
@@ -79,7 +79,7 @@ async function reportsOf(dids: readonly string[]): Promise<Json[]> {
     .all<Json>();
   return results;
 }
-/** How many agents of a stage have been reported once more. */
+/** How many agents of a stage have one more report. */
 const movedOf = async ({ dids, before }: Stage): Promise<number> =>
   (await reportsOf(dids)).filter(({ entries }, n) => entries > before[n].entries).length;
 const onceMore = (before: readonly Json[]): Json[] =>
@@ -97,7 +97,7 @@ const statusesOf = async ({ dids }: Stage): Promise<string[]> => {
     .where(inArray(agents.did, [...dids]));
   return [...new Set(rows.map(({ status }) => status))].sort();
 };
-/** The agents of a stage, each as often as it has a certificate that counts. */
+/** The agents of a stage, once for each certificate that counts. */
 async function certified({ dids }: Stage): Promise<string[]> {
   const counts = and(inArray(certificates.did, [...dids]), isNull(certificates.replacedAt));
   const rows = await world.deps.db.select().from(certificates).where(counts);
@@ -112,7 +112,7 @@ it("a stop that dies at any step stops each agent, and reports it once", async (
     async (stage, cut) => {
       found.push(leftAt(cut, isBeside(cut) ? undefined : await movedOf(stage)));
       await expectShown(stage);
-      // The caller has no answer and asks again.
+      // The caller got no answer, and repeats the call.
       expectStatus(await stop(world, stage), 200);
       await expectShown(stage);
       await world.run(finishCascades);
@@ -142,7 +142,7 @@ it("a stop that dies at any step stops each agent, and reports it once", async (
   );
 });
 
-it("a renewal that dies at any step gives each agent back once, under one new certificate", async () => {
+it("a renewal that dies at any step reactivates each agent once, under one new certificate", async () => {
   const found: string[] = [];
   await killAtEveryStep(
     stopped,
@@ -170,7 +170,7 @@ it("a renewal that dies at any step gives each agent back once, under one new ce
         ["DB.batch", 0, 2],
         ["OUTBOX_QUEUE.send"],
         ["DB.batch", 2],
-        // The caller is answered, and the slices go on.
+        // The caller gets its answer, and the slices continue.
         ["IDEMPOTENCY.end"],
         ["DB.batch", 2],
         ["DB.batch", 2, 4],

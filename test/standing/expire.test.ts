@@ -1,5 +1,4 @@
-// An attestation ends at its instant, without grace, and the job records it with all its consequences (PRN-12, PRN-13,
-// PRN-16, PRN-17).
+// An attestation ends at its instant, without grace, and the job records the end with all its consequences (PRN-12, PRN-13, PRN-16, PRN-17).
 import { and, desc, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -73,7 +72,7 @@ describe("an attestation that ends", () => {
     });
   });
 
-  it("is reported once: for the principal, every running agent, and no other", async () => {
+  it("is reported once for the principal and for every active agent, and for no other", async () => {
     const principalId = await world.principal(attested(1));
     const overrides = { principal_id: principalId };
     const provider = await world.provider(overrides);
@@ -96,7 +95,7 @@ describe("an attestation that ends", () => {
     const dids = changed.map((object) => object["did"]).sort();
     expect(dids).toEqual([provider.did, consumer.did].sort());
     for (const object of changed) {
-      // As the API returns it.
+      // The event holds the agent as the API returns it.
       const now = expectStatus(await world.call("GET", `/v1/agents/${object["did"]}`), 200);
       expect(object).toEqual(now);
       expect(object).toMatchObject({ status: "SUSPENDED", suspension_reason: "attestation" });
@@ -121,7 +120,7 @@ describe("an attestation that ends", () => {
     expect(await entriesOf("principal.attestation_expired")).toMatchObject([{ subjectId: principalId }]);
   });
 
-  it("puts the records of the directory in one unbroken order", async () => {
+  it("writes the records of the directory in one unbroken order", async () => {
     const principalId = await world.principal(attested(1));
     for (let i = 0; i < 3; i++) await world.consumer({ principal_id: principalId });
     const feed = () => world.deps.db.select().from(directoryChanges).where(eq(directoryChanges.environment, "sandbox"));
@@ -133,7 +132,7 @@ describe("an attestation that ends", () => {
     expect(seqs.length).toBeGreaterThanOrEqual(before + 3);
   });
 
-  it("stops five hundred agents in slices of two hundred, each a transaction of little more than a statement for each", async () => {
+  it("stops five hundred agents in slices of two hundred, with little more than a statement for each agent", async () => {
     const principalId = await world.principal(attested(1));
     const model = await world.consumer({ principal_id: principalId });
     const { db } = world.deps;
@@ -151,10 +150,10 @@ describe("an attestation that ends", () => {
     world.meter.reset();
     const { held } = withQueue(world);
     expect(await held.run(endAttestations, held.deps)).toBe(1);
-    // What the first slice leaves is a cascade.
+    // The first slice leaves a cascade.
     expect(await world.run(finishCascades)).toBe(1);
     const { trips, statements, rowsWritten } = world.meter.reading;
-    // For each job one trip to find what is due; for each slice one to read it and one for all that changes.
+    // Each job takes one trip to find what is due, and each slice one to read and one to write.
     expect(trips).toBe(2 + 2 * 3);
     expect(statements).toBeLessThan(501 + 3 * 25);
     expect(rowsWritten).toBeLessThanOrEqual(12 + 10 * 501);
@@ -164,7 +163,7 @@ describe("an attestation that ends", () => {
     expect(left.filter((agent) => agent.suspendedFrom === "FUNDING")).toHaveLength(100);
   });
 
-  it("that was renewed meanwhile stops nobody", async () => {
+  it("stops no agent if it was renewed meanwhile", async () => {
     const principalId = await world.principal(attested(1));
     const agent = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);
@@ -185,7 +184,7 @@ describe("an attestation that ends", () => {
   it("also stops an agent whose activation was decided before the end", async () => {
     const principalId = await world.principal(attested(1));
     const { did } = await world.draft("CONSUMER", { principal_id: principalId });
-    // The cascade commits between the activation's two trips; its clock is still before the end.
+    // The cascade commits between the activation's two trips, while the activation's clock is still before the end.
     const ended = { ...world.deps, clock: { now: () => world.now() + HOUR_MS } };
     world.meter.beforeBatch(2, () => world.run(endAttestations, ended));
     const reply = await world.call("POST", `/v1/agents/${did}/activate`);
@@ -193,7 +192,7 @@ describe("an attestation that ends", () => {
     expect((await stored(did))?.status).toBe("DRAFT");
   });
 
-  it("also stops an agent that began to run between the reading and the commit", async () => {
+  it("also stops an agent that became active between the reading and the commit", async () => {
     const principalId = await world.principal(attested(1));
     const { did } = await world.draft("CONSUMER", { principal_id: principalId });
     const ended = { ...world.deps, clock: { now: () => world.now() + HOUR_MS } };
@@ -204,7 +203,7 @@ describe("an attestation that ends", () => {
     expect((await stored(did))?.status).toBe("SUSPENDED");
   });
 
-  it("leaves the agents SUSPENDED until each is returned", async () => {
+  it("leaves the agents SUSPENDED until each is reactivated", async () => {
     const principalId = await world.principal(attested(1));
     const agent = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);
@@ -212,7 +211,7 @@ describe("an attestation that ends", () => {
     const path = `/v1/agents/${agent.did}/status`;
     const early = await world.call("PATCH", path, { body: { status: "ACTIVE" } });
     expect([early.status, early.body.code]).toEqual([409, "invalid_status"]);
-    // A new attestation, as its operation will write it.
+    // Another attestation, as its operation would write it.
     await world.deps.db
       .update(principals)
       .set({ status: "ACTIVE", statusReason: null, attestationExpiresAt: world.now() + HOUR_MS })
@@ -225,7 +224,7 @@ describe("an attestation that ends", () => {
 });
 
 describe("a list by status", () => {
-  it("shows what ended once the job has recorded it, and never as ACTIVE", async () => {
+  it("shows the principal and the agents of an ended attestation once the job has recorded it, and never as ACTIVE", async () => {
     const principalId = await world.principal(attested(1));
     const agent = await world.consumer({ principal_id: principalId });
     world.advance(HOUR_MS);

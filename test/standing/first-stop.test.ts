@@ -1,5 +1,5 @@
-// An agent that several stops meet is of the first of them, whether or not a job has written it before the next one: a return gives back only
-// what was taken by what has gone (PRN-16, PRN-17, PRN-21).
+// An agent that several stops affect belongs to the first of them, whether or not a job has written it before the next one: reinstatement reactivates
+// only agents that were suspended for the reason that ended (PRN-16, PRN-17, PRN-21).
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";
@@ -63,7 +63,7 @@ const takeBack = async ({ attestation_id, verifier_id }: Json) =>
 const withAgent = () =>
   world.principal({ verification_attestation: anHour() }).then((principal_id) => world.consumer({ principal_id }));
 
-/** How many agents have which reason. */
+/** How many agents have which suspension reason. */
 async function reasons(): Promise<Json> {
   const own = await world.deps.db.select().from(agents).where(eq(agents.platformId, world.platformId));
   const by = Map.groupBy(own, ({ suspensionReason }) => String(suspensionReason));
@@ -73,13 +73,13 @@ const takers = async (did: string) =>
   (await world.deps.db.select().from(activityEntries).where(eq(activityEntries.subjectId, did)))
     .filter(({ action }) => action === "agent.suspended")
     .map(({ actorType }) => actorType);
-/** An attestation backs a copy of its principal too. */
+/** Lets an attestation also back a copy of its principal. */
 const backs = async ({ attestation_id }: Json, principalId: string) => {
   const { db } = world.deps;
   const [row] = await db.select().from(attestations).where(eq(attestations.attestationId, attestation_id));
   if (row) await db.insert(attestations).values({ ...row, principalId });
 };
-/** The attestations of all principals of the world have ended. */
+/** Ends the attestations of all principals of the world. */
 async function endAll(): Promise<void> {
   await world.deps.db
     .update(principals)
@@ -87,7 +87,7 @@ async function endAll(): Promise<void> {
     .where(eq(principals.platformId, world.platformId));
 }
 
-describe("a revocation over a suspension that is not done", () => {
+describe("a revocation after an unfinished suspension", () => {
   it("leaves the agents to the suspension", async () => {
     const attestation = attestationBy(`ver-${world.platformId}`);
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
@@ -108,7 +108,7 @@ describe("a revocation over a suspension that is not done", () => {
     expect(await returns(world)).toEqual(dids);
   });
 
-  it("does so for each principal of a customer", async () => {
+  it("leaves them to it for each principal of a customer too", async () => {
     const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
     const { verification_attestation } = await readPrincipal(world, principalIds[0] ?? "");
     const { held } = withQueue(world);
@@ -120,8 +120,8 @@ describe("a revocation over a suspension that is not done", () => {
   });
 });
 
-describe("a suspension over an end that no job has recorded", () => {
-  it.each(["with the job between them", "without"])("is of the same effect %s", async (job) => {
+describe("a suspension after an end that no job has recorded", () => {
+  it.each(["with the job between them", "without"])("has the same effect %s", async (job) => {
     const { principalId, did } = await withAgent();
     world.advance(2 * HOUR_MS);
     if (job !== "without") await world.run(endAttestations);
@@ -139,7 +139,7 @@ describe("a suspension over an end that no job has recorded", () => {
     expect((await storedAgent(world, did))?.status).toBe("ACTIVE");
   });
 
-  it.each(["with the job between them", "without"])("is logged before a closing %s", async (job) => {
+  it.each(["with the job between them", "without"])("logs the end before a closing %s", async (job) => {
     const { principalId } = await withAgent();
     world.advance(2 * HOUR_MS);
     if (job !== "without") await world.run(endAttestations);
@@ -147,7 +147,7 @@ describe("a suspension over an end that no job has recorded", () => {
     expect(await historyOf(world, principalId)).toEqual([ENDED, "principal.closed: ATTESTATION_EXPIRED → CLOSED"]);
   });
 
-  it("leaves a half-written end its agents", async () => {
+  it("leaves the agents of an unfinished end to that end", async () => {
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     expectStatus(await record(first.principalId, anHour()), 201);
     await world.run(finishRestatements);
@@ -162,11 +162,11 @@ describe("a suspension over an end that no job has recorded", () => {
   });
 
   it.each(["with the job between them", "without"])(
-    "is of the same effect for each principal of a customer, %s",
+    "has the same effect for each principal of a customer, %s",
     async (job) => {
       const { customerId, principalIds } = await grouped(world, FIRST_PRINCIPALS + 10, 1);
       await endAll();
-      // Two stand: one that the batch of the suspension reports, and one that its cascade does.
+      // Two attestations have not ended: the batch of the suspension reports one of the principals, and its cascade the other.
       const standing = [...principalIds.slice(0, 1), ...principalIds.slice(-1)];
       for (const id of standing) {
         const later = { attestationExpiresAt: world.now() + 24 * HOUR_MS };
@@ -192,8 +192,8 @@ describe("a suspension over an end that no job has recorded", () => {
   );
 });
 
-describe("an attestation that ends while something else stops its principal", () => {
-  it("is recorded and told once, by the return", async () => {
+describe("an attestation that ends while its principal is stopped for another reason", () => {
+  it("is recorded and reported once, when the other stop ends", async () => {
     const { customerId, principalIds } = await grouped(world, 2, 0);
     const [returned = "", left = ""] = principalIds;
     const own = await world.principal();
@@ -204,7 +204,7 @@ describe("an attestation that ends while something else stops its principal", ()
     expect(expectStatus(await regroup(world, left, null), 200).status).toBe("ATTESTATION_EXPIRED");
     expectStatus(await ofCustomer(world, customerId, "reactivate"), 200);
     expect(expectStatus(await ofPrincipal(world, own, "reactivate"), 200).status).toBe("ATTESTATION_EXPIRED");
-    // Nothing is left for the job.
+    // The job has nothing left to record.
     expect(await world.run(endAttestations)).toBe(0);
     const now = (id: string) => historyOf(world, id).then((entries) => entries.at(-1));
     expect([await now(own), await now(returned), await now(left)]).toEqual([
@@ -219,8 +219,8 @@ describe("an attestation that ends while something else stops its principal", ()
   });
 });
 
-describe("an attestation that ends or is taken back while the account is suspended", () => {
-  it("is told as what it is: the return of the account tells nothing", async () => {
+describe("an attestation that ends or is revoked while the account is suspended", () => {
+  it("is reported as such, and the account's reinstatement reports nothing", async () => {
     const [taken, over] = [attestationBy(`ver-${world.platformId}`), anHour()];
     const revoked = await world.principal({ verification_attestation: taken });
     const ended = await world.principal({ verification_attestation: over });

@@ -1,5 +1,5 @@
-// Random histories of an account, its principals, customers, attestations, agents and time: every answer, list, public status and intent says
-// what a plain model says (history-model.ts). A failure prints the seed, the path and the shortest history that fails.
+// Random histories of an account, its principals, customers, attestations, agents and time: every answer, list, public status and intent agrees with
+// a plain model (history-model.ts). A failure prints the seed, the path and the shortest history that fails.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isWhole, runs } from "../support/scale.ts";
@@ -7,10 +7,10 @@ import { ACT_NAMES, type Act, Play, type Step } from "./history-play.ts";
 import { compareAll, compareSome } from "./history-surfaces.ts";
 
 const [HISTORIES, STEPS] = isWhole() ? [250, 50] : [2, 20];
-/** After so many steps some surfaces are compared, and all of them at the end. */
+/** Some surfaces are compared after so many steps, and all of them at the end. */
 const COMPARED_EACH = isWhole() ? 1 : 3;
 
-/** Without them most steps of a history would meet nothing. */
+/** Without a beginning, most steps of a history would find nothing to act on. */
 const BEGINNING: readonly Step[] = [
   { act: "customer", a: 0, b: 0 },
   { act: "principal", a: 0, b: 3 },
@@ -18,7 +18,10 @@ const BEGINNING: readonly Step[] = [
   ...[0, 0, 1, 1].map((a, b): Step => ({ act: "agent", a, b })),
   ...[0, 1, 2, 3].map((a): Step => ({ act: "activate", a, b: 0 })),
 ];
-/** What ends for good, and what refuses everything else, comes seldom; what gives back comes often, else soon nothing runs. */
+/**
+ * Acts that end something for good, or that make most calls fail, are rare. Acts that reactivate are frequent, because otherwise all agents would
+ * soon be stopped.
+ */
 const SELDOM: readonly Act[] = ["close", "terminate", "deleteCustomer", "suspendAccount", "reinstateAccount"];
 const GIVING: readonly Act[] = ["attest", "reactivate", "reactivateCustomer", "returnAgent", "activate"];
 const USUAL = ACT_NAMES.filter((act) => !SELDOM.includes(act) && !GIVING.includes(act));
@@ -28,10 +31,10 @@ const act = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...SELDOM) },
 );
 const step = fc.record({ act, a: fc.nat(11), b: fc.nat(11) });
-// A history that fails shrinks to null steps, so that what is left of it can be read.
+// A failing history shrinks to null steps, so that the remaining steps can be read.
 const history = fc.array(fc.option(step, { freq: 1_000 }), { minLength: STEPS, maxLength: STEPS });
 
-/** Too seldom for a short run to meet them: what begins with a stop that ends while another one lasts. */
+/** Examples that are too rare for a short run: a stop ends while another one lasts. */
 const EXAMPLES: readonly (readonly Step[])[] = [
   [
     { act: "suspendCustomer", a: 0, b: 0 },
@@ -51,7 +54,7 @@ const EXAMPLES: readonly (readonly Step[])[] = [
   ],
 ];
 
-it("of histories, every surface says what the model says", async () => {
+it("every surface agrees with the model throughout a history", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
       const play = await Play.begin();
@@ -59,7 +62,7 @@ it("of histories, every surface says what the model says", async () => {
         if (!one) continue;
         const answers = await play.step(one);
         if (answers) expect([n, one, answers[0]]).toEqual([n, one, answers[1]]);
-        // The beginning is the same of all, so its end is compared alone.
+        // All histories have the same beginning, so only its end is compared.
         const played = n - BEGINNING.length + 1;
         if (played >= 0 && played % COMPARED_EACH === 0) await compareSome(play, one.a + n);
       }

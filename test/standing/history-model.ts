@@ -1,5 +1,5 @@
-// A plain model of what stands (PRN-11 to PRN-25, AGT-13 to AGT-19): principals, customers, attestations and agents as records, and each act as
-// a few lines on them. It shares nothing with the service but the words.
+// A plain model of statuses (PRN-11 to PRN-25, AGT-13 to AGT-19): principals, customers, attestations and agents as records, and each act as a few
+// lines on them. It shares nothing with the service but the words.
 
 export type PrincipalState = "ACTIVE" | "ATTESTATION_EXPIRED" | "SUSPENDED" | "CLOSED";
 export type AgentState = "DRAFT" | "ACTIVE" | "SUSPENDED" | "REVOKED" | "TERMINATED";
@@ -11,7 +11,7 @@ export type Attestation = { readonly id: string; readonly end: number; revoked: 
 export type Principal = {
   readonly id: string;
   customer: Customer | null;
-  /** What stops it, beside its attestation. */
+  /** Its stops, except its attestation. */
   readonly stops: Set<"platform" | "customer">;
   attestation: Attestation;
   readonly earlier: Attestation[];
@@ -21,12 +21,12 @@ export type Agent = {
   readonly did: string;
   readonly role: Role;
   readonly principal: Principal;
-  /** As its own last move left it: the end of an attestation by its date moves nobody before it is recorded. */
+  /** The status after its own last change: the end of an attestation by its date changes no agent before it is recorded. */
   own: AgentState;
   reason: SuspensionReason | null;
 };
 
-/** What a call is answered: a status, and of a refusal its code. */
+/** The answer of a call: a status, and the code of a refusal. */
 export type Outcome = readonly [status: number, code?: string];
 export const INVALID: Outcome = [409, "invalid_status"];
 export const ACCOUNT_SUSPENDED: Outcome = [403, "account_suspended"];
@@ -37,14 +37,14 @@ export class Model {
   readonly customers: Customer[] = [];
   readonly principals: Principal[] = [];
   readonly agents: Agent[] = [];
-  /** The operator stops all principals at once. */
+  /** True while the operator has stopped all principals. */
   accountSuspended = false;
 
   constructor(now: number) {
     this.now = now;
   }
 
-  // ---- What counts at this instant ---------------------------------------------------------------------------------------
+  // ---- Statuses at this instant --------------------------------------------------------------------------------------------
 
   principalState(principal: Principal): PrincipalState {
     if (principal.closed) return "CLOSED";
@@ -53,7 +53,7 @@ export class Model {
     return revoked || end <= this.now ? "ATTESTATION_EXPIRED" : "ACTIVE";
   }
 
-  /** Of several reasons the highest is shown. */
+  /** The highest of several reasons is shown. */
   statusReason(principal: Principal): string | null {
     const { stops, attestation } = principal;
     const reasons: Record<PrincipalState, string | null> = {
@@ -70,7 +70,7 @@ export class Model {
     return agent.own === "SUSPENDED" ? agent.reason : this.#stopReason(agent.principal);
   }
 
-  /** Whose stop it is that keeps the agents from running. */
+  /** The reason of the stop that keeps the agents from being active. */
   #stopReason(principal: Principal): SuspensionReason {
     if (this.accountSuspended) return "operator";
     return this.principalState(principal) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
@@ -86,7 +86,7 @@ export class Model {
     return this.principalState(principal) === "ACTIVE";
   }
 
-  /** Those that are not deleted. */
+  /** The customers that are not deleted. */
   clients(): Customer[] {
     return this.customers.filter(({ deleted }) => !deleted);
   }
@@ -108,7 +108,7 @@ export class Model {
     return [200];
   }
 
-  /** An agent whose principal something else stops by now stays SUSPENDED for that. */
+  /** An agent whose principal is stopped for another reason by now stays SUSPENDED for that reason. */
   reinstateAccount(): Outcome {
     if (!this.accountSuspended) return INVALID;
     this.accountSuspended = false;
@@ -184,7 +184,7 @@ export class Model {
 
   // ---- Attestations --------------------------------------------------------------------------------------------------------
 
-  /** One that was taken back, or that the principal has had, is a fault of the body and comes first. */
+  /** A revoked attestation, or one that the principal has had, is a fault of the body, which comes first. */
   attest(principal: Principal, attestation: Attestation, returning: boolean): Outcome {
     const had = [principal.attestation, ...principal.earlier].includes(attestation);
     if (attestation.revoked || had) return REFUSED;
@@ -196,7 +196,7 @@ export class Model {
     return [201];
   }
 
-  /** Those that any stop of the principal suspended. */
+  /** Reactivates the agents that any stop of the principal suspended. */
   #reactivateAgents(principal: Principal): void {
     if (!this.stands(principal)) return;
     for (const agent of this.agentsOf(principal)) {
@@ -205,7 +205,7 @@ export class Model {
     }
   }
 
-  /** All that it backs fall with it. */
+  /** Stops all principals that the attestation backs. */
   revoke(attestation: Attestation): Outcome {
     attestation.revoked = true;
     for (const principal of this.principals) {
@@ -214,7 +214,7 @@ export class Model {
     return [200];
   }
 
-  /** What the job does, and a recording or a suspension before its own. */
+  /** The job records an end, and so do a suspension and an attestation before their own change. */
   recordEnd(principal: Principal): void {
     if (this.principalState(principal) === "ATTESTATION_EXPIRED") this.#stopAgents(principal, "attestation");
   }

@@ -1,4 +1,4 @@
-// Plays the steps of a history in the service and in the model (history-model.ts). What both show is compared by history-surfaces.ts.
+// Plays the steps of a history in the service and in the model (history-model.ts). history-surfaces.ts compares what they show.
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
@@ -29,13 +29,13 @@ import {
 import { answer, type Beside, type Played, pick } from "./history-surfaces.ts";
 import { revokeAs } from "./revocation-support.ts";
 
-/** Attestations end in the middle between two instants that a history reaches, so that the time that its calls take decides nothing. */
+/** Attestations end midway between two instants that a history reaches, so that the duration of its calls makes no difference. */
 const TICK_MS = 10 * MINUTE_MS;
 const LENGTHS_MS = [TICK_MS, 6 * TICK_MS, 24 * HOUR_MS, 300 * 24 * HOUR_MS];
 const ADVANCES_MS = [TICK_MS, 3 * TICK_MS, 7 * TICK_MS, 25 * HOUR_MS];
 const VERIFIER = "acme-verification";
 
-/** One step: what is done, and numbers that choose with what. */
+/** One step: an act, and numbers that choose its subjects. */
 export type Step = { readonly act: Act; readonly a: number; readonly b: number };
 
 let beside: Promise<Beside> | undefined;
@@ -56,20 +56,20 @@ export class Play implements Played {
     this.model = new Model(world.now());
   }
 
-  /** All histories trade with the same two. */
+  /** All histories trade with the same two agents. */
   static async begin(): Promise<Play> {
     beside ??= createBeside();
     return new Play(await createWorld(), await beside);
   }
 
-  /** Returns what the service and the model have answered. */
+  /** Returns the answers of the service and of the model. */
   async step({ act, a, b }: Step): Promise<readonly [answered: Outcome, expected: Outcome] | null> {
-    // A suspension of the account ends soon, because it refuses most of what a history does.
+    // A suspension of the account ends soon, because it makes most steps of a history fail.
     const ends = this.model.accountSuspended && b % 4 === 0;
     return ACTS[ends ? "reinstateAccount" : act](this, a, b);
   }
 
-  /** What a call of the platform itself is answered: of a suspended account no one is heard, and nothing moves. */
+  /** The expected answer to a call of the platform: a suspended account is refused, and nothing changes. */
   own(moved: () => Outcome): Outcome {
     return this.model.accountSuspended ? ACCOUNT_SUSPENDED : moved();
   }
@@ -131,7 +131,7 @@ export class Play implements Played {
   }
 }
 
-// ---- The acts --------------------------------------------------------------------------------------------------------------
+// ---- Acts -----------------------------------------------------------------------------------------------------------------
 
 type Answered = Promise<readonly [Outcome, Outcome] | null>;
 
@@ -175,7 +175,7 @@ const ACTS = {
   },
   principal: async (play: Play, a: number, b: number): Answered => {
     const customers = play.model.clients();
-    // Now and then under an attestation that backs another one already.
+    // Sometimes under an attestation that already backs another principal.
     const shared = a % 4 === 0 ? pick(play.model.principals, b)?.attestation : undefined;
     const usable = shared && !shared.revoked && shared.end > play.model.now;
     return play.registerPrincipal(a % 3 === 0 ? (pick(customers, b) ?? null) : null, usable ? shared : play.draw(b));
@@ -217,7 +217,7 @@ const ACTS = {
     play.own(() => play.model.deleteCustomer(customer)),
   ]),
   attest: ofPrincipal(async (play, principal, b) => {
-    // Now and then one that another principal has, or this one itself.
+    // Sometimes an attestation that another principal has, or this one itself.
     const known = pick(play.model.principals, b)?.attestation;
     const attestation = b % 4 === 3 && known && known.end > play.model.now ? known : play.draw(b);
     const returning = b % 2 === 0;

@@ -1,5 +1,5 @@
-// Where a history shows: the answers and lists for its platform, the public status, and the intents of its agents with those of another
-// platform. Each says what the model says.
+// The surfaces of a history: the answers and lists for its platform, the public status, and intents of its agents with those of another platform.
+// Each agrees with the model.
 import { expect } from "vitest";
 import { openIntent } from "../payments/support.ts";
 import { type Agent as Credentials, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -13,14 +13,14 @@ import {
   type Principal,
 } from "./history-model.ts";
 
-/** Agents of another platform, to which nothing happens. */
+/** Agents of another platform, which no step affects. */
 export type Beside = { readonly shop: Credentials; readonly client: Credentials };
 
 export type Played = {
   readonly world: World;
   readonly model: Model;
   readonly beside: Beside;
-  /** By DID, of the agents that were activated. */
+  /** By DID, for the agents that were activated. */
   readonly credentials: ReadonlyMap<string, Credentials>;
 };
 
@@ -35,7 +35,7 @@ const PRINCIPAL_STATES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"
 const AGENT_STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED"];
 const CUSTOMER_STATES = ["ACTIVE", "SUSPENDED"];
 
-/** All lists, and every surface of one principal, one agent and one customer. */
+/** Compares all lists, and every surface of one principal, one agent and one customer. */
 export async function compareSome(played: Played, n: number): Promise<void> {
   const { principals, agents } = played.model;
   const one = <T>(from: readonly T[]): T[] => [pick(from, n)].filter((found) => found !== undefined);
@@ -83,7 +83,7 @@ const ofAgent = (one: Json) => [one.did, [one.status, one.suspension_reason]] as
 const ofCustomer = (one: Json) => [one.customer_id, [one.status]] as const;
 type Reading = (one: Json) => readonly [id: string, shown: readonly [string, (string | null)?]];
 
-/** Each under its one status and under no other. */
+/** Each row is listed under its own status and under no other. */
 async function compareLists(played: Played): Promise<void> {
   const { world, model } = played;
   if (model.accountSuspended) {
@@ -104,7 +104,7 @@ async function listed(played: Played, kind: string, read: Reading, states: reado
   return found;
 }
 
-/** What a list holds, each once and none that an earlier one held. */
+/** Reads a list, and checks that it holds each row once and no row of an earlier list. */
 async function page(played: Played, list: string, read: Reading, state?: string, earlier: Shown = {}): Promise<Shown> {
   const { data } = await ok(played, `/v1/${list}&limit=100`);
   const rows: ReturnType<Reading>[] = data.map(read);
@@ -115,7 +115,7 @@ async function page(played: Played, list: string, read: Reading, state?: string,
   return found;
 }
 
-// ---- One ---------------------------------------------------------------------------------------------------------------------
+// ---- One row -----------------------------------------------------------------------------------------------------------------
 
 async function comparePrincipal(played: Played, principal: Principal, n: number): Promise<void> {
   const { id, customer } = principal;
@@ -141,7 +141,7 @@ async function compareCustomer(played: Played, customer: Customer, n: number): P
   await compareWithin(played, `principals?customer_id=${customer.id}`, ofPrincipal, grouped, pick(PRINCIPAL_STATES, n));
 }
 
-/** Those of a list that are in one state, which are found in another way than those of all lists. */
+/** Compares the rows of a list in one status. The service finds these in another way than those of all lists. */
 async function compareWithin(played: Played, list: string, read: Reading, shown: Shown, state = ""): Promise<void> {
   const expected = Object.fromEntries(Object.entries(shown).filter(([, [status]]) => status === state));
   expect(await page(played, `${list}&status=${state}`, read, state)).toEqual(expected);
@@ -162,7 +162,7 @@ async function comparePublic(played: Played, agent: Agent): Promise<void> {
   if (held) expect([did, state, await trades(played, agent, held)]).toEqual([did, state, tradingOf(agent, model)]);
 }
 
-/** What an intent of it, or with it, is answered. */
+/** The answer to an intent of the agent, or with it. */
 async function trades({ world, beside }: Played, { did, role }: Agent, held: Credentials): Promise<Outcome> {
   if (role === "PROVIDER") return answer(await openIntent(world, beside.client, held, "1.00"));
   const { status, body } = await world.call("GET", `/v1/agents/${did}/certificate`, { key: null });

@@ -1,4 +1,4 @@
-// A platform's acts on a principal, and others at the same moment (PRN-16, PRN-18): no agent runs under a principal that does not.
+// Acts on a principal, and other calls at the same moment (PRN-16, PRN-18): no agent is active under a principal that is not.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 

@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
@@ -65,7 +65,7 @@ const certificatesOf = async (dids: readonly string[]) => {
   const own = new Set(dids);
   return (await world.deps.db.select().from(certificates)).filter(({ did }) => own.has(did));
 };
-/** The values that the status lists have for the agents' certificates. */
+/** The values of the agents' certificates in the status lists. */
 const listed = async (dids: readonly string[]) =>
   new Set((await certificatesOf(dids)).map(({ listedStatus }) => listedStatus));
 
@@ -83,7 +83,7 @@ async function anHour(): Promise<string> {
 }
 
 describe("suspending a principal", () => {
-  it("answers it with the reason, and stops its agents in the answer's own commit", async () => {
+  it("answers with the reason, and stops its agents in the commit of the answer", async () => {
     const { did } = await world.consumer();
     const principalId = await principalOf(did);
     const answer = expectStatus(await act(principalId, "suspend", { reason: "Under review." }), 200);
@@ -104,7 +104,7 @@ describe("suspending a principal", () => {
     ]);
   });
 
-  it("takes no body, an empty one, and refuses a faulty one", async () => {
+  it("takes no body or an empty one, and refuses a faulty one", async () => {
     const [one, two] = [await world.principal(), await world.principal()];
     expectStatus(await act(one, "suspend"), 200);
     expectStatus(await act(two, "suspend", {}), 200);
@@ -114,14 +114,14 @@ describe("suspending a principal", () => {
   });
 
   it.each(isWhole() ? [1, 10, SLICE - 1, 500, 10_000] : [1, SLICE - 1, 3 * SLICE + 2])(
-    "is within the rows that its %d agents cost",
+    "reads and writes a bounded number of rows for %d agents",
     async (count) => {
       const { first } = await crowd(world, count, { certified: true });
       const principalId = await principalOf(first.did);
       world.meter.reset();
       expectStatus(await act(principalId, "suspend"), 200);
       if (count < SLICE) expect(world.meter.reading.trips).toBe(2);
-      // As the queue goes on.
+      // Continues like the queue.
       for (let more: Recorded = count < SLICE ? false : "more"; more === "more"; )
         more = await finishCascades.record(world.deps, principalId);
       const { rowsRead, rowsWritten } = world.meter.reading;
@@ -132,7 +132,7 @@ describe("suspending a principal", () => {
     600_000,
   );
 
-  it("reads no agent of an earlier slice, also where all were created at one instant", async () => {
+  it("reads no agent of an earlier slice, even if all were created at one instant", async () => {
     const count = 2 * SLICE + SLICE / 2;
     const { first } = await crowd(world, count, { certified: true });
     const principalId = await principalOf(first.did);
@@ -143,11 +143,11 @@ describe("suspending a principal", () => {
     expect(world.meter.reading.rowsRead).toBeLessThanOrEqual(10 + 5 * count);
   });
 
-  it("shows every agent SUSPENDED from the commit on, also those whose rows follow, and lets none trade", async () => {
+  it("shows every agent SUSPENDED from the commit on, before its row follows, and lets none trade", async () => {
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     const shop = await seller(other);
     const principalId = await principalOf(first.did);
-    // Dies behind the first slice.
+    // The call dies after the first slice.
     dieBefore(world, 3);
     expectStatus(await act(principalId, "suspend"), 200);
     const left = await inStatus(world, "ACTIVE", "FUNDING");
@@ -159,10 +159,10 @@ describe("suspending a principal", () => {
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
-  it("is finished by the job when the isolate dies in the third of ten slices, each agent reported once", async () => {
+  it("is finished by the job if the isolate dies in the third of ten slices, and each agent is reported once", async () => {
     const { first, dids } = await crowd(world, 10 * SLICE, { certified: true });
     const principalId = await principalOf(first.did);
-    // The answer's two trips, two of the second slice, and the reading of the third.
+    // The two trips of the answer, two of the second slice, and the reading of the third.
     dieBefore(world, 6);
     expectStatus(await act(principalId, "suspend"), 200);
     const done = await inStatus(world, "SUSPENDED");
@@ -176,7 +176,7 @@ describe("suspending a principal", () => {
     expect(await listed(dids)).toEqual(new Set([CERTIFICATE_STATUS.suspended]));
   });
 
-  it("lists every certificate of an agent, also one that is issued between the reading and the commit", async () => {
+  it("lists every certificate of an agent, even one that is issued between the reading and the commit", async () => {
     const { did } = await world.consumer();
     const reissue = async () => expectStatus(await world.call("POST", `/v1/agents/${did}/certificate`), 200);
     await reissue();
@@ -195,7 +195,7 @@ describe("suspending a principal", () => {
     expect(await listed([did])).toEqual(new Set([CERTIFICATE_STATUS.suspended]));
   });
 
-  it("twice is refused, and so is a closed one", async () => {
+  it("is refused the second time, and for a closed principal", async () => {
     const principalId = await world.principal();
     expectStatus(await act(principalId, "suspend"), 200);
     const again = await act(principalId, "suspend");
@@ -212,7 +212,7 @@ describe("suspending a principal", () => {
 });
 
 describe("reactivating a principal", () => {
-  it("restores it alone; its agents return one by one", async () => {
+  it("restores it alone, and its agents are reactivated one by one", async () => {
     const { did } = await world.consumer();
     const principalId = await principalOf(did);
     expectStatus(await act(principalId, "suspend", { reason: "Under review." }), 200);
@@ -225,7 +225,7 @@ describe("reactivating a principal", () => {
     expect(outcome(await act(principalId, "reactivate"))).toEqual([409, "invalid_status"]);
   });
 
-  it("leaves what else stops it: an attestation that has ended, recorded or not", async () => {
+  it("keeps an attestation's end as a stop, recorded or not", async () => {
     for (const recorded of [true, false]) {
       const principalId = await anHour();
       if (recorded) {
@@ -245,7 +245,7 @@ describe("reactivating a principal", () => {
     }
   });
 
-  it("leaves what its customer stops, and its own suspension is added to that and taken away again", async () => {
+  it("keeps the customer's stop, to which the platform's own is added and from which it is removed again", async () => {
     const principalId = await world.principal();
     const stop = "update principals set status = 'SUSPENDED', customer_stopped = 1 where principal_id = ?";
     await env.DB.prepare(stop).bind(principalId).run();
@@ -255,13 +255,13 @@ describe("reactivating a principal", () => {
       status: "SUSPENDED",
       status_reason: "customer",
     });
-    // Nobody's standing has changed.
+    // Its status has not changed.
     expect(await eventsOf(principalId)).toEqual([]);
   });
 });
 
 describe("closing a principal", () => {
-  it("is refused while an agent runs, also one that begins to run at the same moment", async () => {
+  it("is refused while an agent is active, even if it becomes active at the same moment", async () => {
     const { did } = await world.consumer();
     const principalId = await principalOf(did);
     const refused = await act(principalId, "close");
@@ -273,7 +273,7 @@ describe("closing a principal", () => {
     expect((await storedAgent(world, did))?.status).toBe("ACTIVE");
   });
 
-  it("revokes agents of every state, once each, and gives the name and the reference back", async () => {
+  it("revokes agents of every status, once each, and frees the name and the reference", async () => {
     const { did } = await world.consumer();
     const principalId = await principalOf(did);
     const draft = { ...agentBody("CONSUMER"), principal_id: principalId };
@@ -293,7 +293,7 @@ describe("closing a principal", () => {
     expect(await eventsOf(principalId)).toEqual(["SUSPENDED", "CLOSED"]);
   });
 
-  it("leaves what was settled readable, and takes it out of its customer", async () => {
+  it("keeps settled history readable, and takes the principal out of its customer", async () => {
     const { intent, consumer } = await facilitated(world);
     const principalId = await principalOf(consumer.did);
     await env.DB.prepare(
@@ -314,7 +314,7 @@ describe("closing a principal", () => {
     expect(kept).toBe("SETTLED");
   });
 
-  it("of the account's own company is refused: it ends with the account", async () => {
+  it("is refused for the tenant principal, which ends with the account", async () => {
     const { tenant_principal_id: tenant } = expectStatus(await world.call("GET", "/v1/platform"), 200);
     expect(outcome(await act(tenant, "close"))).toEqual([409, "tenant_principal_field_locked"]);
   });

@@ -1,5 +1,5 @@
-// Two acts on one principal in each order that their readings and commits can have (PRN-16, AGT-18): never an agent that runs under a principal
-// that does not, and never an intent after the answer to a stop.
+// Two acts on one principal, in each order of their readings and commits (PRN-16, AGT-18): no agent is active under a principal that is not, and no
+// intent opens after the answer to a stop.
 import { beforeAll, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { openIntent, seller } from "../payments/support.ts";
@@ -22,7 +22,7 @@ const activate = (did: string): Promise<Reply> => world.call("POST", `/v1/agents
 type Call = () => Promise<Reply>;
 type Order = {
   readonly name: string;
-  /** True where the stop is committed before the other call. */
+  /** True if the stop commits before the other call. */
   readonly stopped: boolean;
   readonly play: (stop: Call, other: Call) => Promise<readonly [stop: Reply, other: Reply]>;
 };
@@ -84,7 +84,7 @@ describe.each(ORDERS)("where $name", ({ stopped, play }) => {
     await expectStopped(did);
   });
 
-  it("a suspension and a return leave no agent ACTIVE", async () => {
+  it("a suspension and a reactivation leave no agent ACTIVE", async () => {
     const { did, principalId } = await world.consumer();
     expectStatus(await patchStatus(did, "SUSPENDED"), 200);
     const [stop, returned] = await play(

@@ -1,5 +1,5 @@
-// `reactivate_agents` of a renewal and of the reactivation of a principal and of a customer (PRN-18, PRN-21, PRN-24): agents that a stop of their
-// principal suspended return once, also after a crash, and no agent whose escrow is constrained.
+// `reactivate_agents` at a renewal, and at the reactivation of a principal and of a customer (PRN-18, PRN-21, PRN-24): agents that a stop of their
+// principal suspended return once, even after a crash, except agents whose escrow is constrained.
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -18,12 +18,12 @@ import { createSlicedWorld, FIRST_PRINCIPALS, SLICE } from "./slices.ts";
 let world: World;
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades and restatements that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
   await world.deps.db.delete(restatements);
 });
 
-/** By a Verifier that nobody has registered, from an hour ago. */
+/** An attestation from an hour ago, by a Verifier that is not registered. */
 const given = (lasts: number, overrides: Json = {}): Json => ({
   attestation_id: `att_${crypto.randomUUID()}`,
   verifier_id: "acme-verification",
@@ -37,7 +37,7 @@ const record = async (principalId: string, body: Json): Promise<Json> =>
 const AND_BACK = { reactivate_agents: true };
 const running = () => inStatus(world, "ACTIVE", "FUNDING");
 
-/** Lets the attestation of an hour end, with all agents. */
+/** Ends the attestation of an hour, and suspends all agents. */
 async function end(): Promise<void> {
   world.advance(2 * HOUR_MS);
   await world.run(endAttestations);
@@ -45,20 +45,20 @@ async function end(): Promise<void> {
   expect(await running()).toEqual([]);
 }
 
-/** A principal whose agents an end has taken; the slices behind the first of their return wait. */
+/** A principal whose agents an end suspended. The first slice is reactivated, and the others wait. */
 async function halfBack(lasts: number): Promise<{ principalId: string; dids: readonly string[] }> {
   const { first, dids } = await crowd(world, 2 * SLICE + 1);
   await record(first.principalId, given(HOUR_MS));
   await end();
-  // The call's two trips, one for the places and one for the key's last use; dies in the second slice.
+  // The call has two trips, one for the places and one for the key's last use. It dies in the second slice.
   dieBefore(world, 5);
   await record(first.principalId, given(lasts, AND_BACK));
   expect(await running()).toHaveLength(SLICE);
   return { principalId: first.principalId, dids };
 }
 
-describe("a renewal while agents are still being given back", () => {
-  it("forgets none of them, though it asks for none", async () => {
+describe("a renewal while agents are still being reactivated", () => {
+  it("keeps their reactivation, although it requests none", async () => {
     const { principalId, dids } = await halfBack(9 * HOUR_MS);
     await record(principalId, given(10 * HOUR_MS));
     await world.run(finishRestatements);
@@ -66,7 +66,7 @@ describe("a renewal while agents are still being given back", () => {
     expect(await returns(world)).toEqual(dids);
   });
 
-  it("behind another end, which nobody has asked back, gives back nothing", async () => {
+  it("reactivates none if another end has suspended them since, and it requests none", async () => {
     const { principalId } = await halfBack(HOUR_MS);
     await end();
     await record(principalId, given(10 * HOUR_MS));
@@ -76,7 +76,7 @@ describe("a renewal while agents are still being given back", () => {
   });
 });
 
-it("an agent whose escrow is constrained stays, and returns no sooner than by its own return", async () => {
+it("an agent whose escrow is constrained stays SUSPENDED until its own reactivation", async () => {
   const principalId = await world.principal({ verification_attestation: given(HOUR_MS) });
   const consumer = await world.consumer({ principal_id: principalId });
   const provider = await world.agent("PROVIDER", { principal_id: principalId });
@@ -91,7 +91,7 @@ it("an agent whose escrow is constrained stays, and returns no sooner than by it
   });
 });
 
-it("a key that was in its grace ends with the certificates that are replaced (AGT-32)", async () => {
+it("a key in its grace ends with the certificates that are replaced (AGT-32)", async () => {
   const { did, principalId } = await world.consumer({
     principal_id: await world.principal({ verification_attestation: given(HOUR_MS) }),
   });
@@ -116,7 +116,7 @@ const certificateOf = async (did: string): Promise<string> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/certificate`, { key: null }), 200).certificate;
 
 describe("the reactivation of a principal", () => {
-  it("reactivates its agents, each with the certificate that it has", async () => {
+  it("reactivates its agents, each with its present certificate", async () => {
     const { did, principalId } = await world.consumer();
     const certificate = await certificateOf(did);
     const before = await storedAgent(world, did);
@@ -141,7 +141,7 @@ describe("the reactivation of a principal", () => {
     expect(await returns(world)).toEqual([did]);
   });
 
-  it("without it answers no counts and leaves them, and the next renewal with it reactivates them", async () => {
+  it("without it shows no counts and leaves the agents, and the next renewal with it reactivates them", async () => {
     const { did, principalId } = await world.consumer();
     await ok(ofPrincipal(world, principalId, "suspend"));
     expect(await ok(ofPrincipal(world, principalId, "reactivate"))).not.toHaveProperty("reactivation");
@@ -154,7 +154,7 @@ describe("the reactivation of a principal", () => {
     expect(await running()).toEqual([did]);
   });
 
-  it("says why agents stay: their platform, an operator, a constrained escrow, another stop of the principal", async () => {
+  it("shows why agents stay: their platform, an operator, a constrained escrow, or another stop of the principal", async () => {
     const principalId = await world.principal({ customer_id: await newCustomer(world) });
     const of = { principal_id: principalId };
     const [own, byOperator, back] = [await world.consumer(of), await world.consumer(of), await world.consumer(of)];
@@ -184,7 +184,7 @@ describe("the reactivation of a principal", () => {
     expect(await running()).toEqual([back.did]);
   });
 
-  it("gives another certificate where the attestation or the scope has changed, or the present one has an end", async () => {
+  it("issues another certificate if the attestation or the scope has changed, or the present one has an end", async () => {
     const principalId = await world.principal();
     const of = { principal_id: principalId };
     const [changed, ended, same] = [await world.consumer(of), await world.consumer(of), await world.consumer(of)];
@@ -206,7 +206,7 @@ describe("the reactivation of a principal", () => {
     expect((await versionOf(same)) - (after[2] ?? 0)).toBe(1);
   });
 
-  it("answers the first slice of many agents, and each of them is reported once", async () => {
+  it("answers with the first slice of many agents, and each of them is reported once", async () => {
     const { first, dids } = await crowd(world, 2 * SLICE + 1);
     await ok(ofPrincipal(world, first.principalId, "suspend"));
     await world.run(finishCascades);
@@ -220,7 +220,7 @@ describe("the reactivation of a principal", () => {
     expect(await returns(world)).toEqual(dids);
   });
 
-  it("is forgotten when the principal is stopped before the last slice and reactivated without it", async () => {
+  it("is forgotten if the principal is stopped before the last slice and reactivated without it", async () => {
     const { first } = await crowd(world, 2 * SLICE + 1);
     await ok(ofPrincipal(world, first.principalId, "suspend"));
     await world.run(finishCascades);
@@ -249,7 +249,7 @@ describe("the reactivation of a principal", () => {
 });
 
 describe("the reactivation of a customer", () => {
-  it("reactivates the agents of all its principals that nothing else stops", async () => {
+  it("reactivates the agents of all its principals that have no other stop", async () => {
     const { customerId, principalIds, dids } = await grouped(world, 3, 2);
     await ok(ofPrincipal(world, principalIds[2] ?? "", "suspend"));
     await ok(ofCustomer(world, customerId, "suspend"));
@@ -266,7 +266,7 @@ describe("the reactivation of a customer", () => {
     expect(await running()).toEqual(dids);
   });
 
-  it("reaches every principal and every agent, each reported once, however many it groups", async () => {
+  it("reaches every principal and every agent, and reports each once, however many it groups", async () => {
     const { customerId, dids } = await grouped(world, FIRST_PRINCIPALS + 2, SLICE - 1);
     await ok(ofCustomer(world, customerId, "suspend"));
     while ((await world.run(finishCascades)) > 0);
@@ -282,7 +282,7 @@ describe("the reactivation of a customer", () => {
     expect(await world.deps.db.select().from(restatements)).toEqual([]);
   });
 
-  it("without it leaves them all, also where an earlier reactivation was asked for all and died", async () => {
+  it("without it leaves them all, even if an earlier reactivation with it crashed", async () => {
     const { customerId } = await grouped(world, FIRST_PRINCIPALS + 2, 1);
     const suspend = async () => {
       await ok(ofCustomer(world, customerId, "suspend"));

@@ -1,4 +1,4 @@
-// The credential with which a Verifier takes an attestation back (CRED-26): short-lived, for this service and one attestation, good once.
+// A Verifier's credential to revoke an attestation (CRED-26): it is short-lived, for this service and one attestation, and good once.
 import { beforeAll, describe, expect, it } from "vitest";
 import { usedCredentials } from "../../src/db/tables/principals.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -37,11 +37,11 @@ const named = (): VerifierPair => ({ ...stranger, jwk: { ...stranger.jwk, kid: p
 
 describe("a credential", () => {
   it.each<[string, () => Promise<string> | string]>([
-    ["of another typ", () => signed({}, { typ: "aeap-attestation+jwt" })],
+    ["with another typ", () => signed({}, { typ: "aeap-attestation+jwt" })],
     ["without a typ", () => signed({}, { typ: undefined })],
-    ["of another alg", () => signed({}, { alg: "ES384" }).catch(() => "eyJhbGciOiJFUzM4NCJ9.e30.AAAA")],
+    ["with another alg", () => signed({}, { alg: "ES384" }).catch(() => "eyJhbGciOiJFUzM4NCJ9.e30.AAAA")],
     [
-      "of no alg",
+      "with no alg",
       () =>
         `${btoa('{"alg":"none","typ":"aeap-revocation+jwt"}').replaceAll("=", "")}.${btoa(
           JSON.stringify(claimsFor(attestation)),
@@ -50,7 +50,7 @@ describe("a credential", () => {
           .replaceAll("+", "-")
           .replaceAll("/", "_")}.`,
     ],
-    ["of an unknown kid", () => signed({}, { kid: "nobody" })],
+    ["with an unknown kid", () => signed({}, { kid: "nobody" })],
     ["by another key under its kid", () => signed({}, {}, named())],
     ["by another Verifier's key", () => signed({}, {}, stranger)],
     ["that names another Verifier", () => signed({ iss: strangersId })],
@@ -62,16 +62,16 @@ describe("a credential", () => {
     ["for another attestation", () => signed({ sub: "att_other" })],
     ["for none", () => signed({ sub: undefined })],
     ["that has ended", () => signed({ iat: seconds() - 60, exp: seconds() - 1 })],
-    ["of the future", () => signed({ iat: seconds() + 60, exp: seconds() + 120 })],
-    ["that does not hold yet", () => signed({ nbf: seconds() + 60 })],
-    ["that holds from a word on", () => signed({ nbf: "now" })],
+    ["from the future", () => signed({ iat: seconds() + 60, exp: seconds() + 120 })],
+    ["that is not valid yet", () => signed({ nbf: seconds() + 60 })],
+    ["whose nbf is a word", () => signed({ nbf: "now" })],
     ["that lasts longer than five minutes", () => signed({ exp: seconds() + 302 })],
     ["that ends before it begins", () => signed({ iat: seconds() + 20, exp: seconds() + 10 })],
     ["without an end", () => signed({ exp: undefined })],
     ["without a beginning", () => signed({ iat: undefined })],
     ["without a jti", () => signed({ jti: undefined })],
     ["with a key in its header", () => signed({}, { jwk: pair.jwk })],
-    ["that is no JWS", () => "not.a.jws"],
+    ["that is not a JWS", () => "not.a.jws"],
   ])("%s is 401, and nothing is written", async (_what, draw) => {
     const before = await dumpDatabase();
     expect(outcome(await revoke(world, attestation.attestation_id, await draw()))).toEqual([
@@ -81,7 +81,7 @@ describe("a credential", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("names both ways in when it is refused", async () => {
+  it("names both kinds of callers when it is refused", async () => {
     const reply = await revokeAs(world, attestation.attestation_id, {});
     expect([outcome(reply), reply.headers.get("WWW-Authenticate")]).toEqual([
       [401, "invalid_credentials"],
@@ -89,7 +89,7 @@ describe("a credential", () => {
     ]);
   });
 
-  it("counts once, also of twenty at once; its jti is another Verifier's too", async () => {
+  it("counts once, even if twenty calls come at once, and another Verifier may use the same jti", async () => {
     const given = attestationBy(verifierId);
     await register(given);
     const jws = await credential(pair, given, { jti: "once" });
@@ -105,7 +105,7 @@ describe("a credential", () => {
     expectStatus(await revoke(world, theirs.attestation_id, await credential(stranger, theirs, { jti: "once" })), 200);
   });
 
-  it("by either kind of key is taken, and forgotten after its end with those that come later", async () => {
+  it("by either kind of key is accepted, and used ones are forgotten after their end", async () => {
     await world.deps.db
       .insert(usedCredentials)
       .values(Array.from({ length: 3 }, (_, i) => ({ verifierId, jti: `old-${i}`, expiresAt: Date.now() - 1_000 })));
@@ -116,7 +116,7 @@ describe("a credential", () => {
     expect(left.filter(({ jti }) => jti.startsWith("old-"))).toEqual([]);
   });
 
-  it("is not used up by a body that is refused, and names no other Verifier", async () => {
+  it("is not used up by a body that is refused or names another Verifier", async () => {
     const given = attestationBy(verifierId);
     await register(given);
     const jws = await credential(pair, given);
@@ -128,7 +128,7 @@ describe("a credential", () => {
     expectStatus(await revoke(world, given.attestation_id, jws, { verifier_id: verifierId }), 200);
   });
 
-  it("of a key that its Verifier has given up is refused", async () => {
+  it("by a key that its Verifier has removed is refused", async () => {
     const own = await drawKey();
     const { verifier_id: id } = await registerVerifier(world, [own.jwk]);
     const given = attestationBy(id);

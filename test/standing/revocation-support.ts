@@ -1,4 +1,4 @@
-// A Verifier's credential for taking an attestation back, and the call.
+// A Verifier's credential to revoke an attestation, and the call that uses it.
 import { ISSUER, type Json, type Reply, type World } from "../support/world.ts";
 import { signClaims, type VerifierPair } from "../verifiers/support.ts";
 

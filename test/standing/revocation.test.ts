@@ -1,4 +1,4 @@
-// Taking an attestation back (PRN-25): every principal that it backs stops with it, of whatever platform, and every agent of theirs.
+// Revoking an attestation (PRN-25) stops every principal that it backs, on every platform, and all their agents.
 import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { cascades } from "../../src/db/tables/principals.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createSlicedWorld();
-  // What an earlier test left unfinished.
+  // Removes cascades that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
@@ -47,8 +47,8 @@ const take = async (attestation: Json, body?: Json): Promise<Reply> =>
   revoke(world, attestation.attestation_id, await credential(pair, attestation), body);
 const REVOKED = { status: "ATTESTATION_EXPIRED", status_reason: "attestation_revoked" };
 
-describe("a Verifier that takes its attestation back", () => {
-  it("stops every principal that it backs and every agent of theirs, of both platforms, in the answer's own commit", async () => {
+describe("a Verifier that revokes its attestation", () => {
+  it("stops every principal that it backs and all their agents, on both platforms, in the commit of the answer", async () => {
     const attestation = attestationBy(verifierId);
     const [mine, second, theirs] = [
       await register(attestation),
@@ -99,7 +99,7 @@ describe("a Verifier that takes its attestation back", () => {
     ]);
   });
 
-  it("leaves what another Verifier has attested under the same id", async () => {
+  it("leaves another Verifier's attestation with the same id", async () => {
     const attestation = attestationBy(verifierId);
     const namesake = attestationBy("acme-verification", Date.now(), { attestation_id: attestation.attestation_id });
     const [mine, theirs] = [await register(attestation), await register(namesake)];
@@ -107,7 +107,7 @@ describe("a Verifier that takes its attestation back", () => {
     expect([(await read(mine)).status, (await read(theirs)).status]).toEqual(["ATTESTATION_EXPIRED", "ACTIVE"]);
     const { data } = expectStatus(await world.call("GET", `/v1/principals/${theirs}/attestations`), 200);
     expect(data).toMatchObject([{ status: "current", revoked_at: null }]);
-    // Nor does one that has had both fall under the one that counts.
+    // A principal that has had both attestations is not stopped by the earlier one.
     const both = await register(attestationBy(verifierId));
     const [earlier, later] = [attestationBy(verifierId), "acme-verification"];
     for (const body of [earlier, { ...earlier, verifier_id: later }]) {
@@ -117,7 +117,7 @@ describe("a Verifier that takes its attestation back", () => {
     expect((await read(both)).status).toBe("ACTIVE");
   });
 
-  it("is answered the same again, and nothing more happens", async () => {
+  it("gets the same answer again, and nothing else happens", async () => {
     const attestation = attestationBy(verifierId);
     await register(attestation);
     const first = expectStatus(await take(attestation), 200);
@@ -126,7 +126,7 @@ describe("a Verifier that takes its attestation back", () => {
     expect(await entriesOf(world, "principal.attestation_revoked")).toHaveLength(1);
   });
 
-  it("leaves what another attestation backs by then, and what else stops a principal", async () => {
+  it("leaves principals that another attestation backs by then, and keeps other stops", async () => {
     const attestation = attestationBy(verifierId);
     const [renewed, suspended, closed] = [
       await register(attestation),
@@ -150,7 +150,7 @@ describe("a Verifier that takes its attestation back", () => {
     expect(data.map(({ status }: Json) => status)).toEqual(["current", "revoked"]);
   });
 
-  it("says so also of one that has ended, recorded or not", async () => {
+  it("shows the revocation even if the attestation has ended, recorded or not", async () => {
     const attestation = attestationBy(verifierId);
     const [principalId, late] = [await register(attestation), await register(attestation)];
     world.advance(400 * 24 * HOUR_MS);
@@ -161,7 +161,7 @@ describe("a Verifier that takes its attestation back", () => {
     expect([await read(principalId), await read(late)]).toMatchObject([REVOKED, REVOKED]);
   });
 
-  it("keeps it from being recorded again; another one gives the principal and its agents back", async () => {
+  it("cannot record it again, but another one makes the principal and its agents ACTIVE", async () => {
     const attestation = attestationBy(verifierId);
     const agent = await world.consumer({ principal_id: await register(attestation) });
     expectStatus(await take(attestation), 200);
@@ -203,7 +203,7 @@ describe("a Verifier that takes its attestation back", () => {
     ["comes between the renewal's reading and its commit", (revocation, renewal) => playWithin(renewal, revocation)],
     ["has read when the renewal comes, and commits after it", (revocation, renewal) => playWithin(revocation, renewal)],
     ["comes after the renewal", async (revocation, renewal) => [await renewal(), await revocation()]],
-  ])("leaves a renewed principal and its agents ACTIVE where it %s", async (_when, play) => {
+  ])("leaves a renewed principal and its agents ACTIVE if it %s", async (_when, play) => {
     const attestation = attestationBy(verifierId);
     const principalId = await register(attestation);
     const body = { ...attestationBy(verifierId), reactivate_agents: true };
@@ -227,7 +227,7 @@ async function playWithin(outer: () => Promise<Reply>, inner: () => Promise<Repl
   return replies;
 }
 
-describe("an operator that takes an attestation back", () => {
+describe("an operator that revokes an attestation", () => {
   const ask = (attestationId: string, body: Json): Promise<Reply> => revokeAs(world, attestationId, operator(), body);
 
   it("names the Verifier, and the reason for the operators' log", async () => {
@@ -247,7 +247,7 @@ describe("an operator that takes an attestation back", () => {
     expect((await entriesOf(world, "principal.attestation_revoked"))[0]).toMatchObject({ actorType: "operator" });
   });
 
-  it("is refused without the Verifier, with an unknown field, and of an attestation that nobody has recorded", async () => {
+  it("is refused without the Verifier, with an unknown field, and for an attestation that was never recorded", async () => {
     const attestation = attestationBy(verifierId);
     await register(attestation);
     const id = attestation.attestation_id;

@@ -1,4 +1,4 @@
-// The events of a cascade show each seller as GET shows it, whatever it has of markets and vaults; and each is read once (PRN-17).
+// The events of a cascade show each seller as GET shows it, with any markets and vaults, and each seller's rows are read once (PRN-17).
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
@@ -30,7 +30,7 @@ const seller = async (...markets: Json[]): Promise<string> => {
   return did;
 };
 
-/** Copies of a seller with all that a slice touches; the places of their certificates are in a list of their own. */
+/** Copies a seller with all rows that a slice touches. The places of the copies' certificates are in a list of their own. */
 async function copySeller(did: string, to: number): Promise<void> {
   const vary = { did: COPY_DID };
   for (const table of ["agents", "agent_markets", "escrows"]) await copyRow(table, `did = '${did}'`, vary, { to });
@@ -76,7 +76,7 @@ describe("the suspension of a principal with sellers", () => {
     },
   };
 
-  it.each(Object.entries(CASES))("tells of one with %s what GET shows", async (_what, arrange) => {
+  it.each(Object.entries(CASES))("reports a seller with %s as GET shows it", async (_what, arrange) => {
     principalId = await world.principal();
     const did = await arrange();
     await suspend();
@@ -85,8 +85,9 @@ describe("the suspension of a principal with sellers", () => {
     expect(await told(did)).toEqual(shown);
   });
 
-  // Each one's row twice, its certificate, its market and its vault; around them what moves the principal, and the numbers of a slice: of its events, and of its records in the directory.
-  it.each([1, 3, 12])("reads five rows for each of %i with a market and a vault", async (count) => {
+  // For each seller its row twice, its certificate, its market and its vault. The rest is for the principal and for the slice's sequence numbers of
+  // events and directory records.
+  it.each([1, 3, 12])("reads five rows for each of %i sellers with a market and a vault", async (count) => {
     principalId = await world.principal();
     const did = await seller(market("DE-USDC"));
     if (count > 1) await copySeller(did, count - 1);
@@ -100,7 +101,7 @@ describe("the suspension of a principal with sellers", () => {
 });
 
 describe("a seller's only market", () => {
-  it("says so until another one is opened", async () => {
+  it("is marked so until another one is opened", async () => {
     principalId = await world.principal();
     const did = await seller(market("DE-USDC"));
     expect(await soles(did)).toEqual({ "DE-USDC": true });
@@ -110,23 +111,23 @@ describe("a seller's only market", () => {
     expect(Object.values(await soles(did))).not.toContain(true);
   });
 
-  it("is none of two that are opened at once", async () => {
+  it("is neither of two that are opened at once", async () => {
     principalId = await world.principal();
     const did = await seller();
-    // The second one is asked for between the reading of the first and its commit.
+    // The second market is requested between the reading of the first and its commit.
     world.meter.beforeBatch(2, () => openOf(withoutLocks(world), did, market("EU-USDC")));
     await open(did, market("DE-USDC"));
     expect(await soles(did)).toEqual({ "DE-USDC": false, "EU-USDC": false });
   });
 
-  it("is not the only one again by what was read of it before another was opened", async () => {
+  it("is not marked so by a reading from before another one was opened", async () => {
     principalId = await world.principal();
     const did = await seller();
     const wish = async () => {
       const [row] = await world.deps.db.select().from(agentMarkets).where(eq(agentMarkets.did, did));
       if (row) await commit(world.deps.db, insertMarket(world.deps.db, { ...row, market: "EU-USDC" }));
     };
-    // Between the reading that follows the chain's answer and its commit.
+    // Between the reading after the chain's answer and its commit.
     world.meter.beforeBatch(5, wish);
     await open(did, market("DE-USDC"));
     expect(await soles(did)).toEqual({ "DE-USDC": false, "EU-USDC": false });

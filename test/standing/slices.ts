@@ -1,4 +1,4 @@
-// The sizes of slices (PRN-17, PRN-24) in the tests: small ones show the same at less cost. The whole run takes those of the service.
+// The sizes of slices (PRN-17, PRN-24) in the tests: small ones show the same behaviour at a lower cost. A whole run takes those of the service.
 
 import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
@@ -18,7 +18,7 @@ export async function createSlicedWorld(): Promise<World> {
   return world;
 }
 
-/** As the consumer of the queue does with messages about cascades. */
+/** Runs messages about cascades like the consumer of the queue. */
 export async function workCascades(world: World, messages: readonly JobMessage[]): Promise<void> {
   for (const message of messages) await world.serve(() => runMessage(world.deps, [finishCascades], message));
 }

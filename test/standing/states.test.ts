@@ -1,4 +1,4 @@
-// Every state × every trigger of the agent, the principal and the customer, transcribed (AGT-13 to AGT-19, PRN-15, PRN-24).
+// Every status and every trigger of the agent, the principal and the customer (AGT-13 to AGT-19, PRN-15, PRN-24).
 import { describe, expect, it } from "vitest";
 import { agentMachine } from "../../src/agents/states.ts";
 import { type Machine, tryMove } from "../../src/core/machine.ts";
@@ -8,33 +8,33 @@ import { principalMachine } from "../../src/principals/states.ts";
 
 type Row = readonly [trigger: string, ...cells: string[]];
 
-/** One line a trigger, one cell a state; lower case is the code of a refusal, `-` is invalid_status. */
+/** One line for each trigger, one cell for each status. Lower case is the code of a refusal, and `-` is invalid_status. */
 const AGENT_STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
 const AGENT: readonly Row[] = [
   // AGT-14: only a DRAFT is activated.
   ["activate", "ACTIVE", "-", "-", "-", "-", "-"],
-  // AGT-15, AGT-16: the patch does not activate a DRAFT; SUSPENDED returns; FUNDING waits for the chain.
+  // AGT-15, AGT-16: the patch does not activate a DRAFT; it reactivates a SUSPENDED agent; a FUNDING one waits for the chain.
   ["patch_active", "use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
   // AGT-16: an agent that was suspended while FUNDING returns to FUNDING.
   ["patch_funding", "-", "-", "FUNDING", "-", "-", "-"],
-  // AGT-19: one that something above it has stopped is suspended by its platform too.
+  // AGT-19: an agent that was stopped from above can be suspended by its platform too.
   ["patch_suspended", "-", "SUSPENDED", "SUSPENDED", "-", "-", "SUSPENDED"],
   // AGT-13: final.
   ["patch_terminated", "TERMINATED", "TERMINATED", "TERMINATED", "-", "-", "TERMINATED"],
   ["revoke", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
-  // AGT-19: a stop of the principal stops running agents.
+  // AGT-19: a stop of the principal suspends active agents.
   ["principal_stops", "-", "SUSPENDED", "-", "-", "-", "SUSPENDED"],
-  // AGT-13: from any state; REVOKED and TERMINATED are final already.
+  // AGT-13: from any status, except that REVOKED and TERMINATED are final already.
   ["principal_closes", "REVOKED", "REVOKED", "REVOKED", "-", "-", "REVOKED"],
-  // ACC-26: what the suspension of an account took returns to where it was.
+  // ACC-26: an agent that the suspension of an account took returns to its earlier status.
   ["account_returns", "-", "-", "ACTIVE", "-", "-", "-"],
   ["account_returns_funding", "-", "-", "FUNDING", "-", "-", "-"],
-  // PRN-21: so does what the end of an attestation took.
+  // PRN-21: so does an agent that a stop of its principal took.
   ["reactivate", "-", "-", "ACTIVE", "-", "-", "-"],
   ["reactivate_funding", "-", "-", "FUNDING", "-", "-", "-"],
-  // PRN-24: the principal alone returns with its customer.
+  // PRN-24: only the principal returns with its customer.
   ["principal_returns", "-", "-", "-", "-", "-", "-"],
-  // AGT-30: only an ACTIVE agent is promoted; an unfunded one is FUNDING, and a further call is escrow_below_threshold.
+  // AGT-30: only an ACTIVE agent is promoted; an unfunded one becomes FUNDING, and a further call is escrow_below_threshold.
   ["promote_unfunded", "-", "FUNDING", "-", "-", "-", "escrow_below_threshold"],
   ["fund", "-", "-", "-", "-", "-", "ACTIVE"],
 ];
@@ -45,7 +45,7 @@ const PRINCIPAL: readonly Row[] = [
   ["attestation_ends", "ATTESTATION_EXPIRED", "-", "SUSPENDED", "-"],
   // PRN-15: a new attestation returns it to ACTIVE, unless it is SUSPENDED or CLOSED.
   ["attest", "ACTIVE", "ACTIVE", "SUSPENDED", "-"],
-  // PRN-19: one that its customer has stopped is suspended by its platform too.
+  // PRN-19: a principal that its customer has stopped can be suspended by its platform too.
   ["suspend", "SUSPENDED", "SUSPENDED", "SUSPENDED", "-"],
   ["reactivate", "-", "-", "ACTIVE", "-"],
   ["reactivate_expired", "-", "-", "ATTESTATION_EXPIRED", "-"],
@@ -55,7 +55,7 @@ const PRINCIPAL: readonly Row[] = [
 
 const CUSTOMER_STATES = ["ACTIVE", "SUSPENDED"] as const;
 const CUSTOMER: readonly Row[] = [
-  // PRN-24: the second of two suspensions, or returns, is refused.
+  // PRN-24: a second suspension, or reactivation, is refused.
   ["suspend", "SUSPENDED", "-"],
   ["reactivate", "-", "ACTIVE"],
 ];
@@ -103,7 +103,7 @@ describe("the customer's machine", () => {
   });
 });
 
-describe("the status that counts at an instant", () => {
+describe("the effective status at an instant", () => {
   const expiresAt = 1_000;
 
   it.each([
@@ -128,7 +128,7 @@ describe("the status that counts at an instant", () => {
   );
 
   it.each(AGENT_STATES.flatMap((status) => PRINCIPAL_STATES.map((principal) => [status, principal] as const)))(
-    "an agent stored as %s under a principal that is %s",
+    "an agent stored as %s under a principal that is %s has the right status",
     (status, principal) => {
       const final = status === "REVOKED" || status === "TERMINATED";
       const stopped = principal !== "ACTIVE" && (status === "ACTIVE" || status === "FUNDING");

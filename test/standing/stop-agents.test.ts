@@ -1,5 +1,5 @@
-// All agents of a principal stop at once, for whatever moves the principal. What a run leaves when it dies is continued by any other, and
-// each agent is reported once (PRN-16, PRN-17).
+// All agents of a principal stop at once, whatever changes the principal. Any later run continues what a crash leaves, and each agent is reported
+// once (PRN-16, PRN-17).
 
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -43,7 +43,7 @@ beforeEach(async () => {
 const stored = (did: string) => world.deps.db.select().from(agents).where(eq(agents.did, did));
 const cascadesLeft = () => world.deps.db.select().from(cascades).where(eq(cascades.subjectId, principalId));
 
-/** So many running agents in all: one that was activated, and copies of its row. */
+/** Makes `count` active agents: one that was activated, and copies of its row. */
 async function run(count: number): Promise<string[]> {
   const { did } = await world.consumer({ principal_id: principalId });
   const [row] = await stored(did);
@@ -66,7 +66,7 @@ const inStatus = async (status: "SUSPENDED" | "REVOKED"): Promise<string[]> => {
   return found.map(({ did }) => did).sort();
 };
 
-/** The agents that the log, the outbox and the feed report, as often as they do. */
+/** The agents that the log, the outbox and the feed report, once for each report. */
 async function reported(action: string, change: ChangeType, status: string): Promise<Record<string, string[]>> {
   const { db } = world.deps;
   const entries = await db
@@ -93,7 +93,7 @@ async function reported(action: string, change: ChangeType, status: string): Pro
 const suspensions = () => reported("agent.suspended", "status_changed", "SUSPENDED");
 const each = (dids: readonly string[]) => ({ log: dids, outbox: dids, feed: dids });
 
-/** Moves the principal and stops its agents, as an operation on the principal does; `dies` before the slices that follow the first. */
+/** Moves the principal and stops its agents, like an operation on the principal. `dies`: before the slices after the first. */
 async function stop(trigger: "suspend" | "close", how: Cause, dies = false): Promise<void> {
   const { deps } = world;
   const { db } = deps;
@@ -117,11 +117,11 @@ const ACTOR = { type: "operator", id: "op_1" } as const;
 const SUSPENDS: Cause = { trigger: "principal_stops", reason: "principal", actor: ACTOR };
 const CLOSES: Cause = { trigger: "principal_closes", reason: "principal", actor: ACTOR };
 
-describe("a stop that dies", () => {
+describe("a stop that crashes", () => {
   const count = 2 * SLICE + SLICE / 2;
   const died = () => Promise.reject(new Error("the isolate died"));
 
-  /** The attestation ends: the job takes the first slice, and hands the others to the queue, which loses them. */
+  /** Ends the attestation: the job takes the first slice, and queues the others in messages that are lost. */
   async function end(): Promise<unknown[]> {
     world.advance(HOUR_MS);
     const { held, sent } = withQueue(world);
@@ -129,7 +129,7 @@ describe("a stop that dies", () => {
     return sent;
   }
 
-  // The trips of the job: what is open, and two for each slice.
+  // The job's trips: one finds cascades, and each slice takes two.
   it.each([
     ["before the second slice is read", 2, SLICE],
     ["before the second slice is written", 3, SLICE],
@@ -169,7 +169,7 @@ describe("a stop that dies", () => {
     expect(await suspensions()).toEqual(each(dids));
   });
 
-  it("is continued by messages of the queue, also by several at once, and reports each agent once", async () => {
+  it("is continued by messages of the queue, even if several run at once, and reports each agent once", async () => {
     const dids = await run(count);
     await stop("suspend", SUSPENDS, true);
     expect((await inStatus("SUSPENDED")).length).toBe(SLICE);
@@ -180,7 +180,7 @@ describe("a stop that dies", () => {
     expect(await cascadesLeft()).toEqual([]);
   });
 
-  it("leaves what one invocation has no room for to the queue, which ends it", async () => {
+  it("queues the slices that one invocation has no room for, and the queue finishes them", async () => {
     const dids = await run(5 * SLICE);
     const { held, sent, drain } = withQueue(world);
     world = held;
@@ -218,18 +218,18 @@ describe("a stop that dies", () => {
     });
   });
 
-  it("lets another run pass it between its reading and its commit", async () => {
+  it("leaves the work to another run that commits between its reading and its commit", async () => {
     const dids = await run(count);
     await stop("suspend", SUSPENDS, true);
-    // The job's trips: what is open, a slice read, a slice written.
+    // The job's trips: it finds cascades, reads a slice, and writes a slice.
     world.meter.beforeBatch(3, () => world.run(finishCascades));
     expect(await world.run(finishCascades)).toBe(0);
     expect(await suspensions()).toEqual(each(dids));
   });
 });
 
-describe("the end of a principal", () => {
-  it("revokes its agents in every state that is not final", async () => {
+describe("the closing of a principal", () => {
+  it("revokes its agents in every status that is not final", async () => {
     const running = await world.consumer({ principal_id: principalId });
     const paused = await world.consumer({ principal_id: principalId });
     const gone = await world.consumer({ principal_id: principalId });
@@ -247,7 +247,7 @@ describe("the end of a principal", () => {
     for (const did of dids) {
       expect((await stored(did))[0]).toMatchObject({ suspensionReason: null, suspendedFrom: null });
     }
-    // A DRAFT is in no directory.
+    // A DRAFT is not in the directory.
     const certified = [running.did, paused.did].sort();
     const listed = [...certified, gone.did].sort();
     expect(await reported("agent.revoked", "revoked", "REVOKED")).toEqual({ log: dids, outbox: dids, feed: listed });
@@ -255,7 +255,7 @@ describe("the end of a principal", () => {
     expect(issued.map(({ listedStatus }) => listedStatus)).toEqual([CERTIFICATE_STATUS.invalid]);
   });
 
-  it("never sets an agent's last change back, by a slice that a job writes on the real clock", async () => {
+  it("never sets an agent's last change back, even if a job writes the slice on the real clock", async () => {
     const ahead = world.now() + HOUR_MS;
     const dids = await run(SLICE + 1);
     await world.deps.db.update(agents).set({ updatedAt: ahead }).where(eq(agents.principalId, principalId));
@@ -284,12 +284,12 @@ describe("the end of a principal", () => {
 
   it("is not ended by the suspension that it replaced", async () => {
     const dids = await run(SLICE + 1);
-    // The oldest, so that both stops take them first.
+    // The oldest agents, so that both stops take them first.
     for (const did of dids.slice(0, SLICE)) {
       await world.deps.db.update(agents).set({ createdAt: 1 }).where(eq(agents.did, did));
     }
     await stop("suspend", SUSPENDS, true);
-    // The suspension's last slice is read, then the end of the principal begins, then the slice is written.
+    // The suspension's last slice is read, then the closing begins, then the slice is written.
     world.meter.beforeBatch(3, () => stop("close", CLOSES, true));
     await world.run(finishCascades);
     expect(await inStatus("REVOKED")).toEqual(dids);

@@ -1,4 +1,4 @@
-// The tenant principal is the account's own company, in both environments: no key of one of them stops it (PRN-18).
+// The tenant principal is the account's own company, in both environments: a key of one environment cannot stop it (PRN-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 describe("the tenant principal", () => {
-  it.each(["suspend", "reactivate", "close"])("takes no %s, of a key of either environment", async (verb) => {
+  it.each(["suspend", "reactivate", "close"])("refuses to %s, with a key of either environment", async (verb) => {
     await world.consumer({ principal_id: world.tenantPrincipalId });
     // Begins the session.
     expectStatus(await world.person("GET", "/v1/platform"), 200);
