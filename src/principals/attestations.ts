@@ -1,4 +1,4 @@
-// Attestations of a body: expansion and faults (PRN-6 to PRN-8). Pure.
+// Attestations in a request body: how they expand to columns, and their faults (PRN-6 to PRN-8). Pure.
 import { addMonths } from "../core/clock.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -7,7 +7,6 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { AttestationRow, PrincipalRow, VerifierRow } from "../db/tables/principals.ts";
 import type { AttestationInput, ProposedAttestation } from "./schema.ts";
 
-/** The columns of a principal that hold its present attestation. */
 export type AttestationColumns = Pick<
   PrincipalRow,
   | "attestationId"
@@ -20,8 +19,8 @@ export type AttestationColumns = Pick<
 >;
 
 /**
- * In the sandbox a placeholder expands to a full record (PRN-8). `verifier`: the registered one that it names, with whose keys a proof was
- * verified before.
+ * Expands a placeholder of the sandbox to a full record (PRN-8). `verifier`: the registered Verifier that the attestation names, whose keys have
+ * already verified a proof.
  */
 export function expandAttestation(
   input: AttestationInput,
@@ -53,7 +52,7 @@ export function expandAttestation(
 
 export const proofOf = (given: AttestationInput): string | null => ("proof" in given ? (given.proof ?? null) : null);
 
-/** `at`: where the attestation stands in the body, with a dot behind it. */
+/** `at`: the path of the attestation in the body, with a dot at its end. */
 export function attestationFaults(
   input: ProposedAttestation,
   environment: Environment,
@@ -75,7 +74,7 @@ export function attestationFaults(
   return faults;
 }
 
-/** The current attestation of a principal, as it is recorded beside those before and to come. */
+/** The row of a principal's current attestation. Earlier ones keep their own rows. */
 export const currentAttestation = (
   row: PrincipalRow,
   { proof, recordedAt }: Pick<AttestationRow, "proof" | "recordedAt">,

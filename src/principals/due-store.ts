@@ -1,10 +1,10 @@
-// Store of what falls due of a principal: the end of its attestation (PRN-13), and the notices before it (PRN-26).
+// Store of the deadlines of principals: the end of an attestation (PRN-13), and the notices before it (PRN-26).
 import { and, asc, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { principals } from "../db/tables/principals.ts";
 
-/** Principals whose attestation has ended and that are still stored as ACTIVE, the earliest end first. */
+/** Finds principals whose attestation has ended, but which are still stored as ACTIVE, earliest end first. */
 export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -22,7 +22,7 @@ export const findEndedAttestations = (db: Database, now: number, after: Due, lim
       .limit(limit),
   );
 
-/** Principals whose next notice is due, the longest due first. */
+/** Finds principals whose next notice is due, oldest first. */
 export const findDueNotices = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -40,6 +40,6 @@ export const findDueNotices = (db: Database, now: number, after: Due, limit: num
       .limit(limit),
   );
 
-/** The platform of a principal as an expression, for reads in the trip that finds the principal. */
+/** A principal's platform, as an expression for reads in the trip that finds the principal. */
 export const platformOf = (principalId: string): SQL<string> =>
   sql<string>`(select platform_id from principals where principal_id = ${principalId})`;

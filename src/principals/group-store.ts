@@ -1,4 +1,4 @@
-// Store of principals as groups: those of an account, and those that one act moves together (PRN-24). The moves themselves are in store.ts.
+// Store of groups of principals: those of an account, and those that one act changes together (PRN-24). The changes themselves are in store.ts.
 import { and, asc, eq, getTableColumns, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
@@ -8,11 +8,11 @@ import type { Stops } from "./standing.ts";
 
 // ---- Of an account -------------------------------------------------------------------------------------------------------
 
-/** The tenant principal of an account, which is in no index of the others. */
+/** The tenant principal of an account, which the index of the other principals does not have. */
 export const tenantOf = (platformId: string | SQL<string>): SQL =>
   sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
 
-/** Each pair of environment and status is a range of its own in the index. */
+/** Each pair of environment and status is its own range in the index. */
 const listedIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
   and(
     eq(principals.platformId, platformId),
@@ -21,10 +21,10 @@ const listedIn = (platformId: string | SQL<string>, statuses: readonly Principal
     sql`tenant = 0`,
   );
 
-/** A principal, and its cascade where that has reports which are still to be written (PRN-24). */
+/** A principal, and its cascade if that has reports which are still to be written (PRN-24). */
 export type WithReports = { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null };
 
-/** A slice of an account's principals in one of the statuses, and its tenant principal if it is in one. */
+/** Reads a slice of an account's principals in one of the statuses, and the tenant principal if it is in one. */
 export const findPrincipalsIn = (
   db: Database,
   platformId: string | SQL<string>,
@@ -52,20 +52,19 @@ export const somePrincipalIn = (platformId: string | SQL<string>, statuses: read
 
 // ---- Of one act ------------------------------------------------------------------------------------------------------------
 
-/** What one act does to the rows of a group. */
+/** The change of one act to the rows of a group. */
 export type GroupMove = {
-  /** Which rows of principals the group has. */
+  /** Selects the principals of the group. */
   readonly where: Condition;
-  /** The members of the set (PRN-19) that the act gives or takes away. */
+  /** The stops (PRN-19) that the act adds or removes. */
   readonly set: Partial<Stops>;
-  /** What is said to the act, as each of them shows it from then on; absent where what they show stays. */
+  /** The note that the principals show from then on; absent if theirs stays. */
   readonly note?: string | null;
 };
 
-/** The principals that a customer groups. */
 export const groupedUnder = (tenant: Tenant, customerId: string): Condition => grouped(tenant, sql`${customerId}`);
 
-/** The same while the customer is in one of the statuses: of one whose move will be refused nothing is read, however many it groups. */
+/** Selects a customer's principals while the customer is in one of the statuses, so that an act that will be refused reads none of them. */
 export const groupedWhile = (tenant: Tenant, customerId: string, statuses: readonly CustomerStatus[]): Condition =>
   grouped(
     tenant,
@@ -75,29 +74,28 @@ export const groupedWhile = (tenant: Tenant, customerId: string, statuses: reado
 const grouped = (tenant: Tenant, customerId: SQL): Condition =>
   sql`${within(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
 
-/** A closed one moves no more. */
+/** A closed principal does not change any more. */
 export const movable = (where: Condition): SQL | undefined => and(where, sql`closed = 0`);
 
-/** Those that no cascade has: one that has is moved too, and reported by its cascade. */
+/** Principals without a cascade. The act changes the others too, but their cascades report them. */
 const free = (where: Condition): SQL | undefined =>
   and(
     movable(where),
     sql`not exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId})`,
   );
 
-/** The first principals of a group. */
 export const findGroup = (db: Database, where: Condition, limit: number): Read<PrincipalRow[]> =>
   readAll(db.select().from(principals).where(free(where)).orderBy(asc(principals.principalId)).limit(limit));
 
-/** Their ids, as a query. */
+/** The ids of the first principals of a group, as a query. */
 export const groupIds = (where: Condition, limit: number): SQL =>
   sql`select ${principals.principalId} from ${principals} where ${free(where)} order by ${principals.principalId} limit ${limit}`;
 
-/** The ids of all principals of a group but some, as a query. */
+/** The ids of all principals of a group except some, as a query. */
 export const idsOf = (where: Condition, without: readonly string[] = []): SQL =>
   sql`select ${principals.principalId} from ${principals} where ${and(movable(where), notInArray(principals.principalId, [...without]))}`;
 
-/** Whether agents of a group are still being suspended. */
+/** Returns true while agents of the group are still being suspended. */
 export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =>
   read(
     db
@@ -114,7 +112,7 @@ export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =
     (rows) => rows.length > 0,
   );
 
-/** Refuses unless all of the principals are as they were read. */
+/** Aborts the batch unless all principals are as they were read. */
 export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRow[]): Statement => {
   const known = JSON.stringify(rows.map(({ principalId, updatedAt }) => [principalId, updatedAt]));
   return guard(
@@ -124,14 +122,14 @@ export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRo
   );
 };
 
-/** The attestation's part of the set that an act leaves, as `attestationStopAt` of standing.ts. */
+/** The attestation's stop after an act, like `attestationStopAt` of standing.ts. */
 export const attestationStopAfter = (now: number): SQL<AttestationStop | null> =>
   sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
 
-/** An end that nothing has recorded, as `endsUnrecorded` of expire.ts: no act on a group is of a closed account. */
+/** True for an end that no job has recorded, like `endsUnrecorded` of expire.ts. An act on a group never meets a closed account. */
 export const endedUnrecorded = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
 
-/** The status that an act leaves, as `statusOf` of standing.ts. */
+/** The status after an act, like `statusOf` of standing.ts. */
 export function statusAfter(
   { platformStopped, customerStopped, attestationStop }: Partial<Stops>,
   now: number,

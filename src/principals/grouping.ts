@@ -8,7 +8,7 @@ export const customerFaults = (
   customer: FoundCustomer | null | undefined,
 ): FieldError[] => (typeof customerId === "string" && !customer ? [fieldError("customer_id", "not_found")] : []);
 
-/** Nobody joins a suspended customer. */
+/** A principal cannot join a suspended customer. */
 export function refuseSuspended(customer: FoundCustomer | null | undefined): void {
   if (customer?.status !== "SUSPENDED") return;
   const message = "The customer is SUSPENDED: reactivate it before a principal joins it.";

@@ -1,5 +1,5 @@
-// Store of the list of principals (PRN-5, PRN-14). A filter by status is a range of its own index, in the order of the attestations' ends: what
-// has ended by its date alone is the lower part of the range of those that are stored as ACTIVE.
+// Store of the list of principals (PRN-5, PRN-14). A filter by status reads one range of the index, in the order of the attestations' ends.
+// Attestations that ended without a record are the lower part of the range of ACTIVE principals.
 import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { PrincipalStatus } from "../core/vocabulary.ts";
@@ -37,7 +37,7 @@ export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
 
 const { principalId, customerId: customer, externalRef: reference, status: stored, attestationExpiresAt: end } = listed;
 
-/** True for a list in the order of the attestations' ends: one that a range of a status gives. */
+/** Returns true if the list is read from a range of a status, in the order of the attestations' ends. */
 export const isByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
   status !== undefined && externalRef === undefined && (customerId === undefined || customerId === "none");
 
@@ -68,7 +68,7 @@ export const listPrincipals = (
 // ---- Ranges --------------------------------------------------------------------------------------------------------------
 
 function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: Position | null): Ranges {
-  // Literal, as the partial indexes say it.
+  // Literal text, as in the partial indexes.
   const range = (...conditions: (SQL | undefined)[]) =>
     sql`principals where ${and(within(principals, tenant), sql`tenant = 0`, ...conditions)}`;
   if (isByEnd(filter)) {
@@ -89,10 +89,10 @@ function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: P
     from: [
       externalRef === undefined
         ? range(grouped(customerId), older)
-        : // Literal, so that SQLite uses the partial index: a closed principal has given its reference back.
+        : // Literal text, so that SQLite uses the partial index. A closed principal has freed its reference.
           range(sql`closed = 0`, sql`${reference} = ${externalRef}`, older),
     ],
-    // Newest first; ids are time-ordered, so the id is the whole keyset.
+    // Newest first. Ids are ordered by time, so the id is the whole keyset.
     order: sql`${principalId} desc`,
   };
 }
@@ -104,7 +104,7 @@ const grouped = (customerId: string | undefined): SQL | undefined => {
 
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
-/** What the rows of the ranges are compared with. */
+/** Conditions for the rows of the ranges. */
 function fitsOf(filter: PrincipalFilter, now: number): SQL | undefined {
   const { customerId, externalRef, status } = filter;
   return and(
@@ -113,7 +113,7 @@ function fitsOf(filter: PrincipalFilter, now: number): SQL | undefined {
   );
 }
 
-/** The principals whose status is this one at an instant. An account that is stopped as a whole reads no list. */
+/** Principals with this status at an instant. It ignores the account's stops, because a stopped account cannot read a list. */
 function standsAs(status: PrincipalStatus, now: number): SQL {
   const ended = sql`${stored} = 'ACTIVE' and ${end} <= ${now}`;
   if (status === "ACTIVE") return sql`(${stored} = 'ACTIVE' and ${end} > ${now})`;

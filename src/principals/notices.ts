@@ -1,7 +1,8 @@
-// When the end of an attestation is announced: 30, 7 and 1 days before, each once, and the nearest alone of several that are due (PRN-26). Pure.
+// When the end of an attestation is announced: 30, 7 and 1 days before, once each. If several notices are due, only the nearest to the end is sent
+// (PRN-26). Pure.
 import { DAY_MS } from "../core/limits.ts";
 
-/** The farthest first. */
+/** Farthest from the end first. */
 const NOTICE_DAYS = [30, 7, 1] as const;
 export type NoticeDays = (typeof NOTICE_DAYS)[number];
 
@@ -9,24 +10,24 @@ export const FARTHEST_NOTICE_DAYS = NOTICE_DAYS[0];
 
 const beginsAt = (expiresAt: number, days: NoticeDays): number => expiresAt - days * DAY_MS;
 
-/** When the first notice of an attestation is due that is recorded now: at once where its time has come. Null where it has ended. */
+/** The first notice of an attestation that is recorded now: at once if its time has come, null if the attestation has ended. */
 export const firstNoticeAt = (expiresAt: number, now: number): number | null =>
   expiresAt <= now ? null : Math.max(now, beginsAt(expiresAt, FARTHEST_NOTICE_DAYS));
 
 /**
- * The same for one that follows another. An earlier instant stays: nothing is due then, and the job moves it on, which spares the recording an
- * index.
+ * The first notice of an attestation that follows another. An earlier instant stays, which saves a write of the index: the job finds no notice due
+ * then, and moves the instant on.
  */
 export const renewedNoticeAt = (known: number | null, expiresAt: number, now: number): number | null => {
   const first = firstNoticeAt(expiresAt, now);
   return known === null || first === null ? first : Math.min(known, first);
 };
 
-/** The notice that is due now: the nearest to the end whose time has come. Null before the first, and from the end on. */
+/** The notice that is due now: the nearest to the end whose time has come. Null before the first notice, and from the end on. */
 export const noticeDue = (expiresAt: number, now: number): NoticeDays | null =>
   expiresAt <= now ? null : (NOTICE_DAYS.findLast((days) => beginsAt(expiresAt, days) <= now) ?? null);
 
-/** When the notice after those that are due now is due; null after the last. */
+/** The instant of the notice after those that are due now; null after the last. */
 export const nextNoticeAt = (expiresAt: number, now: number): number | null => {
   const next = NOTICE_DAYS.find((days) => beginsAt(expiresAt, days) > now);
   return next === undefined ? null : beginsAt(expiresAt, next);

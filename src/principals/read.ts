@@ -13,7 +13,6 @@ export async function getPrincipal(call: ManagementCall, principalId: string): P
   return toPrincipalView(principal, call.now);
 }
 
-/** Before the faults of a request: is it a principal of the caller? */
 export const precheckOwnPrincipal = (call: ManagementCall, principalId: string): Precheck =>
   precheckKnown(findPrincipal(call.db, call.tenant, principalId));
 

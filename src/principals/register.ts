@@ -83,11 +83,10 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses. */
 export const precheckPrincipal = (call: ManagementCall, input: ProposedPrincipal): Precheck =>
   precheck(judgingReads(call, input), (found) => principalFaults(call, input, found));
 
-/** What the faults that no schema knows are judged by. */
+/** Reads what the schema does not know: the customer, the Verifier and the attestation. */
 const judgingReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
   ...present({ customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null }),
   ...attestationReads(db, input.verification_attestation),
@@ -95,7 +94,7 @@ const judgingReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) 
 
 type Found = Judging & { readonly customer?: FoundCustomer | null };
 
-/** The faults that no schema knows: jurisdiction, time, the Verifier and its proof, and ownership of the customer. */
+/** Finds the faults that no schema knows: jurisdiction, times, the Verifier and its proof, and the owner of the customer. */
 async function principalFaults(
   call: ManagementCall,
   input: ProposedPrincipal,

@@ -23,7 +23,7 @@ export type RecordedAttestationView = z.infer<typeof recordedAttestationView>;
 
 export const attestationList = listOf(recordedAttestationView).register(z.globalRegistry, { id: "AttestationList" });
 
-/** With the status that the principal has by it. */
+/** With the principal's status under the attestation. */
 export const attestedView = recordedAttestationView.extend({ principal_status: principalStatus });
 
 export const revocationView = z

@@ -19,7 +19,7 @@ import {
   validFields,
 } from "../http/schemas.ts";
 
-/** A URL names the attestation that is taken back, and drops a segment of dots. */
+/** A revocation names the attestation in its URL, and URLs drop a segment of dots. */
 const attestationId = name(200).refine((id) => id !== "." && id !== "..", {
   params: { code: "invalid_format" },
   message: "Must not be a dot or two.",
@@ -35,7 +35,7 @@ const attestation = z.strictObject({
 });
 const placeholder = z.strictObject({ placeholder: z.literal(true), tier: tier.optional() });
 
-/** Either the Verifier's attestation or, in sandbox, a placeholder. */
+/** Either the Verifier's attestation or, in the sandbox, a placeholder. */
 export const attestationInput = z
   .union([placeholder, attestation])
   .register(z.globalRegistry, { id: "AttestationInput" });
@@ -43,13 +43,12 @@ export const attestationInput = z
 export type AttestationInput = z.infer<typeof attestationInput>;
 
 const recording = { reactivate_agents: z.boolean().optional() };
-/** The attestation, flat, and what becomes of the agents that the end of the last one took. */
+/** The attestation, flat, and whether agents that a stop suspended return with it. */
 export const recordingInput = z
   .union([placeholder.extend(recording), attestation.extend(recording)])
   .register(z.globalRegistry, { id: "AttestationRecording" });
 export type RecordingInput = z.infer<typeof recordingInput>;
 
-/** The valid parts of a faulty body. */
 export function proposedRecording(raw: unknown): ProposedAttestation {
   const whole = placeholder.extend(recording).safeParse(raw);
   return whole.success ? whole.data : validFields(attestation, raw);
@@ -74,7 +73,7 @@ const PATCHED = { customer_id: idInput.nullable(), external_ref: name(200), meta
 export const principalPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "PrincipalPatch" });
 export type PrincipalPatch = z.infer<typeof principalPatch>;
 
-/** What a principal was registered with stays. */
+/** A patch cannot change the other members. */
 export const principalPatchRules = fixedFieldRules(() => principalView, PATCHED);
 
 export type PrincipalInput = z.infer<typeof principalInput>;
@@ -86,7 +85,7 @@ export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attes
 
 const anyAttestation = z.object({ verification_attestation: z.unknown() });
 
-/** The valid parts of a faulty body. */
+/** Returns the valid parts of a faulty body. */
 export function proposedPrincipal(raw: unknown): ProposedPrincipal {
   const given = validFields(anyAttestation, raw).verification_attestation;
   const whole = placeholder.safeParse(given);
@@ -108,7 +107,7 @@ export const attestationView = z
   })
   .register(z.globalRegistry, { id: "Attestation" });
 
-/** Which Verifier's it is, and why. */
+/** The Verifier of the attestation, and the reason. */
 export const revocation = z
   .strictObject({ verifier_id: name(200).optional(), reason: text(500).optional() })
   .register(z.globalRegistry, { id: "RevocationInput" });

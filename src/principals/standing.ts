@@ -13,27 +13,27 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 export type PrincipalStanding = {
   readonly status: PrincipalStatus;
   readonly attestationExpiresAt: number;
-  /** What stops the account of its platform, and with it every principal. */
+  /** The stop of the principal's account, which stops every principal. */
   readonly accountStopped: AccountStop | null;
 };
 
-/** The set of what stops a principal, beside the account (PRN-19). */
+/** The stops of a principal (PRN-19), except its account's. */
 export type Stops = Pick<PrincipalRow, "platformStopped" | "customerStopped" | "attestationStop">;
 export const NO_STOPS: Stops = { platformStopped: false, customerStopped: false, attestationStop: null };
 
-/** The status that is stored: ACTIVE when nothing stops the principal. */
+/** The stored status: ACTIVE if the principal has no stop. */
 export function statusOf({ platformStopped, customerStopped, attestationStop }: Stops): PrincipalStatus {
   if (platformStopped || customerStopped) return "SUSPENDED";
   return attestationStop === null ? "ACTIVE" : "ATTESTATION_EXPIRED";
 }
 
-/** The attestation's part of the set at an instant, whether or not anything has recorded its end. */
+/** The attestation's stop at an instant, whether or not a job has recorded its end. */
 export const attestationStopAt = (
   { attestationStop, attestationExpiresAt }: Pick<PrincipalRow, "attestationStop" | "attestationExpiresAt">,
   now: number,
 ): AttestationStop | null => attestationStop ?? (attestationExpiresAt <= now ? "attestation_expired" : null);
 
-/** Of several that hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
+/** If several stops hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
 export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {
   const { status, attestationExpiresAt, accountStopped } = principal;
   if (status === "CLOSED" || accountStopped === "CLOSED") return "CLOSED";
@@ -41,14 +41,14 @@ export function effectivePrincipalStatus(principal: PrincipalStanding, now: numb
   return status === "ACTIVE" && attestationExpiresAt <= now ? "ATTESTATION_EXPIRED" : status;
 }
 
-/** An agent that runs is SUSPENDED as soon as its principal is not ACTIVE; every agent is REVOKED as soon as its principal is CLOSED. */
+/** An active agent is SUSPENDED as soon as its principal is not ACTIVE. Every agent is REVOKED as soon as its principal is CLOSED. */
 export function effectiveAgentStatus(status: AgentStatus, principalStatus: PrincipalStatus): AgentStatus {
   if (isFinal(status)) return status;
   if (principalStatus === "CLOSED") return "REVOKED";
   return principalStatus !== "ACTIVE" && isRunning(status) ? "SUSPENDED" : status;
 }
 
-/** The reason for which a principal that is not ACTIVE keeps its agents from running. */
+/** The reason for which a principal that is not ACTIVE suspends its agents. */
 export function stopReasonOf(principal: PrincipalStanding, now: number): SuspensionReason {
   if (principal.accountStopped !== null) return "operator";
   return effectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";

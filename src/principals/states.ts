@@ -1,8 +1,8 @@
-// The principal's machine as data (PRN-15). standing.ts computes the status that counts at an instant.
+// The state machine of principals as data (PRN-15). standing.ts computes the effective status.
 import { defineMachine } from "../core/machine.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 
-/** A reactivation leads to what the other members of the set leave (PRN-19). */
+/** The trigger of a reactivation depends on the stops that are left (PRN-19). */
 export const PRINCIPAL_TRIGGERS = [
   "attestation_ends",
   "attest",
@@ -24,7 +24,7 @@ export const principalMachine = defineMachine<PrincipalStatus, PrincipalTrigger>
     SUSPENDED: {
       attestation_ends: "SUSPENDED",
       attest: "SUSPENDED",
-      // Of one that its customer has stopped.
+      // If its customer has stopped it.
       suspend: "SUSPENDED",
       reactivate: "ACTIVE",
       reactivate_expired: "ATTESTATION_EXPIRED",

@@ -21,13 +21,13 @@ export const ofTenant = (tenant: Tenant, principalId: string): SQL | undefined =
 export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
   readOne(db.select().from(principals).where(ofTenant(tenant, principalId)));
 
-/** Without a tenant: for jobs, and for the tenant principal of an account that the same trip reads. */
+/** Takes no tenant: for jobs, and for the tenant principal of an account that the same trip reads. */
 export const findPrincipalById = (db: Database, principalId: string | SQL<string>): Read<PrincipalRow | null> =>
   readOne(db.select().from(principals).where(eq(principals.principalId, principalId)));
 
 /**
- * A registered principal with the same reference, or the same legal name and country (PRN-3). Two searches and not one with `or`: SQLite
- * would run each half without the tenant, and read the whole table.
+ * Finds an open principal with the same reference, or with the same legal name and country (PRN-3). It runs two searches, because with `or` SQLite
+ * would drop the tenant from each half and read the whole table.
  */
 export const findDuplicate = (
   db: Database,
@@ -38,7 +38,7 @@ export const findDuplicate = (
     db
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
-      // Literal, as the partial indexes say it: the tenant principal takes no name from others (ACC-6), and a closed one has given its own back.
+      // Literal text, as in the partial indexes. The tenant principal takes no name from others (ACC-6), and a closed principal has freed its own.
       .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, same));
   const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
@@ -57,12 +57,12 @@ export const findByReference = (
       .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, eq(principals.externalRef, externalRef))),
   );
 
-/** A condition of an update: the owner is in good standing when the row is written, not only when it was read (AGT-18). */
+/** A condition of an update: the principal is ACTIVE when the row is written, not only when it was read (AGT-18). */
 export const principalStands = (principalId: SQL, now: number, also = sql``): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE'
       and p.attestation_expires_at > ${now} and p.account_stopped is null ${also})`;
 
-/** A condition of an update: the owner is neither CLOSED nor is its attestation revoked when the row is written. */
+/** A condition of an update: the principal is not CLOSED, and its attestation is not revoked, when the row is written. */
 export const principalLetsGo = (principalId: SQL): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.closed = 0
         and p.attestation_stop is not 'attestation_revoked')`;
@@ -73,26 +73,26 @@ export const insertPrincipal = compileInsert((db) => db.insert(principals));
 
 export const insertAttestation = compileInsert((db) => db.insert(attestations));
 
-/** What an attestation is known by (PRN-25). */
+/** Identifies an attestation (PRN-25). */
 export type Attestation = Pick<AttestationRow, "verifierId" | "attestationId">;
 const isAttestation = ({ verifierId, attestationId }: Attestation) =>
   and(eq(attestations.verifierId, verifierId), eq(attestations.attestationId, attestationId));
 
-/** Whether an attestation was taken back: of all principals that it backs at once, so that any of its rows tells. */
+/** Reads a single row, because a revocation marks all rows of an attestation at once. */
 export const isRevoked = (db: Database, attestation: Attestation): Read<boolean> =>
   read(
     db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
     ([row]) => typeof row?.revokedAt === "number",
   );
 
-/** Refuses an attestation that was taken back meanwhile. One row tells, as above: it may back thousands. */
+/** Aborts the batch if the attestation was revoked meanwhile. It reads a single row, because the attestation may back thousands. */
 export const refuseRevoked = (db: Database, attestation: Attestation): Statement =>
   guard(
     db,
     sql`(select ${attestations.revokedAt} from attestations where ${isAttestation(attestation)} limit 1) is null`,
   );
 
-/** When an attestation was taken back, if it was; null where nobody has recorded it. */
+/** When the attestation was revoked, if it was; null if it was never recorded. */
 export const findRevocation = (
   db: Database,
   attestation: Attestation,
@@ -101,12 +101,12 @@ export const findRevocation = (
     db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
   );
 
-/** The principals whose present attestation it is, of whatever platform. */
+/** Principals of all platforms whose present attestation it is. */
 export const backedBy = ({ verifierId, attestationId }: Attestation): SQL =>
   sql`principal_id in (select principal_id from attestations where verifier_id = ${verifierId} and attestation_id = ${attestationId})
     and attestation_verifier_id = ${verifierId} and principals.attestation_id = ${attestationId}`;
 
-/** Takes an attestation back, of all principals that it has ever backed. Fails (Conflict) when that was done meanwhile. */
+/** Revokes an attestation in the rows of all principals that it has ever backed. Aborts the batch (Conflict) if that was done meanwhile. */
 export const markRevoked = (
   db: Database,
   attestation: Attestation,
@@ -121,7 +121,7 @@ export const markRevoked = (
       .where(and(isAttestation(attestation), isNull(attestations.revokedAt))),
   );
 
-/** Whether a principal has had an attestation. */
+/** Returns true if the principal has had the attestation. */
 export const hasHad = (db: Database, principalId: string, attestation: Attestation): Read<boolean> =>
   read(
     db
@@ -131,7 +131,7 @@ export const hasHad = (db: Database, principalId: string, attestation: Attestati
     (rows) => rows.length > 0,
   );
 
-/** Newest first: no two of a principal are recorded in one millisecond. */
+/** Newest first. No two attestations of a principal are recorded in one millisecond. */
 export const listAttestations = (
   db: Database,
   principalId: string,
@@ -153,7 +153,7 @@ export const listAttestations = (
 
 // ---- Changes of a principal -----------------------------------------------------------------------------------------------
 
-/** What a move or a patch may change. */
+/** The columns that a move or a patch may change. */
 const CHANGED = [
   "status",
   "closed",
@@ -167,12 +167,12 @@ const CHANGED = [
   "metadata",
 ] as const satisfies readonly (keyof PrincipalRow)[];
 
-/** What a principal leaves behind with its end. Set whatever was read: neither moves `updated_at`. */
+/** Columns that the end of a principal clears, whatever was read: `updated_at` does not change with them. */
 const OF_CLOSED = { closed: true, expiryNoticeAt: null, providers: 0 } as const;
 
 /**
- * Changes a principal only as it was read, and under the attestation that the change was decided on. A column that stays is not named, so that
- * its indexes are not written again.
+ * Changes a principal only if it is as it was read, and under the attestation on which the change was decided. Unchanged columns are not set, so that
+ * their indexes are not written again.
  */
 export const changePrincipal = (db: Database, before: PrincipalRow, after: PrincipalRow): Statement[] =>
   mustChange(
@@ -214,7 +214,7 @@ export const renamePrincipal = (
 
 type Attested = Omit<PrincipalRow, "legalName" | "nameFolded" | "country">;
 
-/** Records the current attestation of a principal as it was read, with the status that it gives. */
+/** Records the current attestation of a principal as it was read, with the status under it. */
 export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attested): Statement[] => {
   const {
     status,
@@ -249,16 +249,15 @@ export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attes
 
 type Known = Pick<PrincipalRow, "principalId" | "updatedAt">;
 
-/** A condition of a write that states what it read of a principal: nothing of it has changed since. */
+/** A condition of a write that repeats what it read of a principal: the principal has not changed since. */
 export const principalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.updated_at = ${updatedAt})`;
 
-/** Refuses the batch when the principal has changed since it was read. */
 export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, principalUnchanged(known));
 
 /**
- * Counts one agent more that sells (PRN-10), as `refuseChangedPrincipal` refuses. Neither count moves `updated_at`: no decision on the
- * principal rests on it.
+ * Counts one more agent that sells (PRN-10), if the principal has not changed since it was read. The counts do not change `updated_at`, because no
+ * decision on the principal depends on them.
  */
 export const countProvider = (db: Database, { principalId, updatedAt }: Known): Statement[] =>
   mustChange(
@@ -269,7 +268,7 @@ export const countProvider = (db: Database, { principalId, updatedAt }: Known): 
       .where(and(eq(principals.principalId, principalId), eq(principals.updatedAt, updatedAt))),
   );
 
-/** Counts agents that sell and have come to principals, or left them: as often as one is named. A principal that is CLOSED counts none. */
+/** Counts selling agents that came to principals or left them, once for each id. A CLOSED principal counts none. */
 export const countProviders = (
   db: Database,
   { left, come }: { readonly left: readonly string[]; readonly come: readonly string[] },
@@ -289,14 +288,14 @@ export const countProviders = (
   ];
 };
 
-/** Counts one less; a principal that is CLOSED counts none already. */
+/** Counts one selling agent less. A CLOSED principal counts none already. */
 export const uncountProvider = (db: Database, principalId: string): Statement =>
   db
     .update(principals)
     .set({ providers: sql`${principals.providers} - 1` })
     .where(and(eq(principals.principalId, principalId), eq(principals.closed, false)));
 
-/** Moves the next notice on, of a principal as it was read: nobody has given the notice, renewed the attestation or closed it since. */
+/** Moves the next notice on, unless the notice was sent, the attestation renewed, or the principal closed since it was read. */
 export const moveNotice = (db: Database, before: PrincipalRow, expiryNoticeAt: number | null): Statement[] =>
   mustChange(
     db,
@@ -315,7 +314,7 @@ export const moveNotice = (db: Database, before: PrincipalRow, expiryNoticeAt: n
 
 // ---- All principals of an account or a group ------------------------------------------------------------------------------------------
 
-/** Sets for every principal of an account, the tenant principal included, what stops the account; null when nothing does (ACC-25). */
+/** Sets the account's stop on all its principals, the tenant principal included; null if the account has none (ACC-25). */
 export const setAccountStopped = (db: Database, platformId: string, accountStopped: AccountStop | null): Statement =>
   db
     .update(principals)
@@ -346,7 +345,7 @@ export const movePrincipals = (
   guard(db, sql`changes() = ${sql.raw(String(principalIds.length))}`),
 ];
 
-/** Moves all principals of a group at once, however many they are (PRN-24). */
+/** Moves all principals of a group at once, however many there are (PRN-24). */
 export const moveAll = (db: Database, { where, set, note }: GroupMove, now: number): Statement =>
   db
     .update(principals)

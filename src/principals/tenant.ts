@@ -12,7 +12,7 @@ import { insertAttestation, insertPrincipal } from "./store.ts";
 
 export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
 
-/** Its attestation is a placeholder, until the account's review records another one. */
+/** Its attestation is a placeholder until the account's review records another one. */
 export function createTenantPrincipal(
   db: Database,
   platformId: string,

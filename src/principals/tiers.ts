@@ -1,9 +1,9 @@
-// The tiers of a principal: what its attestation attests, and what the roles of its agents need (PRN-10). Pure.
+// The tiers of a principal (PRN-10): the one that its attestation states, and the one that its agents' roles need. Pure.
 import { lowestTier } from "../core/roles.ts";
 import { type AttestationModel, type EconomicRole, type Tier, tierRank } from "../core/vocabulary.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 
-/** Of an attestation that states no tier. */
+/** For an attestation that states no tier. */
 const MODEL_TIERS: Readonly<Record<AttestationModel, Tier>> = { kyc: "TIER_1", kyb: "TIER_2" };
 
 type Attested = Pick<PrincipalRow, "attestationTier" | "attestationModel">;
@@ -11,10 +11,10 @@ type Attested = Pick<PrincipalRow, "attestationTier" | "attestationModel">;
 export const attestedTier = ({ attestationTier, attestationModel }: Attested): Tier =>
   attestationTier ?? MODEL_TIERS[attestationModel];
 
-/** The highest tier that the agents need: any of them may buy, and only those that sell need more. */
+/** The highest tier that the agents need. Any of them may buy, and only sellers need more. */
 export const requiredTier = (providers: number): Tier => lowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
 
-/** What is said to a platform whose call is not refused. */
+/** A warning in the answer of a call that succeeds. */
 export type TierWarning = {
   readonly code: "attestation_tier_below_role";
   readonly message: string;
@@ -22,7 +22,7 @@ export type TierWarning = {
   readonly required_tier: Tier;
 };
 
-/** One warning where the role needs more than is attested: the duty is the platform's, so the call succeeds. */
+/** Warns if the role needs a higher tier than the attested one. The tier is the platform's duty, so the call succeeds. */
 export function tierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
   const [attested, required] = [attestedTier(principal), lowestTier(role)];
   if (tierRank(attested) >= tierRank(required)) return [];

@@ -1,4 +1,4 @@
-// Whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
+// Checks whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
 import type { Config } from "../context.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -9,14 +9,14 @@ import { findVerifier } from "../verifiers/store.ts";
 import type { ProposedAttestation } from "./schema.ts";
 import { type Attestation, isRevoked } from "./store.ts";
 
-/** The person whom an attestation is about, as far as the body is valid. */
+/** The person of an attestation, as far as the body is valid. */
 type Person = {
   readonly legal_name?: string | undefined;
   readonly country?: string | undefined;
   readonly external_ref?: string | undefined;
 };
 
-/** Of an attestation that names a Verifier: its row, and whether the attestation was taken back. */
+/** Reads the Verifier that an attestation names, and whether the attestation was revoked. */
 export function attestationReads(db: Database, attestation: ProposedAttestation | undefined) {
   const verifierId = attestation && "verifier_id" in attestation ? attestation.verifier_id : undefined;
   const named = identityOf(attestation);
@@ -26,7 +26,7 @@ export function attestationReads(db: Database, attestation: ProposedAttestation 
   });
 }
 
-/** What an attestation is known by; null of a placeholder, and where the body does not say it. */
+/** Returns null for a placeholder, and if the body does not identify an attestation. */
 export function identityOf(attestation: ProposedAttestation | undefined): Attestation | null {
   if (attestation === undefined || "placeholder" in attestation) return null;
   const { verifier_id: verifierId, attestation_id: attestationId } = attestation;
@@ -35,10 +35,10 @@ export function identityOf(attestation: ProposedAttestation | undefined): Attest
 
 export type Judging = { readonly verifier?: VerifierRow | null | undefined; readonly revoked?: boolean | undefined };
 
-/** The call of an attestation. */
+/** The call that brings the attestation. */
 type JudgedIn = { readonly environment: Environment; readonly now: number; readonly deps: { readonly config: Config } };
 
-/** `at`: where the attestation stands in the body, with a dot behind it. */
+/** `at`: the path of the attestation in the body, with a dot at its end. */
 export async function verifierFaults(
   attestation: ProposedAttestation | undefined,
   person: Person,
@@ -65,7 +65,7 @@ async function namedFaults(
   if (attestation.verifier_id === undefined) return [];
   const takenBack = revoked ? [fieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")] : [];
   if (!verifier) {
-    // In the sandbox a Verifier is any text, and its proof is kept as it is.
+    // In the sandbox a Verifier is any text, and its proof is kept unchecked.
     if (environment === "sandbox") return takenBack;
     return [fieldError(`${at}verifier_id`, "not_found", "No such Verifier is registered.")];
   }

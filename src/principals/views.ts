@@ -1,4 +1,4 @@
-// Maps rows to the principal of schema.ts at an instant.
+// Maps rows to the responses of schema.ts and responses.ts at an instant.
 import { toIso } from "../core/clock.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import type { AttestationRow } from "../db/tables/principals.ts";
@@ -32,7 +32,7 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
       signed: row.attestationSigned,
     },
     attested_tier: attestedTier(row),
-    // Of one that is CLOSED no agent is left, whether or not their rows say it yet.
+    // A CLOSED principal has no agents left, whether or not their rows say so yet.
     required_tier: requiredTier(status === "CLOSED" ? 0 : row.providers),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
@@ -40,13 +40,12 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
 }
 
 /**
- * What events tell of a principal: its own standing. No event tells a stop of its account, nor the return, so that what has changed meanwhile
- * would be untold for good.
+ * The principal as events show it, without its account's stop. No event reports the stop or the reinstatement of the account, so a change in between
+ * would otherwise never be reported.
  */
 export const toToldPrincipal = (row: ListedPrincipal, now: number): PrincipalView =>
   toPrincipalView({ ...row, accountStopped: null }, now);
 
-/** An attestation of a principal, at an instant. */
 export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView {
   return {
     attestation_id: row.attestationId,
@@ -72,7 +71,7 @@ function standingOf(row: AttestationRow, principal: ListedPrincipal, now: number
   return row.expiresAt <= now ? "expired" : "current";
 }
 
-/** What the stop of an account says of its principals. */
+/** The reason that principals show for a stop of their account. */
 export const ACCOUNT_REASONS: Readonly<Record<AccountStop, string>> = {
   SUSPENDED: "operator",
   CLOSED: "account_closed",

@@ -1,4 +1,5 @@
-// Lists of principals by status (PRN-5, PRN-14): what is so at the instant, whatever the job has done, page by page, at a cost of the page.
+// Lists of principals by status (PRN-5, PRN-14) show the status at the instant of the reading, whatever the job has recorded, page by page, at the
+// cost of a page.
 import { beforeEach, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -15,7 +16,7 @@ beforeEach(async () => {
   begun = world.now();
 });
 
-/** Ends so many hours after the test has begun. */
+/** An attestation that ends `hours` after the beginning of the test. */
 const attestation = (hours: number) => ({
   attestation_id: crypto.randomUUID(),
   verifier_id: "ver_1",
@@ -46,7 +47,7 @@ const listedByStatus = async () =>
 const act = async (id: string, verb: string) =>
   expectStatus(await world.call("POST", `/v1/principals/${id}/${verb}`), 200);
 
-/** All pages of a list, one after the other. */
+/** Reads all pages of a list, one after the other. */
 async function walk(query: string, between: (page: number) => Promise<unknown> = async () => undefined) {
   const seen: string[] = [];
   let cursor: string | null = null;
@@ -65,7 +66,7 @@ const renew = async (id: string, hours: number) =>
   expectStatus(await world.call("POST", `/v1/principals/${id}/attestations`, { body: attestation(hours) }), 201);
 
 describe("a list by status", () => {
-  it("has what has ended from the very millisecond, before and after the job, the latest end first", async () => {
+  it("shows ended attestations from their very millisecond, before and after the job, latest end first", async () => {
     const [first, third, second] = [await ending(1), await ending(3), await ending(2)];
     at(endOf(2) - 1);
     expect(await listed("ACTIVE")).toEqual([third, second]);
@@ -79,7 +80,7 @@ describe("a list by status", () => {
     expect(await listedByStatus()).toEqual({ ...ended, ACTIVE: [], ATTESTATION_EXPIRED: [third, second, first] });
   });
 
-  it("has one that several things stop under the first of them alone", async () => {
+  it("shows a principal with several stops under the highest of them alone", async () => {
     const [stays, suspended, closed] = [await ending(3), await ending(1), await ending(1)];
     for (const id of [suspended, closed]) await act(id, "suspend");
     await act(closed, "close");
@@ -93,7 +94,7 @@ describe("a list by status", () => {
     expect(await listedByStatus()).toEqual({ ...expected, SUSPENDED: [], ATTESTATION_EXPIRED: [suspended] });
   });
 
-  it("has a renewed one as ACTIVE again, whether or not its end was recorded", async () => {
+  it("shows a renewed principal as ACTIVE again, whether or not its end was recorded", async () => {
     const [recorded, unrecorded] = [await ending(1), await ending(2)];
     at(endOf(1));
     await world.run(endAttestations);
@@ -105,7 +106,7 @@ describe("a list by status", () => {
     expect(await listed("ATTESTATION_EXPIRED")).toEqual([]);
   });
 
-  it("counts by the clock of the platform's sandbox", async () => {
+  it("goes by the clock of the platform's sandbox", async () => {
     const [early, late] = [await ending(1), await ending(3)];
     await env.DB.prepare("update platforms set clock_offset_ms = ? where platform_id = ?")
       .bind(2 * HOUR_MS, world.platformId)
@@ -118,10 +119,10 @@ describe("a list by status", () => {
 describe("pages by status", () => {
   const HOURS = Array.from({ length: 14 }, (_, i) => i + 1);
 
-  it("cross from what is recorded to what is not, while more ends and the job runs between them", async () => {
+  it("merge recorded and unrecorded ends, while more attestations end and the job runs between them", async () => {
     const ids: string[] = [];
     for (const hours of HOURS) ids.push(await ending(hours));
-    // 1 to 3 and 6 are recorded; 4, 5, 7 and 8 have ended by their date alone.
+    // 1 to 3 and 6 are recorded. 4, 5, 7 and 8 have ended by their date alone.
     at(endOf(8));
     const recorded = [1, 2, 3, 6].map((hours) => ids[hours - 1] ?? "");
     const marked = `update principals set status = 'ATTESTATION_EXPIRED', attestation_stop = 'attestation_expired'
@@ -131,12 +132,12 @@ describe("pages by status", () => {
       at(endOf(8 + page));
       if (page === 2) await world.run(endAttestations);
     });
-    // What ends while the pages are read stands before the first of them: nothing is shown twice, and nothing left out.
+    // An attestation that ends while the pages are read comes before the first page, so nothing is shown twice or left out.
     expect(seen).toEqual(ids.slice(0, 8).reverse());
     expect(await walk("status=ATTESTATION_EXPIRED&limit=3")).toEqual(ids.slice(0, 11).reverse());
   });
 
-  it("of what is ACTIVE show each that stays once, while others end and the job runs between them", async () => {
+  it("show each principal that stays ACTIVE once, while others end and the job runs between them", async () => {
     const ids: string[] = [];
     for (const hours of HOURS) ids.push(await ending(hours));
     at(endOf(2));
@@ -144,11 +145,11 @@ describe("pages by status", () => {
       at(endOf(2 + page));
       if (page === 2) await world.run(endAttestations);
     });
-    // 14 to 6 in three pages; by the fourth, 5 has ended as well.
+    // 14 to 6 come in three pages. By the fourth page, 5 has ended too.
     expect(seen).toEqual(ids.slice(5).reverse());
   });
 
-  it("show each of many with one end once", async () => {
+  it("show each of many principals with the same end once", async () => {
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) ids.push(await ending(1));
     at(endOf(1));
@@ -166,7 +167,7 @@ describe("a list by status and another filter", () => {
   const customer = async (name: string): Promise<string> =>
     expectStatus(await world.call("POST", "/v1/customers", { body: { name } }), 201).customer_id;
 
-  it("narrows to a customer, newest first, and to those without one", async () => {
+  it("narrows to a customer, newest first, and to principals without one", async () => {
     const customer_id = await customer("A");
     const [early, late] = [await ending(9, { customer_id }), await ending(1, { customer_id })];
     const [open, over] = [await ending(8), await ending(2)];
@@ -197,7 +198,7 @@ describe("a list by status and another filter", () => {
     expect(await of("ATTESTATION_EXPIRED")).toEqual([id]);
   });
 
-  it("looks at 1,000 principals a page, and goes on behind them", async () => {
+  it("reads at most 1,000 principals a page, and continues after them", async () => {
     const customer_id = await customer("A");
     const [last, model] = [await ending(1), await ending(2, { customer_id })];
     const last_grouped = await ending(3, { customer_id });
@@ -226,7 +227,7 @@ describe("a list by status and another filter", () => {
       expect(world.meter.reading.rowsRead).toBeLessThan(2 * SCANNED + 10);
       expect(await walk(query)).toEqual([expected]);
     }
-    // A page that is full before has read itself alone.
+    // A page that is full earlier reads no more than its rows.
     world.meter.reset();
     expect(idsOf(await list(`status=ACTIVE&customer_id=${customer_id}`))).toHaveLength(20);
     expect(world.meter.reading.rowsRead).toBeLessThan(30);

@@ -1,4 +1,4 @@
-// Every field that takes a name refuses what a reader does not see (HTTP-8), and a double of a legal name is found (PRN-3).
+// Every field that takes a name refuses characters that a reader does not see (HTTP-8), and a variant of an existing legal name is found (PRN-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";
 
@@ -47,7 +47,7 @@ describe.each(FIELDS)("%s", (field, send) => {
     ["marks alone", "\u0301\u0301"],
     ["an empty Braille cell", "\u2800"],
     ["an empty Braille cell between words", "Acme\u2800Ltd"],
-  ])("of %s is 422, and names nothing", async (_name, value) => {
+  ])("with %s is 422, and names nothing", async (_name, value) => {
     const reply = await send(value);
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
     expect(reply.body.field_errors).toMatchObject([{ field, code: "invalid_format" }]);
@@ -66,7 +66,7 @@ describe("a text of several lines", () => {
   });
 });
 
-describe("a double of a legal name", () => {
+describe("a variant of a legal name", () => {
   const suffix = () => crypto.randomUUID().slice(0, 8);
 
   it.each([
@@ -85,7 +85,7 @@ describe("a double of a legal name", () => {
     expect(reply.body.detail).toEqual({ principal_id: first.principal_id, matched: "legal_name_and_country" });
   });
 
-  it("with an invisible character is none: such a name is not taken at all", async () => {
+  it("with an invisible character is refused as a name", async () => {
     const end = suffix();
     expectStatus(await register({ legal_name: `Acme ${end}` }), 201);
     expect((await register({ legal_name: `Ac\u200bme ${end}` })).status).toBe(422);

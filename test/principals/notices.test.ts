@@ -1,9 +1,9 @@
-// When the end of an attestation is announced, as numbers (PRN-26).
+// The instants at which the end of an attestation is announced (PRN-26).
 import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { firstNoticeAt, nextNoticeAt, noticeDue, renewedNoticeAt } from "../../src/principals/notices.ts";
 
-describe("when a notice is due", () => {
+describe("the instant of a notice", () => {
   const END = 1_000 * DAY_MS;
   const ahead = (days: number) => END - days * DAY_MS;
 
@@ -15,7 +15,7 @@ describe("when a notice is due", () => {
     ["an hour ahead", END - HOUR_MS, END - HOUR_MS],
     ["at its end", END, null],
     ["after its end", END + 1, null],
-  ])("the first, of an attestation that is recorded %s", (_when, now, expected) => {
+  ])("for the first one, if the attestation is recorded %s", (_when, now, expected) => {
     expect(firstNoticeAt(END, now)).toBe(expected);
   });
 
@@ -30,17 +30,17 @@ describe("when a notice is due", () => {
     [END - 1, 1, null],
     [END, null, null],
     [END + DAY_MS, null, null],
-  ])("at %d: that of %s days, and then at %s", (now, days, next) => {
+  ])("at %d: the notice of %s days is due, and the next one at %s", (now, days, next) => {
     expect([noticeDue(END, now), nextNoticeAt(END, now)]).toEqual([days, next]);
   });
 
   it.each([
-    ["none was to come", null, ahead(30)],
-    ["an earlier one was to come: it stays, and finds nothing due", ahead(90), ahead(90)],
-    ["a later one was to come", ahead(7), ahead(30)],
-  ])("the first of a renewal, where %s", (_when, known, expected) => {
+    ["none was planned", null, ahead(30)],
+    ["an earlier one was planned, which stays and finds no notice due", ahead(90), ahead(90)],
+    ["a later one was planned", ahead(7), ahead(30)],
+  ])("for the first one after a renewal, if %s", (_when, known, expected) => {
     expect(renewedNoticeAt(known, END, ahead(100))).toBe(expected);
-    // At its end there is none, whatever was to come.
+    // At its end there is no notice, whatever was planned.
     expect(renewedNoticeAt(known, END, END)).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-// What a platform may change of its principal (PRN-20): its group, its reference and its metadata, and nothing else.
+// A patch changes a principal's group, reference and metadata, and nothing else (PRN-20).
 import { beforeAll, describe, expect, it } from "vitest";
 import { customers } from "../../src/db/tables/principals.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -46,7 +46,7 @@ describe("a patch of a principal", () => {
     ]);
   });
 
-  it("groups and ungroups it, and counts it where it is", async () => {
+  it("groups and ungroups it, and each customer's count follows", async () => {
     const principalId = await world.principal();
     const [one, two] = [await customer(), await customer()];
     expect(expectStatus(await patch(principalId, { customer_id: one }), 200).customer_id).toBe(one);
@@ -71,7 +71,7 @@ describe("a patch of a principal", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("names what it does not change, and every other fault, together", async () => {
+  it("reports members that it cannot change, and every other fault, together", async () => {
     const principalId = await world.principal();
     const reply = await patch(principalId, {
       legal_name: "Other",
@@ -107,7 +107,7 @@ describe("a patch of a principal", () => {
     expect([reply.status, faultsOf(reply)]).toEqual([422, [fault]]);
   });
 
-  it("takes 20 pairs, with names of 40 and values of 500 characters, also at the registration", async () => {
+  it("takes 20 pairs, with names of 40 and values of 500 characters, at a registration too", async () => {
     const metadata = Object.fromEntries(
       Array.from({ length: 20 }, (_, n) => [`${n}`.padStart(40, "n"), "v".repeat(500)]),
     );
@@ -116,7 +116,7 @@ describe("a patch of a principal", () => {
     expect(expectStatus(await patch(await world.principal(), { metadata }), 200).metadata).toEqual(metadata);
   });
 
-  it("refuses a reference that another principal has, naming it", async () => {
+  it("refuses a reference that another principal has, and names that principal", async () => {
     const [one, two] = [await world.principal(), await world.principal()];
     const { external_ref } = await read(one);
     const reply = await patch(two, { external_ref });
@@ -137,11 +137,11 @@ describe("a patch of a principal", () => {
     expect(faultsOf(await patch(principalId, { customer_id: "cus_unknown" }))).toEqual([["customer_id", "not_found"]]);
   });
 
-  it("takes a principal out of a suspended customer, which stops it no more", async () => {
+  it("takes a principal out of a suspended customer, which no longer stops it", async () => {
     const principalId = await world.principal();
     const customerId = await customer();
     expectStatus(await patch(principalId, { customer_id: customerId }), 200);
-    // What the suspension of a customer leaves.
+    // The state that the suspension of a customer leaves.
     await env.DB.batch([
       env.DB.prepare("update customers set status = 'SUSPENDED' where customer_id = ?").bind(customerId),
       env.DB.prepare("update principals set status = 'SUSPENDED', customer_stopped = 1 where principal_id = ?").bind(
@@ -153,7 +153,7 @@ describe("a patch of a principal", () => {
     expect(left).toMatchObject({ status: "ACTIVE", status_reason: null, customer_id: null });
   });
 
-  it("of the tenant principal is refused, whatever the field; of a closed one too", async () => {
+  it("is refused for the tenant principal, whatever the field, and for a closed one", async () => {
     const { tenant_principal_id: tenant } = expectStatus(await world.call("GET", "/v1/platform"), 200);
     for (const body of [{ customer_id: null }, { metadata: { a: "1" } }, { legal_name: "Other" }]) {
       const reply = await patch(tenant, body);
@@ -165,7 +165,7 @@ describe("a patch of a principal", () => {
     expect([reply.status, reply.body.code, reply.body.detail]).toEqual([409, "invalid_status", { status: "CLOSED" }]);
   });
 
-  it("of 20 at once leaves each of them in the log, and no count that is wrong", async () => {
+  it("has an entry for each of 20 at once, and leaves the counts right", async () => {
     const principalId = await world.principal();
     const groups = await Promise.all(Array.from({ length: 4 }, () => customer()));
     const replies = await Promise.all(

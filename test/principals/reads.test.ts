@@ -1,5 +1,5 @@
-// Listing and reading principals, the tenant principal, other platforms, and the end of an attestation (PRN-5, PRN-12,
-// ACC-6). Lists by status stand in listing.test.ts.
+// Lists and reads of principals, the tenant principal, other platforms, and the end of an attestation (PRN-5, PRN-12, ACC-6). listing.test.ts tests
+// the lists by status.
 import { beforeAll, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -52,7 +52,7 @@ describe("the listing", () => {
     expect(seen).toEqual([...registered].sort().reverse());
   });
 
-  it("has 20 a page by default, and no cursor on the last", async () => {
+  it("has 20 rows a page by default, and no cursor on the last page", async () => {
     const fresh = await createWorld();
     await Promise.all(Array.from({ length: 21 }, () => fresh.principal()));
     const first = await list("", fresh);
@@ -62,7 +62,7 @@ describe("the listing", () => {
     expect(new Set([...idsOf(first), ...idsOf(last)]).size).toBe(21);
   });
 
-  it("narrows to a customer, to the ungrouped, to a reference", async () => {
+  it("narrows to a customer, to ungrouped principals, or to a reference", async () => {
     const fresh = await createWorld();
     const [a, b, c] = [
       await fresh.principal(),
@@ -74,13 +74,13 @@ describe("the listing", () => {
     expect(idsOf(await list("?customer_id=none", fresh))).toEqual([c]);
     expect(idsOf(await list("?external_ref=the%20one", fresh))).toEqual([c]);
     expect(idsOf(await list("?customer_id=cus_2", fresh))).toEqual([]);
-    // A customer's id shows no principals of another platform.
+    // The id of a customer shows no principals to another platform.
     expect(idsOf(await list("?customer_id=cus_1"))).toEqual([]);
   });
 });
 
 describe("the tenant principal", () => {
-  it("is read by its id, in both environments", async () => {
+  it("is read by its id in both environments", async () => {
     for (const key of [world.key, world.liveKey]) {
       const reply = await world.call("GET", `/v1/principals/${world.tenantPrincipalId}`, { key });
       expect(expectStatus(reply, 200)).toMatchObject({
@@ -106,7 +106,7 @@ describe("the tenant principal", () => {
 });
 
 describe("the end of an attestation", () => {
-  it("is its very millisecond, without grace and without a job: for the principal, its agents, their calls", async () => {
+  it("takes effect at its very millisecond, without grace or a job, for the principal, its agents and their calls", async () => {
     const expiresAt = Date.now() + 10 * DAY_MS;
     const verification_attestation = {
       attestation_id: "att_1",
@@ -147,7 +147,7 @@ describe("the end of an attestation", () => {
       public: ["SUSPENDED", "ATTESTATION_EXPIRED", "SUSPENDED"],
       call: "agent_not_active",
     });
-    // Nothing begins under an expired attestation either.
+    // No agent can be registered or activated under an expired attestation.
     const late = at(expiresAt);
     expect((await late.call("POST", `/v1/agents/${draft.did}/activate`)).body.code).toBe("invalid_status");
     const body = {

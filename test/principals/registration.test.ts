@@ -1,4 +1,4 @@
-// Registering a principal, with every fault of a body and duplicates (PRN-1 to PRN-9).
+// The registration of principals, with every fault of a body, and duplicates (PRN-1 to PRN-9).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths, toIso } from "../../src/core/clock.ts";
@@ -10,7 +10,7 @@ import { createWorld, env, expectStatus, principalBody, type Reply, type World }
 
 const NOW = Date.parse("2027-03-31T12:00:00.000Z");
 let world: World;
-/** The world at one instant, so that a limit is met to the millisecond. */
+/** The world at one instant, so that a test can meet a limit to the millisecond. */
 let still: World;
 beforeAll(async () => {
   world = await createWorld();
@@ -40,7 +40,7 @@ async function customerOf(of: World, environment: Environment): Promise<string> 
 }
 
 describe("a principal", () => {
-  it("is registered ACTIVE with the attestation as it was given, and read as it was answered", async () => {
+  it("is registered ACTIVE with the attestation as given, and a reading equals the answer", async () => {
     const body = attested({ tier: "TIER_2" });
     const principal = expectStatus(await register(body), 201);
     expect(principal).toEqual({
@@ -64,7 +64,7 @@ describe("a principal", () => {
     expect(expectStatus(await still.call("GET", `/v1/principals/${principal.principal_id}`), 200)).toEqual(principal);
   });
 
-  it("leaves an activity entry of the key that registered it, in two trips", async () => {
+  it("gets an activity entry by the key that registered it, in two trips", async () => {
     world.meter.reset();
     const { principal_id } = expectStatus(await register(attested()), 201);
     expect(world.meter.reading.trips).toBe(2);
@@ -82,7 +82,7 @@ describe("a principal", () => {
     ]);
   });
 
-  it("in sandbox may have a placeholder, which becomes a full attestation of twelve months", async () => {
+  it("in the sandbox may have a placeholder, which becomes a full attestation of twelve months", async () => {
     const { verification_attestation: full } = expectStatus(await register(principalBody()), 201);
     expect(full).toMatchObject({ model: "kyb", issued_at: toIso(NOW), expires_at: toIso(addMonths(NOW, 12)) });
     expect(full.attestation_id).toMatch(/^att_/);
@@ -103,7 +103,7 @@ describe("a principal", () => {
     expect(expectStatus(await register({ ...attested(), customer_id }), 201).customer_id).toBe(customer_id);
   });
 
-  it("joins no customer that is suspended, and none of the other environment", async () => {
+  it("joins neither a suspended customer nor one of the other environment", async () => {
     const suspended = await customerOf(world, "sandbox");
     await world.deps.db.update(customers).set({ status: "SUSPENDED" }).where(eq(customers.customerId, suspended));
     const { status, body } = await register({ ...attested(), customer_id: suspended });
@@ -116,7 +116,7 @@ describe("a principal", () => {
 describe("an attestation at its limits", () => {
   it.each([
     ["issued now", { issued_at: toIso(NOW) }],
-    ["issued twelve months ago and a millisecond less", { issued_at: toIso(addMonths(NOW, -12) + 1) }],
+    ["issued a millisecond less than twelve months ago", { issued_at: toIso(addMonths(NOW, -12) + 1) }],
     ["expiring in a millisecond", { expires_at: toIso(NOW + 1) }],
     ["with an offset", { issued_at: "2027-03-01T12:00:00+02:00" }],
     ["of the model kyc", { model: "kyc" }],
@@ -129,13 +129,13 @@ describe("an attestation at its limits", () => {
     ["issued exactly twelve months ago", { issued_at: toIso(addMonths(NOW, -12)) }, "issued_at", "invalid_value"],
     ["expiring now", { expires_at: toIso(NOW) }, "expires_at", "invalid_value"],
     ["whose id is a dot", { attestation_id: "." }, "attestation_id", "invalid_format"],
-    ["whose id is two", { attestation_id: ".." }, "attestation_id", "invalid_format"],
+    ["whose id is two dots", { attestation_id: ".." }, "attestation_id", "invalid_format"],
     ["with a date alone", { issued_at: "2027-03-01" }, "issued_at", "invalid_format"],
     ["without a zone", { issued_at: "2027-03-01T12:00:00" }, "issued_at", "invalid_format"],
     ["on a day that does not exist", { issued_at: "2027-02-30T12:00:00Z" }, "issued_at", "invalid_format"],
     ["of an unknown model", { model: "kya" }, "model", "invalid_value"],
     ["of an unknown tier", { tier: "TIER_4" }, "tier", "invalid_value"],
-    ["with a field of its own", { notes: "x" }, "notes", "unknown_field"],
+    ["with an unknown field", { notes: "x" }, "notes", "unknown_field"],
     ["that is also a placeholder", { placeholder: true }, "placeholder", "unknown_field"],
   ])("%s is refused", async (_name, overrides, field, code) => {
     const reply = await register(attested(overrides));
@@ -155,7 +155,7 @@ describe("a body with one fault registers nothing", () => {
     ["a country in lower case", { country: "de" }, [["country", "invalid_format"]]],
     ["an alpha-3 country", { country: "DEU" }, [["country", "invalid_format"]]],
     ["a country that the service does not operate in", { country: "KP" }, [["country", "invalid_value"]]],
-    ["a country that is none", { country: "XX" }, [["country", "invalid_value"]]],
+    ["a country that does not exist", { country: "XX" }, [["country", "invalid_value"]]],
     ["no attestation", { verification_attestation: undefined }, [["verification_attestation", "required"]]],
     ["no legal name", { legal_name: undefined }, [["legal_name", "required"]]],
     ["a legal name of spaces", { legal_name: "   " }, [["legal_name", "too_short"]]],
@@ -177,7 +177,7 @@ describe("a body with one fault registers nothing", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("in production a placeholder, and an attestation of nobody's Verifier", async () => {
+  it("for a placeholder in production, and for an attestation of an unregistered Verifier", async () => {
     expect(faultsOf(await register(principalBody(), still, world.liveKey))).toEqual([
       ["verification_attestation.placeholder", "invalid_value"],
     ]);
@@ -187,7 +187,7 @@ describe("a body with one fault registers nothing", () => {
   });
 });
 
-it("all faults of the values are named together", async () => {
+it("all faults of the values are reported together", async () => {
   const body = {
     ...attested({ issued_at: toIso(addMonths(NOW, -13)), expires_at: toIso(NOW - DAY_MS) }),
     country: "KP",
@@ -201,7 +201,7 @@ it("all faults of the values are named together", async () => {
   ]);
 });
 
-describe("a principal that is there already", () => {
+describe("a principal that is registered already", () => {
   const original = () => attested();
 
   it.each([
@@ -233,7 +233,7 @@ describe("a principal that is there already", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("is another one in another country, and at another platform", async () => {
+  it("counts as another one in another country and at another platform", async () => {
     const first = original();
     expectStatus(await register(first), 201);
     const { legal_name } = first;
@@ -242,7 +242,7 @@ describe("a principal that is there already", () => {
     expect((await register(first, withDeps(other, still.deps))).status).toBe(201);
   });
 
-  it("is one, whoever of twenty at the same time registers it", async () => {
+  it("is registered once by twenty calls at the same time", async () => {
     const body = original();
     const replies = await Promise.all(Array.from({ length: 20 }, () => register(body)));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(1);

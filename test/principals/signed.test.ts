@@ -1,5 +1,5 @@
-// Whether the Verifier of an attestation has signed it (PRN-27): principal, list, document and certificate say the same. And the operator's
-// setting that takes nothing else in production.
+// Whether an attestation is signed by its Verifier (PRN-27): the principal, the list, the document and the certificate agree.
+// ATTESTATION_PROOF=required accepts nothing else in production.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -48,7 +48,7 @@ const proven = async (body: Json = attestedBody(verifierId)): Promise<Json> =>
 const register = (body: Json, key: string, on = world) => on.call("POST", "/v1/principals", { body, key });
 const registered = async (body: Json, key: string): Promise<Json> => expectStatus(await register(body, key), 201);
 
-/** What everything that is shown of a principal says, its newest attestation first. */
+/** The `signed` members of all that shows a principal, its newest attestation first. */
 async function saidOf({ principal_id }: Json, key: string): Promise<unknown> {
   const read = async (path: string) => expectStatus(await world.call("GET", path, { key }), 200);
   const agent = { ...agentBody("CONSUMER"), principal_id };
@@ -61,7 +61,7 @@ async function saidOf({ principal_id }: Json, key: string): Promise<unknown> {
   };
 }
 
-/** As an offline reader verifies it. */
+/** Verifies the document and the certificate like an offline reader. */
 async function signedOf(did: string): Promise<{ aid: unknown; certificate: unknown }> {
   const keys = expectStatus(await world.call("GET", "/.well-known/aeap-ca-jwks", { key: null }), 200) as never;
   const document = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
@@ -77,7 +77,7 @@ async function signedOf(did: string): Promise<{ aid: unknown; certificate: unkno
 const all = (signed: boolean) => ({ principal: signed, list: [signed], aid: signed, certificate: signed });
 
 describe("an attestation", () => {
-  it.each(PLACES)("in %s is signed where its registered Verifier's proof verified", async (_place, key) => {
+  it.each(PLACES)("in %s is signed if the proof of its registered Verifier verified", async (_place, key) => {
     const principal = await registered(await proven(), key());
     expect(principal.verification_attestation.signed).toBe(true);
     expect(await saidOf(principal, key())).toEqual(all(true));
@@ -87,18 +87,18 @@ describe("an attestation", () => {
     expect(await saidOf(await registered(attestedBody(verifierId), key()), key())).toEqual(all(false));
   });
 
-  it("is not signed where it is a placeholder, or the proof is of nobody whose keys are known", async () => {
+  it("is not signed if it is a placeholder, or if the proof is by a Verifier that is not registered", async () => {
     for (const body of [principalBody(), withProof(attestedBody("Somebody's KYC"), await signClaims(pair, {}))])
       expect(await saidOf(await registered(body, world.key), world.key)).toEqual(all(false));
   });
 
-  it("is not signed where the operator has given it", async () => {
+  it("is not signed if the operator recorded it", async () => {
     const principalId = expectStatus(await world.call("GET", "/v1/platform"), 200).tenant_principal_id;
     const read = expectStatus(await world.call("GET", `/v1/principals/${principalId}`), 200);
     expect(read.verification_attestation).toMatchObject({ verifier_id: "operator", signed: false });
   });
 
-  it("is judged by itself: the next one counts, and the list keeps what each was", async () => {
+  it("is judged by itself: the newest one counts, and the list keeps the value of each", async () => {
     const principal = await registered(await proven(), world.key);
     const path = `/v1/principals/${principal.principal_id}/attestations`;
     const record = async (body: Json) => expectStatus(await world.call("POST", path, { body }), 201).signed;
@@ -115,13 +115,13 @@ describe("ATTESTATION_PROOF=required", () => {
   const required = () => withVars(world, { ATTESTATION_PROOF: "required" });
   const refused = (field: string) => [422, "validation_failed", [[field, "required"]]];
 
-  it("takes no registration in production without a proof", async () => {
+  it("refuses a registration in production without a proof", async () => {
     const reply = await register(attestedBody(verifierId), world.liveKey, required());
     expect(faultsOf(reply)).toEqual(refused("verification_attestation.proof"));
     expectStatus(await register(await proven(), world.liveKey, required()), 201);
   });
 
-  it("takes no further attestation in production without a proof", async () => {
+  it("refuses a further attestation in production without a proof", async () => {
     const principal = await registered(await proven(), world.liveKey);
     const path = `/v1/principals/${principal.principal_id}/attestations`;
     const record = (body: Json) => required().call("POST", path, { key: world.liveKey, body });
@@ -131,7 +131,7 @@ describe("ATTESTATION_PROOF=required", () => {
     expectStatus(await record({ ...body, proof }), 201);
   });
 
-  it("is told with all other faults of the body, and not beside a fault of the proof itself", async () => {
+  it("is reported with all other faults of the body, but not with a fault of the proof itself", async () => {
     const of = (overrides: Json) => register(attestedBody(verifierId, overrides), world.liveKey, required());
     const at = "verification_attestation";
     expect(faultsOf(await of({ verifier_id: "ver_none" }))).toEqual([
@@ -153,7 +153,7 @@ describe("ATTESTATION_PROOF=required", () => {
     expect(faultsOf(await of({ proof: 1 }))).toEqual([422, "validation_failed", [[`${at}.proof`, "invalid_type"]]]);
   });
 
-  it("changes nothing in the sandbox, and nothing of what the operator attests", async () => {
+  it("changes nothing in the sandbox, and nothing for the operator's attestations", async () => {
     for (const body of [principalBody(), attestedBody(verifierId), attestedBody("Somebody's KYC")])
       expectStatus(await register(body, world.key, required()), 201);
     const renewal = `/v1/operator/platforms/${world.platformId}/attestation`;
@@ -162,7 +162,7 @@ describe("ATTESTATION_PROOF=required", () => {
   });
 });
 
-it.each(["", "yes", "REQUIRED"])('"%s" is no setting: the service refuses its first call', async (value) => {
+it.each(["", "yes", "REQUIRED"])('"%s" is not a setting: the service refuses its first call', async (value) => {
   const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const context = createExecutionContext();
   const bindings = { ...env, ATTESTATION_PROOF: value };

@@ -1,5 +1,5 @@
-// The tiers of a principal: what its attestation stands for, what its agents' roles need, and what is said to a platform that goes on
-// regardless (PRN-10).
+// The tiers of a principal: the one that its attestation states, the one that its agents' roles need, and the warning to a platform that ignores them
+// (PRN-10).
 import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** A Verifier's attestation; in the sandbox it may be any. */
+/** A Verifier's attestation. The sandbox takes any. */
 const attested = (overrides: Record<string, unknown>): Record<string, unknown> => ({
   verification_attestation: {
     attestation_id: `att_${crypto.randomUUID()}`,
@@ -56,17 +56,17 @@ const WARNING = {
 
 describe("the attested tier", () => {
   it.each([
-    ["a person's", () => attested({ model: "kyc" }), "TIER_1"],
-    ["a business's", () => attested({ model: "kyb" }), "TIER_2"],
-    ["one that states its tier", () => attested({ model: "kyc", tier: "TIER_3" }), "TIER_3"],
-    ["one that states less than its model stands for", () => attested({ model: "kyb", tier: "TIER_1" }), "TIER_1"],
+    ["a person's attestation", () => attested({ model: "kyc" }), "TIER_1"],
+    ["a business's attestation", () => attested({ model: "kyb" }), "TIER_2"],
+    ["an attestation that states its tier", () => attested({ model: "kyc", tier: "TIER_3" }), "TIER_3"],
+    ["an attestation below its model's tier", () => attested({ model: "kyb", tier: "TIER_1" }), "TIER_1"],
     ["a placeholder", () => ({}), "TIER_3"],
     [
       "a placeholder with a tier",
       () => ({ verification_attestation: { placeholder: true, tier: "TIER_1" } }),
       "TIER_1",
     ],
-  ])("of %s attestation", async (_of, overrides, expected) => {
+  ])("of %s is right", async (_of, overrides, expected) => {
     const answer = expectStatus(await world.call("POST", "/v1/principals", { body: principalBody(overrides()) }), 201);
     expect([answer.attested_tier, answer.required_tier]).toEqual([expected, "TIER_1"]);
     expect(await read(answer.principal_id)).toEqual(answer);
@@ -93,7 +93,7 @@ describe("the required tier", () => {
     expect(await required()).toBe("TIER_1");
   });
 
-  it("costs a page of principals no further row", async () => {
+  it("costs no further row in a page of principals", async () => {
     const reader = await createWorld();
     const rows = async () => {
       reader.meter.reset();
@@ -130,7 +130,7 @@ describe("an agent above the attested tier", () => {
     expect(await tiersOf(principalId)).toEqual(["TIER_1", "TIER_2"]);
   });
 
-  it("is warned of again by the replay of an Idempotency-Key", async () => {
+  it("gets the warning again in the replay of an Idempotency-Key", async () => {
     const principalId = await world.principal(attested({ tier: "TIER_1" }));
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const first = await register("PROVIDER", principalId, headers);
@@ -140,7 +140,7 @@ describe("an agent above the attested tier", () => {
     const { did } = first.body;
     const [one, two] = [await activate(did, headers), await activate(did, headers)];
     expect([one.body.warnings, two.body]).toEqual([[WARNING], one.body]);
-    // Both counted one agent.
+    // Both calls counted one agent.
     expect(await counted(world)).toEqual(await expected(world));
   });
 
@@ -149,13 +149,13 @@ describe("an agent above the attested tier", () => {
     ["a provider of a person at a higher tier", "PROVIDER", () => attested({ model: "kyc", tier: "TIER_2" })],
     ["a consumer of a person", "CONSUMER", () => attested({ model: "kyc" })],
     ["a provider under a placeholder", "PROVIDER", () => ({})],
-  ] as const)("is not %s: the list is there, and empty", async (_what, role, overrides) => {
+  ] as const)("gets an empty list of warnings if it is %s", async (_what, role, overrides) => {
     const draft = expectStatus(await register(role, await world.principal(overrides())), 201);
     expect(draft.warnings).toEqual([]);
     expect(expectStatus(await activate(draft.did), 200).warnings).toEqual([]);
   });
 
-  it("is warned of at its activation by the attestation of that moment", async () => {
+  it("is warned at its activation by the attestation of that moment", async () => {
     const principalId = await world.principal(attested({ model: "kyc" }));
     const draft = expectStatus(await register("PROVIDER", principalId), 201);
     const { verification_attestation: body } = attested({ model: "kyb" });
@@ -164,7 +164,7 @@ describe("an agent above the attested tier", () => {
     expect(expectStatus(await activate(draft.did), 200).warnings).toEqual([]);
   });
 
-  it("stands in no signed document", async () => {
+  it("has no warning in its signed document", async () => {
     const { did } = await world.agent("PROVIDER", { principal_id: await world.principal(attested({ model: "kyc" })) });
     const aid = expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
     expect(aid).not.toHaveProperty("warnings");
@@ -178,10 +178,10 @@ const rows = async (of: World, text: string): Promise<Counts> => {
   const { results } = await env.DB.prepare(text).bind(of.platformId).all<{ id: string; n: number }>();
   return Object.fromEntries(results.map(({ id, n }) => [id, n]));
 };
-/** What the principals' rows say. */
+/** The counts in the principals' rows. */
 const counted = (of: World): Promise<Counts> =>
   rows(of, "select principal_id as id, providers as n from principals where platform_id = ?");
-/** What their agents say; those of a CLOSED principal have ended, whether or not their rows say it yet. */
+/** The counts of their agents. Those of a CLOSED principal have ended, whether or not their rows say so yet. */
 const expected = (of: World): Promise<Counts> =>
   rows(
     of,
@@ -204,7 +204,7 @@ const ACTS = [
 const step = fc.record({ act: fc.constantFrom(...ACTS), at: fc.nat(5) });
 
 describe("the count of agents that sell", () => {
-  it("is that of the agents after any acts, lawful and refused", async () => {
+  it("equals the number of agents after any acts, accepted or refused", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
         const of = await createWorld();
@@ -228,7 +228,7 @@ describe("the count of agents that sell", () => {
     );
   });
 
-  it("is that of the agents after twenty registrations and ends at once", async () => {
+  it("equals the number of agents after twenty registrations and ends at once", async () => {
     const of = await createWorld();
     const principalId = await of.principal();
     const registered = await Promise.all(Array.from({ length: 20 }, () => register("PROVIDER", principalId, {}, of)));
@@ -239,7 +239,7 @@ describe("the count of agents that sell", () => {
     expect(await counted(of)).toEqual(await expected(of));
   });
 
-  it("is that of the agents when a principal is closed while one is registered and one is terminated", async () => {
+  it("equals the number of agents if a principal is closed while one agent is registered and one is terminated", async () => {
     const of = await createWorld();
     for (let n = 0; n < 10; n++) {
       const principalId = await of.principal();
@@ -254,8 +254,8 @@ describe("the count of agents that sell", () => {
     }
   });
 
-  // The close decides on a count that is another one when it is written.
-  it("is none when an agent is registered between the reading and the commit of a close", async () => {
+  // The closing decides on a count that has changed when it is written.
+  it("is zero if an agent is registered between the reading and the commit of a closing", async () => {
     const of = await createWorld();
     const principalId = await of.principal();
     of.meter.beforeBatch(2, async () => expectStatus(await register("PROVIDER", principalId, {}, of), 201));
@@ -264,7 +264,7 @@ describe("the count of agents that sell", () => {
     expect(await counted(of)).toEqual(await expected(of));
   });
 
-  it("is that of the agents after the close of an account that died between two slices", async () => {
+  it("equals the number of agents after the closing of an account that died between two slices", async () => {
     const of = await createWorld();
     await givePassword(of);
     const { did, principalId } = await of.draft("PROVIDER");
@@ -290,7 +290,7 @@ describe("the count of agents that sell", () => {
     expect(await counted(of)).toEqual(await expected(of));
   });
 
-  it("moves nothing else of the principal: no patch that was decided before is refused for it", async () => {
+  it("changes nothing else of the principal, so a patch that was decided before is not refused for it", async () => {
     const principalId = await world.principal();
     const before = await read(principalId);
     expectStatus(await register("PROVIDER", principalId), 201);
@@ -299,11 +299,11 @@ describe("the count of agents that sell", () => {
     world.meter.beforeBatch(2, async () => expectStatus(await register("PROVIDER", principalId), 201));
     const body = { metadata: { crm: "north" } };
     expectStatus(await world.call("PATCH", `/v1/principals/${principalId}`, { body }), 200);
-    // The patch's two, and those of the registration.
+    // Two trips of the patch, and two of the registration.
     expect(world.meter.reading.trips).toBe(4);
   });
 
-  it("is left alone by a registration that is refused, and by the end of an agent that is refused", async () => {
+  it("stays as it is if a registration or an agent's end is refused", async () => {
     const principalId = await world.principal();
     const { did } = expectStatus(await register("PROVIDER", principalId), 201);
     expectStatus(await become(did, "TERMINATED"), 200);
