@@ -1,5 +1,5 @@
-// Deletes a customer that groups nobody (PRN-23). Of a deletion and a principal that joins at the same moment the first to commit wins:
-// the other one is decided again, and refused.
+// Deletes a customer that groups no principal (PRN-23). If a principal joins at the same moment, the first commit wins: the other call is decided
+// again, and refused.
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { recordActivity } from "../journal/activity.ts";

@@ -1,4 +1,4 @@
-// Changes a customer's name, reference and metadata (PRN-23). The principals that it groups are changed themselves.
+// Changes a customer's name, reference and metadata (PRN-23). Its principals change by their own patches.
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { present } from "../db/batch.ts";

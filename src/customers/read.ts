@@ -20,7 +20,6 @@ export async function getCustomers(call: ManagementCall, query: CustomerQuery): 
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.customerId }), toCustomerView);
 }
 
-/** Before the faults of a request: is there such a customer? */
 export const precheckCustomer = (call: ManagementCall, customerId: string): Precheck =>
   precheckKnown(ownCustomer(call, customerId).customer);
 

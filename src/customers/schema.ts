@@ -16,7 +16,7 @@ export type CustomerInput = z.infer<typeof customerInput>;
 export const customerPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "CustomerPatch" });
 export type CustomerPatch = z.infer<typeof customerPatch>;
 
-/** What the service says of a customer is not changed by a patch. */
+/** A patch cannot change the other members. */
 export const customerPatchRules = fixedFieldRules(() => customerView, PATCHED);
 
 export const customerView = z

@@ -1,4 +1,4 @@
-// The customer's machine as data (PRN-24).
+// The state machine of customers as data (PRN-24).
 import { defineMachine } from "../core/machine.ts";
 import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
 

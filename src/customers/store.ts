@@ -8,7 +8,7 @@ import { bareColumns, pageOf } from "../db/pages.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 
-/** What a principal that joins must know of it. */
+/** The part of a customer that decides whether a principal may join it. */
 export type FoundCustomer = Pick<CustomerRow, "customerId" | "status">;
 
 export const findCustomer = (db: Database, tenant: Tenant, customerId: string): Read<CustomerRow | null> =>
@@ -19,7 +19,6 @@ export const findCustomer = (db: Database, tenant: Tenant, customerId: string): 
       .where(and(eq(customers.customerId, customerId), within(customers, tenant))),
   );
 
-/** The customer that has a reference. */
 export const findByReference = (
   db: Database,
   tenant: Tenant,
@@ -40,8 +39,8 @@ export type CustomerFilter = {
 const listed = bareColumns(customers);
 
 /**
- * Newest first; ids are time-ordered, so the id is the whole keyset. Those of all states are merged ranges of the one index: another one would
- * cost every new customer a row.
+ * Newest first. Ids are ordered by time, so the id is the whole keyset. A list of all statuses merges the ranges of one index, because another index
+ * would cost every new customer a row.
  */
 export const listCustomers = (
   db: Database,
@@ -65,12 +64,12 @@ export const listCustomers = (
   );
 };
 
-/** Fails (Conflict) when another customer has taken the reference. */
+/** Aborts the batch (Conflict) if another customer has taken the reference. */
 export const insertCustomer = (db: Database, row: CustomerRow): Statement => db.insert(customers).values(row);
 
 type Patched = Pick<CustomerRow, "name" | "externalRef" | "metadata" | "updatedAt">;
 
-/** Changes a customer only as it was read; the number of its principals, which moves meanwhile, is left as it is. */
+/** Changes a customer only if it is as it was read. It leaves the number of its principals, which may change meanwhile. */
 export const updateCustomer = (
   db: Database,
   before: CustomerRow,
@@ -84,7 +83,7 @@ export const updateCustomer = (
       .where(and(eq(customers.customerId, before.customerId), eq(customers.updatedAt, before.updatedAt))),
   );
 
-/** Suspends or reactivates a customer as it was read; the number of its principals is left as it is. */
+/** Suspends or reactivates a customer only if it is as it was read. It leaves the number of its principals. */
 export const moveCustomer = (
   db: Database,
   { customerId, updatedAt: known }: CustomerRow,
@@ -99,14 +98,14 @@ export const moveCustomer = (
       .where(and(eq(customers.customerId, customerId), eq(customers.status, from), eq(customers.updatedAt, known))),
   );
 
-/** Fails (Conflict) when a principal has joined meanwhile, or another call has deleted the customer. */
+/** Aborts the batch (Conflict) if a principal has joined meanwhile, or another call has deleted the customer. */
 export const deleteEmptyCustomer = (db: Database, customerId: string): Statement[] =>
   mustChange(
     db,
     db.delete(customers).where(and(eq(customers.customerId, customerId), eq(customers.principalCount, 0))),
   );
 
-/** Counts a principal in. Fails (Conflict) when the customer was suspended or deleted meanwhile. */
+/** Counts a principal that joins. Aborts the batch (Conflict) if the customer was suspended or deleted meanwhile. */
 export const enterCustomer = (db: Database, customerId: string): Statement[] =>
   mustChange(
     db,
@@ -116,7 +115,7 @@ export const enterCustomer = (db: Database, customerId: string): Statement[] =>
       .where(and(eq(customers.customerId, customerId), eq(customers.status, "ACTIVE"))),
   );
 
-/** Counts a principal out, whatever the customer's state. */
+/** Counts a principal that leaves, whatever the customer's status. */
 export const leaveCustomer = (db: Database, customerId: string): Statement =>
   db
     .update(customers)

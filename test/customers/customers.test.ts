@@ -1,4 +1,4 @@
-// Customers over HTTP: creation, lists, patches and deletion, with their refusals, their bounds and their owners (PRN-23).
+// Customers over HTTP: creation, lists, patches and deletion, with their refusals, limits and owners (PRN-23).
 import { beforeAll, describe, expect, it } from "vitest";
 import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -30,7 +30,7 @@ const entriesOf = async ({ customer_id }: Json): Promise<Json[]> =>
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`name ${i}`, "x"]));
 
 describe("a customer", () => {
-  it("is created ACTIVE and empty, and read as it was answered", async () => {
+  it("is created ACTIVE and empty, and a reading equals the answer", async () => {
     const external_ref = reference();
     const customer = await created({ name: " Lumière Group ", external_ref, metadata: { manager: "Ada" } });
     expect(customer).toEqual({
@@ -50,7 +50,7 @@ describe("a customer", () => {
     expect([entry.action, entry.actor.type]).toEqual(["customer.created", "management_api"]);
   });
 
-  it.each([{}, { external_ref: null }])("has no reference and no metadata where none is given: %j", async (given) => {
+  it.each([{}, { external_ref: null }])("has no reference and no metadata if none are given: %j", async (given) => {
     const [one, two] = [await created(given), await created(given)];
     expect([one.external_ref, one.metadata]).toEqual([null, {}]);
     expect(two.customer_id).not.toBe(one.customer_id);
@@ -87,7 +87,7 @@ describe("a customer", () => {
     expect([reply.status, reply.body.code, faultsOf(reply)]).toEqual([422, "validation_failed", faults]);
   });
 
-  it("takes metadata up to their bounds, in a creation and in a patch", async () => {
+  it("takes metadata up to their limits, in a creation and in a patch", async () => {
     const most = { ...pairs(19), ["n".repeat(40)]: "v".repeat(500) };
     const customer = await created({ metadata: most });
     expect(customer.metadata).toEqual(most);
@@ -104,7 +104,7 @@ describe("a customer", () => {
 });
 
 describe("a reference", () => {
-  it("that another customer has is 409 and names it, in a creation and in a patch", async () => {
+  it("that another customer has is 409 and names that customer, in a creation and in a patch", async () => {
     const external_ref = reference();
     const first = await created({ external_ref });
     const second = await created();
@@ -116,7 +116,7 @@ describe("a reference", () => {
     expect((await read(second)).external_ref).toBeNull();
   });
 
-  it("is free for other platforms and for the other environment, and for a principal", async () => {
+  it("is free for other platforms, for the other environment, and for a principal", async () => {
     const external_ref = reference();
     await created({ external_ref });
     await created({ external_ref }, other);
@@ -133,7 +133,7 @@ describe("a reference", () => {
     expectStatus(await patch(first, { external_ref }), 200);
   });
 
-  it("of many calls at once is taken once", async () => {
+  it("is taken once by many calls at once", async () => {
     const external_ref = reference();
     const replies = await Promise.all(Array.from({ length: 10 }, () => post({ name: "X", external_ref })));
     const [winner, ...more] = replies.filter(({ status }) => status === 201);
@@ -144,7 +144,7 @@ describe("a reference", () => {
 });
 
 describe("a customer of another platform, or of the other environment", () => {
-  it("is not found, and is not changed", async () => {
+  it("is not found, and not changed", async () => {
     const customer = await created();
     for (const [of, key] of [[other, other.key] as const, [world, world.liveKey] as const]) {
       const replies = [
@@ -159,7 +159,7 @@ describe("a customer of another platform, or of the other environment", () => {
 });
 
 describe("the listing", () => {
-  it("is newest first, in pages, and each customer once", async () => {
+  it("is newest first, in pages, and shows each customer once", async () => {
     const fresh = await createWorld();
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.unshift((await created({}, fresh)).customer_id);
@@ -170,7 +170,7 @@ describe("the listing", () => {
     expect([idsOf(second), second.has_more, second.next_cursor]).toEqual([ids.slice(3), false, null]);
   });
 
-  it("is filtered by reference and by status", async () => {
+  it("filters by reference and by status", async () => {
     const fresh = await createWorld();
     const external_ref = reference();
     const [one, two] = [await created({ external_ref }, fresh), await created({}, fresh)];
@@ -191,8 +191,8 @@ describe("the listing", () => {
 });
 
 describe("a patch", () => {
-  it("changes what it names, and its entry says from what to what", async () => {
-    // No time passes: the patch is newer all the same.
+  it("changes the members that it names, and its entry has the old and the new values", async () => {
+    // No time passes, but the patch still gets a later instant.
     const still = stopped(world);
     const customer = await created({ external_ref: reference(), metadata: { a: "1", b: "2" } }, still);
     const external_ref = reference();
@@ -222,7 +222,7 @@ describe("a patch", () => {
     expect(await read(customer)).toEqual(customer);
   });
 
-  it("of what a customer shows besides is invalid_field, and of anything else unknown_field", async () => {
+  it("of another known member is invalid_field, and of anything else unknown_field", async () => {
     const customer = await created();
     const { name: _name, external_ref: _ref, metadata: _metadata, ...fixed } = customer;
     const reply = await patch(customer, { ...fixed, colour: "red", name: "" });
@@ -235,21 +235,21 @@ describe("a patch", () => {
     expect(faultsOf(reply)).toEqual(expected.sort());
   });
 
-  it("of several at once all arrive", async () => {
+  it("is applied with all others that come at once", async () => {
     const customer = await created();
     const names = Array.from({ length: 4 }, (_, i) => `Name ${i}`);
     const replies = await Promise.all(names.map((name) => patch(customer, { name })));
     expect(replies.map(({ status }) => status)).toEqual(names.map(() => 200));
     const updates = (await entriesOf(customer)).filter(({ action }) => action === "customer.updated");
     const said = updates.map(({ changes }) => changes.name).reverse();
-    // Each was decided on what the one before it had written.
+    // Each patch was decided on what the one before it had written.
     expect(said.map(({ from }) => from)).toEqual(["Client", ...said.slice(0, -1).map(({ to }) => to)]);
     expect((await read(customer)).name).toBe(said.at(-1).to);
   });
 });
 
 describe("a deletion", () => {
-  it("answers nothing, leaves its entry, and then there is no such customer", async () => {
+  it("returns an empty answer, writes its entry, and then the customer is not found", async () => {
     const customer = await created();
     const reply = await world.call("DELETE", at(customer));
     expect([reply.status, reply.text]).toEqual([204, ""]);

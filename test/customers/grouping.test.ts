@@ -1,5 +1,5 @@
-// Principals join and leave customers: their count is true, nobody joins another's or a suspended one, and of a deletion and a principal that
-// joins at the same moment one wins (PRN-4, PRN-23).
+// Principals join and leave customers: the count is right, a principal joins neither another platform's nor a suspended customer, and either a
+// deletion or a principal that joins at the same moment wins (PRN-4, PRN-23).
 import { beforeAll, describe, expect, it } from "vitest";
 import { failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
@@ -23,7 +23,7 @@ const faultsOf = ({ body }: Reply) => body.field_errors?.map(({ field, code }: J
 const suspend = (id: string) =>
   env.DB.prepare("update customers set status = 'SUSPENDED' where customer_id = ?").bind(id).run();
 
-/** The customers of principals that are gone, and those whose count is not the number of their principals. */
+/** Principals whose customer is gone, and customers whose count is not the number of their principals. */
 async function untrue(): Promise<Json[]> {
   const gone = env.DB.prepare(
     `select principal_id from principals where customer_id is not null
@@ -48,7 +48,7 @@ describe("the count of a customer's principals", () => {
     expect(await counts()).toEqual([2, 0]);
     expectStatus(await move(second, two), 200);
     expect(await counts()).toEqual([1, 1]);
-    // The same group again, and another change, count nobody twice.
+    // Neither the same group again nor another change counts a principal twice.
     expect((await move(second, two)).body.code).toBe("no_changes_requested");
     const body = { metadata: { a: "1" } };
     expectStatus(await world.call("PATCH", `/v1/principals/${second}`, { body }), 200);
@@ -61,7 +61,7 @@ describe("the count of a customer's principals", () => {
     expect(await untrue()).toEqual([]);
   });
 
-  it("stays as it was where a principal is suspended and reactivated", async () => {
+  it("stays the same if a principal is suspended and reactivated", async () => {
     const id = await customer();
     const principal = expectStatus(await register(id), 201).principal_id;
     for (const act of ["suspend", "reactivate"]) {
@@ -70,7 +70,7 @@ describe("the count of a customer's principals", () => {
     }
   });
 
-  it("is no change of the customer itself", async () => {
+  it("does not change the customer otherwise", async () => {
     const id = await customer();
     const before = expectStatus(await world.call("GET", `/v1/customers/${id}`), 200);
     expectStatus(await register(id), 201);
@@ -80,7 +80,7 @@ describe("the count of a customer's principals", () => {
     });
   });
 
-  it("is true after principals have joined and the customer was renamed at once", async () => {
+  it("is right after principals join while the customer is renamed", async () => {
     const id = await customer();
     const joining = Array.from({ length: 10 }, () => register(id));
     const renaming = world.call("PATCH", `/v1/customers/${id}`, { body: { name: "Renamed" } });
@@ -107,7 +107,7 @@ describe("a customer that groups a principal", () => {
     expect((await remove(id)).status).toBe(204);
   });
 
-  it("lists it under its id", async () => {
+  it("is the filter for the principals that it groups", async () => {
     const id = await customer();
     const { principal_id } = expectStatus(await register(id), 201);
     const page = expectStatus(await world.call("GET", `/v1/principals?customer_id=${id}`), 200);
@@ -115,8 +115,8 @@ describe("a customer that groups a principal", () => {
   });
 });
 
-describe("nobody joins", () => {
-  it("a customer that does not exist, or does no more", async () => {
+describe("a principal cannot join", () => {
+  it("a customer that does not exist, or that was deleted", async () => {
     const principal = await world.principal();
     const gone = await customer();
     expect((await remove(gone)).status).toBe(204);
@@ -129,7 +129,7 @@ describe("nobody joins", () => {
     expect(await untrue()).toEqual([]);
   });
 
-  it("a suspended one, which may be left and deleted", async () => {
+  it("a suspended customer, which principals may leave and which may be deleted", async () => {
     const id = await customer();
     const inside = expectStatus(await register(id), 201).principal_id;
     const outside = await world.principal();
@@ -143,7 +143,7 @@ describe("nobody joins", () => {
 });
 
 describe("between the reading and the commit", () => {
-  /** The world in which something happens right before a call commits for the first time. */
+  /** The world in which something happens right before the first commit of a call. */
   const justBefore = (happens: () => Promise<unknown>): World =>
     withDatabase(
       world,
@@ -153,7 +153,7 @@ describe("between the reading and the commit", () => {
       }),
     );
 
-  it("of a deletion a principal joins: the deletion is refused", async () => {
+  it("of a deletion a principal joins, and the deletion is refused", async () => {
     const principal = await world.principal();
     for (const join of [register, (id: string) => move(principal, id)]) {
       const id = await customer();
@@ -164,13 +164,13 @@ describe("between the reading and the commit", () => {
     expect(await untrue()).toEqual([]);
   });
 
-  it("of a deletion another one is done: there is no such customer", async () => {
+  it("of a deletion another one commits, and this one finds no customer", async () => {
     const id = await customer();
     const reply = await justBefore(() => remove(id)).call("DELETE", `/v1/customers/${id}`);
     expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
   });
 
-  it("of a principal that joins the customer is deleted, or suspended: the principal is refused", async () => {
+  it("of a principal that joins, the customer is deleted or suspended, and the principal is refused", async () => {
     for (const [act, status] of [
       [remove, 422],
       [suspend, 409],
@@ -192,7 +192,7 @@ describe("between the reading and the commit", () => {
     expect(await untrue()).toEqual([]);
   });
 
-  it("of a patch the customer is renamed, or loses its reference to another: the patch is decided again", async () => {
+  it("of a patch the customer is renamed, or another one takes the reference, and the patch is decided again", async () => {
     const id = await customer();
     const rename = (name: string, of = world) => of.call("PATCH", `/v1/customers/${id}`, { body: { name } });
     const again = await rename(
@@ -221,7 +221,7 @@ describe(`${RACES} deletions against ${RACES} principals that join`, () => {
     ],
   ];
 
-  it.each(groupings)("%s leave nobody in a customer that is gone, and a true count", async (_how, prepare, joined) => {
+  it.each(groupings)("%s leave no orphaned principal, and the right count", async (_how, prepare, joined) => {
     const ids: string[] = [];
     const joins: ((id: string) => Promise<Reply>)[] = [];
     for (let i = 0; i < RACES; i++) {
@@ -231,7 +231,7 @@ describe(`${RACES} deletions against ${RACES} principals that join`, () => {
     const races = await Promise.all(
       ids.map(async (id, i) => {
         const join = () => (joins[i] as (id: string) => Promise<Reply>)(id);
-        // Either one is sent first.
+        // Each call is sent first in half of the races.
         const sent = i % 2 === 0 ? [remove(id), join()] : [join(), remove(id)];
         const [first, second] = (await Promise.all(sent)) as [Reply, Reply];
         return i % 2 === 0 ? { deletion: first, joining: second } : { deletion: second, joining: first };
@@ -247,7 +247,7 @@ describe(`${RACES} deletions against ${RACES} principals that join`, () => {
     expect(await untrue()).toEqual([]);
   });
 
-  it("of one customer leave it with those that joined, or with nobody", async () => {
+  it("of one customer leave it with the principals that joined, or with none", async () => {
     const id = await customer();
     const calls = Array.from({ length: RACES }, (_, i) =>
       i % 2 === 0 ? [remove(id), register(id)] : [register(id), remove(id)],
