@@ -1,4 +1,4 @@
-// The credential with which a Verifier takes an attestation back (PRN-25): a JWS by its registered key, for this service and one attestation,
+// The credential with which a Verifier revokes an attestation (PRN-25): a JWS by its registered key, for this service and one attestation,
 // short-lived and good once.
 import { decodeJwt } from "jose";
 import { MINUTE_MS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -8,10 +8,10 @@ import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
 
 const REVOCATION_TYP = "aeap-revocation+jwt";
 const LIFE_MS = 5 * MINUTE_MS;
-/** By how much a Verifier's clock may be ahead. */
+/** How far a Verifier's clock may be ahead. */
 const AHEAD_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
 
-/** What a credential says of itself, before anything of it is verified: enough to find the Verifier that it names. */
+/** The claims of a credential before its signature is verified: enough to find the Verifier that it names. */
 export type Presented = {
   readonly jws: string;
   readonly verifierId: string;
@@ -19,7 +19,7 @@ export type Presented = {
   readonly endsAt: number;
 };
 
-/** Null of anything that is no such JWS. */
+/** Returns null if the text is not such a JWS. */
 export function readCredential(jws: string): Presented | null {
   try {
     const { iss, jti, exp } = decodeJwt(jws);
@@ -34,10 +34,10 @@ const isName = (value: unknown): value is string => typeof value === "string" &&
 
 export type Credential =
   | { readonly ok: true; readonly attestationId: string }
-  /** For the log alone: a caller learns nothing about the keys of others. */
+  /** The reason is for the log alone: a caller learns nothing about the keys of others. */
   | { readonly ok: false; readonly reason: string };
 
-/** Verifies a credential at an instant of real time. `audience` is the service's issuer. */
+/** Verifies a credential at an instant of real time. `audience`: the service's issuer. */
 export async function verifyCredential(
   { jws }: Presented,
   verifier: VerifierRow,

@@ -1,4 +1,4 @@
-// The proof of an attestation: a JWS by a key of its Verifier, whose claims say what the body says (PRN-22). Pure.
+// The proof of an attestation: a JWS by a key of its Verifier, whose claims equal the body (PRN-22). Pure.
 import type { AttestationModel, Tier } from "../core/vocabulary.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { hasBegun, isObject, type JsonObject, type JwsFault, verifyJws } from "../protocol/jws.ts";
@@ -6,20 +6,20 @@ import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
 
 const ATTESTATION_TYP = "aeap-attestation+jwt";
 
-/** What a body says of the person and of the attestation. A member that its schema has refused is left out, and compared with nothing. */
+/** The person and the attestation of a body. A member that its schema refused is left out, and not compared. */
 export type Stated = {
   readonly legalName?: string | undefined;
   readonly country?: string | undefined;
   readonly externalRef?: string | undefined;
   readonly attestationId?: string | undefined;
   readonly model?: AttestationModel | undefined;
-  /** Absent: the body states none. */
+  /** Absent if the body states none, so the claim has to be absent too. */
   readonly tier?: Tier | undefined;
   readonly issuedAt?: number | undefined;
   readonly expiresAt?: number | undefined;
 };
 
-/** Why the proof does not prove what is stated at an instant; null when it does. */
+/** Returns why the proof does not prove the stated values at an instant, or null if it does. */
 export async function proofFault(
   proof: string,
   { verifierId, jwks }: VerifierRow,
@@ -44,7 +44,6 @@ const SENTENCES: Readonly<Record<JwsFault, string>> = {
   payload_malformed: "The payload of the JWS must be a JSON object.",
 };
 
-/** The names of the claims that differ. */
 function differencesOf(claims: JsonObject, verifierId: string, stated: Stated): string[] {
   const subject: JsonObject = isObject(claims["subject"]) ? claims["subject"] : {};
   const { legalName, country, externalRef, attestationId, model, tier, issuedAt, expiresAt } = stated;
@@ -53,7 +52,7 @@ function differencesOf(claims: JsonObject, verifierId: string, stated: Stated): 
     jti: isSame(claims["jti"], attestationId),
     "subject.legal_name": isSame(subject["legal_name"], legalName),
     "subject.country": isSame(subject["country"], country),
-    // A Verifier need not know how the platform names the person.
+    // The Verifier may not know the platform's reference of the person, so this claim is optional.
     "subject.external_ref": !Object.hasOwn(subject, "external_ref") || isSame(subject["external_ref"], externalRef),
     model: isSame(claims["model"], model),
     tier: claims["tier"] === tier,
@@ -65,6 +64,6 @@ function differencesOf(claims: JsonObject, verifierId: string, stated: Stated): 
 
 const isSame = (claimed: unknown, stated: string | undefined): boolean => stated === undefined || claimed === stated;
 
-/** Claims are whole seconds, so an instant between two of them equals none. */
+/** Claims are whole seconds, so an instant between two of them equals no claim. */
 const isInstant = (claimed: unknown, stated: number | undefined): boolean =>
   stated === undefined || (Number.isSafeInteger(claimed) && (claimed as number) * 1_000 === stated);

@@ -1,4 +1,4 @@
-// Verifiers on the wire (PRN-22). Of a key its public members are kept, and nothing else.
+// Verifiers on the wire (PRN-22). Only the public members of a key are kept.
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { VERIFIER_STATUSES } from "../core/vocabulary.ts";
@@ -57,7 +57,7 @@ export type VerifierPatch = z.infer<typeof verifierPatch>;
 
 const PRIVATE_MEMBERS = ["d", "k"];
 
-/** What a key set needs beside the form of each key: a private key is refused and not dropped, because whoever sent it has leaked it. */
+/** Finds the faults of a key set across its keys. A private key is refused and not dropped, because its sender has leaked it and has to learn so. */
 export function keyFaults(raw: unknown): FieldError[] {
   const given = memberOf(memberOf(raw, "jwks"), "keys");
   const keys: readonly unknown[] = Array.isArray(given) ? given : [];

@@ -9,7 +9,7 @@ export const insertVerifier = (db: Database, row: VerifierRow): Statement => db.
 export const findVerifier = (db: Database, verifierId: string): Read<VerifierRow | null> =>
   readOne(db.select().from(verifiers).where(eq(verifiers.verifierId, verifierId)));
 
-/** Newest first; ids are time-ordered, so the id is the whole keyset. */
+/** Newest first. Ids are ordered by time, so the id is the whole keyset. */
 export const listVerifiers = (
   db: Database,
   page: { readonly limit: number; readonly after: Position | null },
@@ -23,7 +23,7 @@ export const listVerifiers = (
       .limit(page.limit + 1),
   );
 
-/** Fails (Conflict) when another change came between. */
+/** Aborts the batch (Conflict) if another change came between. */
 export const updateVerifier = (db: Database, before: VerifierRow, after: VerifierRow): Statement[] =>
   mustChange(
     db,
@@ -33,14 +33,14 @@ export const updateVerifier = (db: Database, before: VerifierRow, after: Verifie
       .where(and(eq(verifiers.verifierId, before.verifierId), eq(verifiers.updatedAt, before.updatedAt))),
   );
 
-/** Fails the batch (Conflict) when the Verifier was disabled or got other keys after it was read. */
+/** Aborts the batch (Conflict) if the Verifier was changed after it was read: it may be disabled, or have other keys. */
 export const verifierStays = (db: Database, { verifierId, updatedAt }: VerifierRow): Statement =>
   guard(
     db,
     sql`exists (select 1 from verifiers v where v.verifier_id = ${verifierId} and v.updated_at = ${updatedAt})`,
   );
 
-// ---- Credentials that were used ------------------------------------------------------------------------------------------
+// ---- Used credentials ----------------------------------------------------------------------------------------------------
 
 export const isUsed = (db: Database, verifierId: string, jti: string): Read<boolean> =>
   read(
@@ -51,10 +51,10 @@ export const isUsed = (db: Database, verifierId: string, jti: string): Read<bool
     (rows) => rows.length > 0,
   );
 
-/** How many are forgotten with each that is used. */
+/** How many ended credentials are deleted with each use. */
 const FORGOTTEN = 10;
 
-/** Uses a credential up, and forgets some that have ended. Fails (Conflict) when another call has used it meanwhile. */
+/** Marks a credential as used, and deletes some that have ended. Aborts the batch (Conflict) if another call has used it meanwhile. */
 export const useCredential = (db: Database, row: UsedCredentialRow, now: number): Statement[] => [
   db.delete(usedCredentials).where(
     sql`(verifier_id, jti) in (select verifier_id, jti from used_credentials where expires_at <= ${now}

@@ -1,4 +1,4 @@
-// Verifiers, whom operators register, read and change (PRN-22). What one has attested stays, whatever becomes of it.
+// Operators register, read and change Verifiers (PRN-22). The attestations of a Verifier stay, whatever happens to it.
 import { askedPage, type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -62,7 +62,6 @@ export async function patchVerifier(
 
 const MEMBERS = ["name", "jwks", "status"] as const;
 
-/** An unknown Verifier comes before the faults of a request. */
 export const precheckVerifier = ({ db }: OperatorCall, verifierId: string): Precheck =>
   precheckKnown(findVerifier(db, verifierId));
 

@@ -1,4 +1,4 @@
-// Principals attested by registered Verifiers (PRN-9, PRN-22): production, disabled ones, and every proof that proves something else.
+// Principals that registered Verifiers attest (PRN-9, PRN-22): in production, by disabled Verifiers, and with every proof that proves something else.
 import { importJWK, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodeBase64Url, encodeUtf8 } from "../../src/core/encoding.ts";
@@ -41,7 +41,7 @@ const UNPROVEN = [422, "validation_failed", [["verification_attestation.proof", 
 const ID = "verification_attestation.verifier_id";
 
 describe("a registered Verifier", () => {
-  it("attests principals in production, whose agents are certified by it", async () => {
+  it("attests principals in production, and their agents' certificates name it", async () => {
     const body = attestedBody(verifierId, { tier: "TIER_2" });
     const principal = expectStatus(await register(body), 201);
     expect(principal).toMatchObject({
@@ -58,7 +58,7 @@ describe("a registered Verifier", () => {
     expect(claims.aeap.attestation.verifier_id).toBe(verifierId);
   });
 
-  it.each(BOTH)("proves an attestation in %s by any of its keys, and the proof is kept", async (_name, key) => {
+  it.each(BOTH)("proves an attestation in %s with any of its keys, and the proof is kept", async (_name, key) => {
     for (const signer of [p256, ed25519]) {
       for (const tier of [{}, { tier: "TIER_3" }]) {
         const body = attestedBody(verifierId, tier);
@@ -70,7 +70,7 @@ describe("a registered Verifier", () => {
     }
   });
 
-  it("need not know the platform's reference, and may state more than the service reads", async () => {
+  it("may omit the platform's reference, and may state more than the service reads", async () => {
     const body = attestedBody(verifierId);
     const { subject, ...rest } = claimsOf(body);
     const { external_ref: _, ...known } = subject;
@@ -78,7 +78,7 @@ describe("a registered Verifier", () => {
     expectStatus(await register(withProof(body, await signClaims(p256, claims))), 201);
   });
 
-  it("may attest several principals by one attestation", async () => {
+  it("may attest several principals with one attestation", async () => {
     const first = attestedBody(verifierId);
     const second = { ...attestedBody(verifierId), verification_attestation: first.verification_attestation };
     expectStatus(await register(first), 201);
@@ -100,7 +100,7 @@ describe("a Verifier that is not registered", () => {
     }
   });
 
-  it("is any text in the sandbox, and its proof is kept as it is", async () => {
+  it("is any text in the sandbox, and its proof is kept unchecked", async () => {
     const body = withProof(attestedBody("Somebody's KYC"), "no JWS at all");
     const { principal_id } = expectStatus(await register(body, world.key), 201);
     const row = env.DB.prepare("select proof from attestations where principal_id = ?").bind(principal_id);
@@ -109,14 +109,14 @@ describe("a Verifier that is not registered", () => {
 });
 
 describe("a disabled Verifier", () => {
-  it.each(BOTH)("attests nothing new in %s, with a good proof or without", async (_name, key) => {
+  it.each(BOTH)("attests nothing new in %s, with or without a good proof", async (_name, key) => {
     const body = attestedBody(disabledId);
     const refused = [422, "validation_failed", [[ID, "invalid_value"]]];
     expect(faultsOf(await register(body, key()))).toEqual(refused);
     expect(faultsOf(await register(withProof(body, await signClaims(p256, claimsOf(body))), key()))).toEqual(refused);
   });
 
-  it("leaves what it has attested, and attests again when it is enabled", async () => {
+  it("keeps its earlier attestations, and attests again when it is enabled", async () => {
     const { verifier_id } = await registerVerifier(world, [p256.jwk]);
     const { principal_id } = expectStatus(await register(attestedBody(verifier_id)), 201);
     expectStatus(await patchVerifier(world, verifier_id, { status: "disabled" }), 200);
@@ -127,9 +127,9 @@ describe("a disabled Verifier", () => {
     expectStatus(await register(attestedBody(verifier_id)), 201);
   });
 
-  it("is one from the commit on: whoever was judged before it writes nothing after it", async () => {
+  it("counts as disabled from the commit on: a call that was decided before it writes nothing after it", async () => {
     const { verifier_id } = await registerVerifier(world, [p256.jwk]);
-    // Disabled between the reading and the writing of the registration.
+    // The Verifier is disabled between the reading and the writing of the registration.
     const late = withDatabase(
       world,
       failingBatches(env.DB, async (batch) => {
@@ -191,7 +191,7 @@ const FORGED: readonly [string, Forge][] = [
   ["a later end", claiming((claims) => ({ ...claims, exp: claims.exp + 1 }))],
   ["no end", without("exp")],
   ["claims that are a list", claiming((claims) => [claims])],
-  ["claims that are no JSON", claiming(() => "attested")],
+  ["claims that are not JSON", claiming(() => "attested")],
   ["the type of a revocation", headed({ typ: "aeap-revocation+jwt" })],
   ["the type of any JWT", headed({ typ: "JWT" })],
   ["no type", headed({ typ: undefined })],
@@ -199,7 +199,7 @@ const FORGED: readonly [string, Forge][] = [
   ["no key", headed({ kid: undefined })],
   ["the name of another key of the set", (_body, claims) => signClaims(p256, claims, { kid: ed25519.jwk.kid })],
   ["a key of its own", (_body, claims) => signClaims(stranger, claims, { kid: p256.jwk.kid, jwk: stranger.jwk })],
-  ["a key of its own beside the right signature", (_body, claims) => signClaims(p256, claims, { jwk: p256.jwk })],
+  ["a key of its own with the right signature", (_body, claims) => signClaims(p256, claims, { jwk: p256.jwk })],
   ["another Verifier's key", (_body, claims) => signClaims(stranger, claims)],
   ["another's signature under its key's name", (_body, claims) => signClaims(stranger, claims, { kid: p256.jwk.kid })],
   ["no signature", (_body, claims) => `${segment({ alg: "none", typ: TYP, kid: p256.jwk.kid })}.${segment(claims)}.`],
@@ -222,7 +222,7 @@ const FORGED: readonly [string, Forge][] = [
   ["a truncated signature", async (_body, claims) => (await signClaims(p256, claims)).slice(0, -4)],
   ["two segments", async (_body, claims) => (await signClaims(p256, claims)).split(".").slice(0, 2).join(".")],
   ["four segments", async (_body, claims) => `${await signClaims(p256, claims)}.x`],
-  ["a text that is no JWS", () => "attested"],
+  ["a text that is not a JWS", () => "attested"],
   ["a JWS in JSON", async (_body, claims) => JSON.stringify({ signatures: [await signClaims(p256, claims)] })],
 ];
 
@@ -263,7 +263,7 @@ describe("a proof is refused, and nothing is registered, with", () => {
     expect(faultsOf(await register(withProof(body, proof)))).toEqual(UNPROVEN);
   });
 
-  it("whole seconds where the body's instants lie between two", async () => {
+  it("whole seconds if the body's instants lie between two", async () => {
     const body = attestedBody(verifierId);
     const given = body.verification_attestation;
     const later = { ...given, expires_at: new Date(Date.parse(given.expires_at) + 500).toISOString() };
@@ -276,7 +276,7 @@ describe("a proof is refused, and nothing is registered, with", () => {
     }
   });
 
-  it("a key that the Verifier has no more", async () => {
+  it("a key that the Verifier no longer has", async () => {
     const { verifier_id } = await registerVerifier(world, [p256.jwk]);
     const body = attestedBody(verifier_id);
     const signed = withProof(body, await signClaims(p256, claimsOf(body)));
@@ -286,8 +286,8 @@ describe("a proof is refused, and nothing is registered, with", () => {
   });
 });
 
-describe("all faults of one body come together:", () => {
-  it("of a disabled Verifier, of its proof and of the values", async () => {
+describe("all faults of one body are reported together", () => {
+  it("those of a disabled Verifier, of its proof and of the values", async () => {
     const body = { ...attestedBody(disabledId), country: "KP", customer_id: "cus_nobody" };
     const proof = await signClaims(stranger, claimsOf(body));
     expect(faultsOf(await register(withProof(body, proof)))).toEqual([
@@ -302,7 +302,7 @@ describe("all faults of one body come together:", () => {
     ]);
   });
 
-  it("also when the schema refuses others: the proof is judged by what is valid", async () => {
+  it("even if the schema refuses other members, the proof is compared with the valid ones", async () => {
     const good = attestedBody(verifierId);
     const broken = { ...good, legal_name: 7, entity_type: "ghost" };
     const schema = [

@@ -1,4 +1,4 @@
-// Operators register, read and change Verifiers (PRN-22): every fault of a key set, the operators' log, and concurrent changes.
+// Operators register, read and change Verifiers (PRN-22), with every fault of a key set, the operators' log, and concurrent changes.
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodeBase64Url } from "../../src/core/encoding.ts";
 import { OFF_CURVE_JWK } from "../protocol/fixtures.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   [p256, ed25519] = [await drawKey("ES256", "2027-a"), await drawKey("EdDSA", "2027-b")];
 });
 
-/** Encodings that are no key of Ed25519: WebCrypto imports most of them. */
+/** Encodings that are not keys of Ed25519. WebCrypto imports most of them. */
 const encoded = (hex: string): string =>
   encodeBase64Url(Uint8Array.from(hex.match(/../g) ?? [], (two) => Number(`0x${two}`)));
 const WEAK = (
@@ -37,7 +37,7 @@ const WEAK = (
     ["another point of order 8", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"],
     ["a point off the curve of Ed25519", `02${"00".repeat(31)}`],
     ["a coordinate that is not reduced", `ee${"ff".repeat(30)}7f`],
-    ["a key beside the prime group", "16b981d0b88cdf3ab9fa87190822fe4905b475efda3aec7c34abfa92c19320f4"],
+    ["a key outside the prime group", "16b981d0b88cdf3ab9fa87190822fe4905b475efda3aec7c34abfa92c19320f4"],
   ] as const
 ).map(([what, hex]) => [what, encoded(hex)] as const);
 
@@ -48,7 +48,7 @@ const entriesOf = async (id: string): Promise<Json[]> => {
 };
 
 describe("a Verifier", () => {
-  it("is registered enabled with the public members of its keys, and read as it was answered", async () => {
+  it("is registered enabled with the public members of its keys, and a reading equals the answer", async () => {
     const keys = [{ ...p256.jwk, use: "sig", alg: "ES256", x5t: "unknown", key_ops: ["verify"] }, ed25519.jwk];
     const body = verifierBody(keys, { jwks: { keys, cached_until: 5 } });
     const verifier = expectStatus(await operate(world, "POST", PATH, body), 201);
@@ -90,7 +90,7 @@ describe("a Verifier", () => {
     expect(next.data[0].verifier_id).toBe(made[2]);
   });
 
-  it("gets another name, other keys and another status, each by itself, and the log says from what to what", async () => {
+  it("gets another name, other keys and another status, one by one, and the log has the old and the new values", async () => {
     const { verifier_id, jwks } = await registerVerifier(world, [p256.jwk]);
     const others = { keys: [ed25519.jwk] };
     expect(expectStatus(await patchVerifier(world, verifier_id, { name: "Acme" }), 200)).toMatchObject({
@@ -110,7 +110,7 @@ describe("a Verifier", () => {
     expect(expectStatus(await read(verifier_id), 200)).toEqual(last);
   });
 
-  it("is changed by each of ten at the same time", async () => {
+  it("is changed by each of ten calls at the same time", async () => {
     const { verifier_id } = await registerVerifier(world, [p256.jwk]);
     const names = Array.from({ length: 10 }, (_, n) => `Acme ${n}`);
     const replies = await Promise.all(names.map((name) => patchVerifier(world, verifier_id, { name })));
@@ -127,7 +127,7 @@ describe("a Verifier", () => {
   });
 });
 
-describe("a body with faults registers nothing:", () => {
+describe("a body with faults registers nothing", () => {
   const { x: offX, y: offY } = OFF_CURVE_JWK;
   const table: readonly [string, () => unknown, unknown][] = [
     [
@@ -226,7 +226,7 @@ describe("a body with faults registers nothing:", () => {
 });
 
 describe("a change is refused", () => {
-  it("with faults, of nothing, and to what it is already", async () => {
+  it("with faults, with no changes, and with the present values", async () => {
     const { verifier_id, jwks, name, status } = await registerVerifier(world, [p256.jwk]);
     const before = await dumpDatabase();
     const faulty = { jwks: { keys: [{ ...p256.jwk, d: "AAAA" }] }, colour: "red" };
@@ -252,7 +252,7 @@ describe("a change is refused", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("by whoever is no operator", async () => {
+  it("by a caller that is not an operator", async () => {
     for (const key of [world.key, world.liveKey, null]) {
       expect((await world.call("POST", PATH, { key, body: verifierBody([p256.jwk]) })).body.code).toBe(
         "invalid_credentials",

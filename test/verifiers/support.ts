@@ -1,4 +1,4 @@
-// Verifiers of the tests: their keys, their registration, and the proofs that they sign.
+// The keys, registrations and proofs of Verifiers in the tests.
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair } from "jose";
 import { encodeUtf8 } from "../../src/core/encoding.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -52,7 +52,7 @@ export const attestationBy = (
 export const attestedBody = (verifierId: string, overrides: Record<string, unknown> = {}): Json =>
   principalBody({ verification_attestation: attestationBy(verifierId, Date.now(), overrides) });
 
-/** What the Verifier states of a body. */
+/** The Verifier's claims about a body. */
 export function claimsOf({ legal_name, country, external_ref, verification_attestation: given }: Json): Json {
   return {
     iss: given.verifier_id,
@@ -65,7 +65,7 @@ export function claimsOf({ legal_name, country, external_ref, verification_attes
   };
 }
 
-/** A proof; `header` replaces members of its own. */
+/** Signs a proof. `header` replaces members of its header. */
 export async function signClaims(key: VerifierPair, claims: unknown, header: Json = {}): Promise<string> {
   const text = typeof claims === "string" ? claims : JSON.stringify(claims);
   return new CompactSign(encodeUtf8(text))
