@@ -1,6 +1,5 @@
-// What a provider leaves behind in the sandbox once it is promoted (AGT-34): its markets, its part in vaults that production goes on using, and its
-// place in its principals' counts. The next delivery of events does it, and nothing waits for it: what the sandbox still shows of the agent
-// meanwhile is used by nobody.
+// Removes what a provider leaves in the sandbox after its promotion (AGT-34): its markets, its part in vaults that production goes on using, and its
+// place in its principals' counts. The next delivery of events does this, and nothing waits for it, because the sandbox no longer uses the agent.
 import type { AgentView } from "../agents/schema.ts";
 import { sells } from "../core/roles.ts";
 import { readBatch, type Statement } from "../db/batch.ts";

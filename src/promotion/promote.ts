@@ -1,5 +1,5 @@
-// Takes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; what was earned and
-// spent with test money does not count.
+// Promotes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; test money that was earned
+// and spent does not count.
 import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";
@@ -79,7 +79,7 @@ export async function promoteAgent(
     : promote(call, before, facts, actor);
 }
 
-/** The sandbox key reaches the agent, and does not promote it. */
+/** The sandbox key finds the agent, but cannot promote it. */
 function refuseSandboxCall({ environment }: ManagementCall): void {
   if (environment === "production") return;
   const message = "A promotion takes the production key, or a session with Service-Environment: production.";
@@ -97,7 +97,7 @@ async function promote(
   const { db, now, deps } = call;
   const { agent } = before;
   const { did } = agent;
-  // What rules the agent until then is on its sandbox's clock.
+  // Until the promotion the agent goes by the clock of its sandbox.
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
   const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: aheadOf(deps.clock) };
@@ -114,7 +114,7 @@ async function promote(
       : agent.status;
 
   const { attestationExpiresAt: endsAt, principalId } = principal;
-  // What was earned with test money counts for nothing.
+  // Earnings in test money do not count.
   const set = { ...NOTHING_EARNED, environment: "production", principalId, endsAt, status, promotedAt: now } as const;
   const certificate = await certify(call, { ...agent, ...set }, principal, facts.place);
   const { after, statements } = await reviseAgent(
@@ -156,8 +156,8 @@ async function promote(
 }
 
 /**
- * The tasks that a consumer has open are ruled by the clock of its sandbox, which the first reading finds (ACC-9). Those of a provider are ruled
- * by its consumers' clocks: none is behind real time.
+ * The clock of a consumer's sandbox, which the first reading finds, rules its open tasks (ACC-9). A provider's open tasks go by its consumers'
+ * clocks, none of which is behind real time.
  */
 const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, openAt: OpenAt): Promise<Read["open"]> =>
   openAt.now === now
@@ -166,18 +166,18 @@ const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, op
 
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
 
-/** Markets that wait are dropped at once, before the queue opens them; the others with their vaults by the next delivery (leave-sandbox.ts). */
+/** Drops waiting markets at once, before the queue opens them. The next delivery drops the others with their vaults (leave-sandbox.ts). */
 function waitingStatements({ db }: ManagementCall, { sandboxMarkets }: Facts): Statement[] {
   const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
   const networks = new Set(waiting.map(({ network }) => network));
   return [
     ...waiting.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
-    // Its wallet may be on its way to the contract.
+    // The market's wallet may be on its way to the contract.
     ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
   ];
 }
 
-/** A further call: the agent that was promoted unfunded becomes ACTIVE once its vaults hold what they must. */
+/** A further call makes an agent that was promoted unfunded ACTIVE once its vaults reach their thresholds. */
 async function fund(
   call: ManagementCall,
   before: AidSource,
@@ -189,7 +189,7 @@ async function fund(
   refusePromoted(before, named, now);
   refuseWithoutMarket(before);
   const { escrows, seen } = await lookAtVaults(deps, did, [...before.escrows], before.markets);
-  // What the look has booked may have brought it out of FUNDING.
+  // The look may have booked deposits that moved the agent out of FUNDING.
   const { found } = await call.read({ found: findPublicAgent(db, did) });
   const agent = found?.agent ?? before.agent;
   const source = { ...before, agent, escrows };
@@ -206,7 +206,6 @@ async function fund(
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses. */
 export const precheckPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
   const { db, tenant, environment } = call;
   const named = input.principal_id;
@@ -234,7 +233,7 @@ function refuseInactive(before: AidSource, now: number): void {
   throw new ServiceError("invalid_status", { message, detail: shown });
 }
 
-/** A dispute is not over either while the vault keeps something back for what it came to (DSP-15). */
+/** A dispute also counts as open while the vault reserves something for its refund (DSP-15). */
 function refuseOpen({ disputesOpen }: AgentRow, { keepsBack }: Facts, { intents, tasks }: Facts["open"]): void {
   const disputes = Math.max(disputesOpen, keepsBack ? 1 : 0);
   if (intents + tasks + disputes === 0) return;
@@ -273,7 +272,7 @@ function refuseWithoutMarket({ agent, markets }: AidSource): void {
   throw new ServiceError("market_not_authorized", { message, detail: { markets: waiting } });
 }
 
-/** Of those in production, only one in FUNDING has a way to go. */
+/** An agent in production can only be moved from FUNDING to ACTIVE. */
 function refusePromoted(before: AidSource, named: string | undefined, now: number): void {
   const shown = shownOf(before, now);
   if (shown.status !== "FUNDING") {

@@ -1,4 +1,4 @@
-// Store of a promotion: the principal that an agent gets in production, its delegator, and what it rests on (AGT-34).
+// Store of a promotion (AGT-34): the principal that an agent gets in production, its delegator, and the conditions of the commit.
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { whileStandingUnchanged } from "../agents/transfer-store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
@@ -10,8 +10,8 @@ import { findPrincipal, findPrincipalById, principalStands } from "../principals
 import { hasNothingOpen } from "../tasks/open-store.ts";
 
 /**
- * The principal of the platform that an agent comes to: the named one; else its delegator's; else the one in production with the reference
- * of its own; else the tenant principal.
+ * Finds the principal of the platform that an agent gets: the named one; else its delegator's; else the one in production with the reference of its
+ * present principal; else the tenant principal.
  */
 export const findNextPrincipal = (
   db: Database,
@@ -31,7 +31,7 @@ export const findNextPrincipal = (
 
 export type Delegator = Pick<AgentRow, "did" | "environment" | "principalId">;
 
-/** The nearest one: where that one is, those above it are. */
+/** Finds the nearest delegator. If it is in production, the ones above it are too. */
 export const findDelegator = (db: Database, did: string): Read<Delegator | null> =>
   readOne(
     db
@@ -40,7 +40,7 @@ export const findDelegator = (db: Database, did: string): Read<Delegator | null>
       .where(sql`${agents.did} = (select a.delegators ->> 0 from agents a where a.did = ${did})`),
   );
 
-/** The agent in production that has the reference of an agent. */
+/** The agent in production that has the reference of this agent. */
 export const findHolder = (db: Database, did: string): Read<{ did: string } | null> =>
   readOne(
     db
@@ -54,14 +54,14 @@ export const findHolder = (db: Database, did: string): Read<{ did: string } | nu
   );
 
 type Resting = {
-  /** Its open markets in production. */
+  /** The agent's open markets in production. */
   readonly markets: readonly MarketRow[];
   readonly openAt: OpenAt;
   readonly sandboxNow: number;
   readonly now: number;
 };
 
-/** What a promotion rests on outside the agent's row, at the commit. */
+/** The conditions of a promotion at its commit, besides those of every change of an agent. */
 export const whilePromotable = (
   { did, principalId: own, ...agent }: AgentRow,
   next: PrincipalRow,
@@ -70,19 +70,19 @@ export const whilePromotable = (
   and(
     eq(agents.environment, "sandbox"),
     eq(agents.disputesOpen, 0),
-    // What the sandbox writes meanwhile is read before it is left behind: a column that stays as it was is not written.
+    // A promotion writes only columns that differ from what it read, so it would keep a value that the sandbox wrote meanwhile.
     eq(agents.endsAt, agent.endsAt),
     eq(agents.ratingInteractions, agent.ratingInteractions),
     eq(agents.ratingWeight, agent.ratingWeight),
     eq(agents.ratingWeighted, agent.ratingWeighted),
-    // No cascade of the principal that it leaves misses it.
+    // The principal that the agent leaves is ACTIVE, so that no cascade of it misses the agent.
     principalStands(sql`${own}`, sandboxNow),
     whileStandingUnchanged(next, now),
     hasNothingOpen({ did, environment: "sandbox" }, openAt),
     markets.length === 0 ? undefined : whileOpen(did, markets),
   );
 
-/** Its open markets in production are those that its document was built with. */
+/** The open markets in production are those with which the document was built. */
 const whileOpen = (did: string, markets: readonly MarketRow[]): SQL => {
   const latest = Math.max(...markets.map(({ updatedAt }) => updatedAt));
   return sql`(select count(*), max(m.updated_at) from agent_markets m

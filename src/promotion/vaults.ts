@@ -1,5 +1,5 @@
-// What of an agent's vaults counts in production (AGT-34): deposits, whenever they came, and what settlements of production have put in. What
-// settlements of the sandbox have put into the same vault is test money.
+// Reads an agent's vaults for production (AGT-34). Deposits at any time and contributions of production's settlements count there; contributions of
+// the sandbox's settlements to the same vault are test money.
 import type { Deps } from "../context.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { readBatch } from "../db/batch.ts";
@@ -9,10 +9,10 @@ import { syncVault } from "../follower/check.ts";
 import { escrowsInUse, isFunded } from "../follower/turn.ts";
 import { findEscrows } from "../identity/store.ts";
 
-/** `seen`: false where the chain could not be read; what was known then stands. */
+/** `seen`: false if the chain could not be read, and the escrows are as they were known. */
 export type Looked = { readonly escrows: EscrowRow[]; readonly seen: boolean };
 
-/** The escrows in production; where they are not funded as far as they are known, the vaults are looked at now. */
+/** Returns the escrows in production. If they are not funded as far as they are known, the vaults are read now. */
 export async function lookAtVaults(
   deps: Deps,
   did: string,

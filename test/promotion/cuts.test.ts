@@ -1,5 +1,5 @@
-// The isolate dies at each step of a promotion (AGT-34): it is made whole or not at all, and a retry under the same Idempotency-Key ends in one
-// promotion (IDM-3).
+// The isolate dies at each step of a promotion (AGT-34): the promotion is made whole or not at all, and a retry under the same Idempotency-Key
+// results in one promotion (IDM-3).
 import { beforeAll, expect, it } from "vitest";
 import {
   expectReplay,
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const promoteOnce = (by: World, { agent, headers }: Stage) => promote(by, agent.did, {}, { headers });
 
-it("a promotion is whole or not begun wherever the isolate dies, and its retry makes it once", async () => {
+it("a promotion is whole or not begun wherever the isolate dies, and its retry completes it once", async () => {
   const made: number[] = [];
   const cuts = await killAtEveryStep(
     () => newStage(world, principalId),

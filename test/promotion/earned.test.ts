@@ -1,4 +1,4 @@
-// What an agent has earned with test money stays in the sandbox, also what is written while it is promoted (AGT-34).
+// An agent's earnings in test money stay in the sandbox, even if they are written during its promotion (AGT-34).
 import { beforeEach, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
@@ -17,7 +17,7 @@ it("a rating of the sandbox that is written between a promotion's trips is not c
   const pair = await pairOf(world);
   await facilitated(world, pair);
   world.advance(73 * HOUR_MS);
-  // The use of the key is noted by an earlier call, so that the second trip is the promotion's.
+  // An earlier call records the use of the key, so that the second trip is the promotion's.
   expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
   world.meter.beforeBatch(2, () => world.run(autoConfirmTasks));
   await promoted(world, pair.consumer.did);
@@ -33,7 +33,7 @@ it("a rating of the sandbox that is written between a promotion's trips is not c
   expect(ratingHeaviest).toEqual([]);
 });
 
-it("what is over on the clock of its sandbox is open no more (ACC-9)", async () => {
+it("a task that is over on the clock of its sandbox is no longer open (ACC-9)", async () => {
   const pair = await pairOf(world);
   await facilitated(world, pair);
   const refused = await promote(world, pair.consumer.did);

@@ -1,4 +1,4 @@
-// What of a provider's vaults counts in production, and the way out of FUNDING (AGT-34).
+// The part of a provider's vaults that counts in production, and the way out of FUNDING (AGT-34).
 import { createExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -35,7 +35,7 @@ const escrowOf = async (did: string): Promise<Json> =>
   (await rows("select * from escrows where did = ? and environment = 'production'", did))[0];
 
 describe("a provider without a funded escrow", () => {
-  it("lands in FUNDING: it transacts with nobody, and is shown as suspended", async () => {
+  it("becomes FUNDING, cannot transact, and is shown as suspended", async () => {
     const provider = await world.agent("PROVIDER");
     await openLive(world, provider.did);
     const answer = await promoted(world, provider.did);
@@ -49,7 +49,7 @@ describe("a provider without a funded escrow", () => {
     expect(listed_status).toBe(2);
   });
 
-  it("is refused a further call until what its vault holds reaches the threshold, and is ACTIVE then", async () => {
+  it("is refused a further call until its vault's balance reaches the threshold, and is ACTIVE then", async () => {
     const shop = await waiting();
     const poor = await promote(world, shop.did);
     expect(outcome(poor)).toEqual([409, "escrow_below_threshold"]);
@@ -73,7 +73,7 @@ describe("a provider without a funded escrow", () => {
     const answer = await promoted(world, shop.did);
     expect([answer.status, answer.escrow_state, answer.certificate]).toEqual(["ACTIVE", "ACTIVE", undefined]);
     const after = await rows("select version, revision from agents where did = ?", shop.did);
-    // The document states the escrow: it is signed anew, in the same version.
+    // The document states the escrow, so it is signed again, in the same version.
     expect([after[0].version - before[0].version, after[0].revision - before[0].revision]).toEqual([0, 1]);
     const aid = expectStatus(await world.call("GET", `/v1/agents/${shop.did}/aid`, { key: null }), 200);
     expect(aid.escrow.liability_profile).toMatchObject({ escrow_state: "ACTIVE", total_balance: "15.00" });
@@ -93,7 +93,7 @@ describe("a provider without a funded escrow", () => {
     expect(outcome(await promote(world, shop.did))).toEqual([409, "invalid_status"]);
   });
 
-  it("sells once it is ACTIVE, to a consumer in production alone", async () => {
+  it("sells once it is ACTIVE, to consumers in production alone", async () => {
     const shop = await waiting();
     await deposit(shop.did, THRESHOLD);
     await promoted(world, shop.did);
@@ -104,14 +104,14 @@ describe("a provider without a funded escrow", () => {
     expect(expectStatus(await openIntent(world, customer, shop, "1.00"), 201).status).toBe("OPEN");
   });
 
-  it("becomes ACTIVE at the first call where its vault holds enough already", async () => {
+  it("becomes ACTIVE at the first call if its vault holds enough already", async () => {
     const provider = await world.agent("PROVIDER");
     await openLive(world, provider.did);
     await deposit(provider.did, THRESHOLD);
     expect((await promoted(world, provider.did)).status).toBe("ACTIVE");
   });
 
-  it("keeps the principal that it was promoted under", async () => {
+  it("keeps the principal under which it was promoted", async () => {
     const shop = await waiting();
     const other = await livePrincipal(world);
     const moved = await promote(world, shop.did, { principal_id: other });
@@ -124,7 +124,7 @@ describe("a provider without a funded escrow", () => {
     expect(outcome(same)).toEqual([409, "escrow_below_threshold"]);
   });
 
-  it("stays in FUNDING while its platform has suspended it and given it back", async () => {
+  it("stays in FUNDING after its platform has suspended and reactivated it", async () => {
     const shop = await waiting();
     await deposit(shop.did, THRESHOLD);
     const set = (status: string) =>
@@ -142,7 +142,7 @@ describe("a provider without a funded escrow", () => {
 });
 
 describe("a vault that the sandbox has used", () => {
-  it("counts in production without what the sandbox's settlements have put into it", async () => {
+  it("counts in production without the contributions of the sandbox's settlements", async () => {
     const pair = await pairOf(world);
     await openLive(world, pair.provider.did);
     const { task } = await facilitated(world, pair, "100.00");
@@ -153,7 +153,7 @@ describe("a vault that the sandbox has used", () => {
     );
     expect(sandbox.contributed).toBeGreaterThan(9 * UNIT);
     expect(sandbox.balance).toBe(sandbox.contributed);
-    // With this the vault holds more than the threshold, but most of it is test money.
+    // The vault now holds more than the threshold, but most of it is test money.
     await deposit(pair.provider.did, 10 * UNIT);
     const answer = await promoted(world, pair.provider.did);
     expect([answer.status, answer.escrow[0].balance, answer.escrow[0].threshold]).toEqual([
@@ -167,7 +167,7 @@ describe("a vault that the sandbox has used", () => {
     ]);
     await deposit(pair.provider.did, 5 * UNIT);
     expect((await promoted(world, pair.provider.did)).status).toBe("ACTIVE");
-    // What production's settlements put into it counts on top.
+    // Contributions of production's settlements count on top.
     const customer = await buyer(world);
     const consumer = under(customer, await promoted(world, customer.did));
     const provider = under(pair.provider, answer);
@@ -186,8 +186,8 @@ describe("a vault that the sandbox has used", () => {
   });
 });
 
-describe("a chain that can't be asked", () => {
-  /** The same service over the same database, whose nodes answer nobody. */
+describe("a chain that cannot be read", () => {
+  /** Promotes through a service over the same database whose nodes do not answer. */
   async function promoteBlindly(did: string): Promise<Reply> {
     const deaf = CHAINS.map((chain) => ({ ...chain, rpc_url: "http://127.0.0.1:9" }));
     const { chain } = buildDeps({ ...env, NETWORKS: JSON.stringify(deaf) }, ISSUER);
@@ -201,7 +201,7 @@ describe("a chain that can't be asked", () => {
     return { status: response.status, body: await response.json(), headers: response.headers } as Reply;
   }
 
-  it("leaves a first call in FUNDING, answers a further one 503, and forgets nothing", async () => {
+  it("leaves a first call in FUNDING, makes a further one 503, and loses nothing", async () => {
     const provider = await world.agent("PROVIDER");
     await openLive(world, provider.did);
     await deposit(provider.did, THRESHOLD);

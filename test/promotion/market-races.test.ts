@@ -11,7 +11,7 @@ let unlocked: World;
 beforeAll(async () => {
   world = await createWorld();
   unlocked = withoutLocks(world);
-  // The use of the live key is noted before anything is counted.
+  // Records the use of the live key before trips are counted.
   expectStatus(await world.call("GET", "/v1/agents", { key: world.liveKey }), 200);
 });
 
@@ -20,7 +20,7 @@ const marketsIn = async (did: string): Promise<string[]> => {
   return aid.escrow.wallets.map(({ operational_wallet }: Json) => operational_wallet);
 };
 
-it("one that is removed leaves the document of the promoted agent", async () => {
+it("a removed market leaves the document of the promoted agent", async () => {
   const { did } = await world.agent("PROVIDER");
   await openLive(world, did);
   world.meter.beforeBatch(2, () => promoted(unlocked, did));
@@ -29,12 +29,12 @@ it("one that is removed leaves the document of the promoted agent", async () => 
   expect(await marketsIn(did)).toEqual([]);
 });
 
-it("one that asks for another wallet is not in the document with the wallet that it leaves", async () => {
+it("a market that asks for another wallet is not in the document with its old wallet", async () => {
   const { did } = await world.agent("PROVIDER");
   await openLive(world, did);
   const markets = [market({ market: "GLOBAL-USDC", operational_wallet: account(7) })];
   let seen: [string[], string[]] = [["unseen"], []];
-  // As it stands before the chain is asked.
+  // The state before the chain is called.
   const look = async () => {
     const open = await rows("select operational_wallet w from agent_markets where did = ? and status = 'ACTIVE'", did);
     seen = [await marketsIn(did), open.map(({ w }) => w)];
@@ -51,7 +51,7 @@ it("one that asks for another wallet is not in the document with the wallet that
   expect(answer.markets[0].operational_wallet.toLowerCase()).toBe(account(7).toLowerCase());
 });
 
-it("none opens in the sandbox behind the agent", async () => {
+it("no market opens in the sandbox after the agent has left it", async () => {
   const { did } = await world.agent("PROVIDER");
   await openLive(world, did);
   world.meter.beforeBatch(2, () => promoted(unlocked, did));

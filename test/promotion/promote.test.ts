@@ -1,4 +1,4 @@
-// The promotion of an agent to production (AGT-34): what stays, what begins at nothing, and what tells of it.
+// The promotion of an agent to production (AGT-34): the values that stay, the values that start at zero, and the records of it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
@@ -44,7 +44,7 @@ describe("a promotion", () => {
       world.tenantPrincipalId,
       "production",
     ]);
-    // The certificate of the sandbox ends at once; the same key goes on under the new one.
+    // The certificate of the sandbox ends at once. The agent's key continues under the new one.
     expect([await admitted(agent), await admitted(under(agent, answer))]).toEqual([false, true]);
     const checked = await world.call("POST", "/v1/verify/certificate", {
       key: null,
@@ -53,7 +53,7 @@ describe("a promotion", () => {
     expect(checked.body).toMatchObject({ valid: false, reason: "replaced" });
   });
 
-  it("leaves the sandbox: its keys find the agent no more, and nobody there is sold to by it", async () => {
+  it("leaves the sandbox: its keys no longer find the agent, and it sells to no agent there", async () => {
     const [consumer, provider] = [await world.consumer(), await world.provider()];
     await openLive(world, provider.did);
     await promoted(world, provider.did);
@@ -62,13 +62,13 @@ describe("a promotion", () => {
     const refused = await openIntent(world, consumer, provider, "1.00");
     expect([refused.status, refused.body.code]).toEqual([409, "environment_mismatch"]);
     await handOn(world);
-    // Markets are not carried over: what the agent has is what production's key has opened.
+    // Markets are not carried over: the agent has those that production's key has opened.
     expect(await rows("select environment, market from agent_markets where did = ?", provider.did)).toEqual([
       { environment: "production", market: "GLOBAL-USDC" },
     ]);
   });
 
-  it("drops a sandbox market that is still PROVISIONING, at once", async () => {
+  it("drops a sandbox market that is still PROVISIONING at once", async () => {
     const { did } = await world.provider();
     await openLive(world, did);
     const waiting = `insert into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at)
@@ -80,7 +80,7 @@ describe("a promotion", () => {
     expect(left).toEqual([]);
   });
 
-  it("is told of in the feeds of both environments, once in the events of production, and once in the log", async () => {
+  it("is reported in the feeds of both environments, once in the events of production, and once in the log", async () => {
     const agent = await world.consumer();
     const { did } = agent;
     const principalId = await livePrincipal(world);
@@ -114,7 +114,7 @@ describe("a promotion", () => {
     ]);
   });
 
-  it("moves the count of those that sell to the principal in production", async () => {
+  it("moves the count of selling agents to the principal in production", async () => {
     const provider = await world.provider();
     await openLive(world, provider.did);
     const principalId = await livePrincipal(world);
@@ -128,14 +128,14 @@ describe("a promotion", () => {
       ).map(({ providers }) => providers);
     expect(await counts()).toEqual([0, 1]);
     await promoted(world, provider.did, { principal_id: principalId });
-    // However often its event is delivered.
+    // The event may be delivered several times.
     const delivery = () => handOnSlice(world.deps, SUBSCRIBERS);
     await Promise.allSettled([delivery(), delivery(), delivery()]);
     await handOn(world);
     expect(await counts()).toEqual([1, 0]);
   });
 
-  it("counts at no principal that was closed before the delivery", async () => {
+  it("changes no count of a principal that was closed before the delivery", async () => {
     const [one, other] = [await world.provider(), await world.provider()];
     for (const { did } of [one, other]) await openLive(world, did);
     const principalId = await livePrincipal(world);
@@ -150,7 +150,7 @@ describe("a promotion", () => {
     ]);
   });
 
-  it("under its Idempotency-Key again is the same answer, and promotes nothing", async () => {
+  it("gets the same answer again under its Idempotency-Key, and is made once", async () => {
     const { did } = await world.consumer();
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const [first, again] = [await promote(world, did, {}, { headers }), await promote(world, did, {}, { headers })];
@@ -160,8 +160,8 @@ describe("a promotion", () => {
   });
 });
 
-describe("what was earned with test money", () => {
-  it("does not count: rating, interactions, counterparties, volume and spend begin at nothing", async () => {
+describe("earnings in test money", () => {
+  it("do not count: rating, interactions, counterparties, volume and spend start at zero", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     const provider = await world.provider();
     const { task } = await facilitated(world, { consumer, provider }, "10.00");
@@ -185,7 +185,7 @@ describe("what was earned with test money", () => {
       const { performance } = await publicly(`/v1/agents/${did}/aid`);
       expect(performance).toMatchObject({ agent_rating: null, interactions: 0, settled_volume: [] });
     }
-    // The whole window of the day is free again, and counts from here on.
+    // The spending limit of the day is free again, and counts from here on.
     await world.deps.db.run(`update agents set status = 'ACTIVE' where did = '${provider.did}'`);
     expect((await openIntent(world, moved, provider, "10.01")).body.code).toBe("spend_policy_violation");
     expectStatus(await openIntent(world, moved, provider, "10.00"), 201);
@@ -193,7 +193,7 @@ describe("what was earned with test money", () => {
     expect(held.body.detail).toMatchObject({ failed_check: "spending_limit" });
   });
 
-  it("stays readable in the sandbox, with the sandbox key alone", async () => {
+  it("stay readable in the sandbox, with the sandbox key alone", async () => {
     const pair = await pairOf(world);
     const { task, fac } = await facilitated(world, pair);
     expectStatus(await confirm(world, pair.consumer, task), 200);
@@ -212,7 +212,7 @@ describe("what was earned with test money", () => {
     expect((await other.call("GET", `/v1/agents/${did}/tasks`)).status).toBe(404);
   });
 
-  it("is not added later: a window that ended before the promotion, and is recorded after it, rates the other side alone", async () => {
+  it("are not added later: a window that ended before the promotion, but is recorded after it, rates the other side alone", async () => {
     const pair = await pairOf(world);
     const { task } = await facilitated(world, pair);
     world.advance(4 * DAY_MS);

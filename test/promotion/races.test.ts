@@ -1,4 +1,4 @@
-// Promotions at the same moment as each other, and as what they rest on (AGT-34).
+// Promotions at the same time as each other, and as changes of what they depend on (AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { marketsPath } from "../markets/support.ts";
@@ -20,7 +20,7 @@ const statusesOf = (replies: readonly Reply[]): number[] => replies.map(({ statu
 const agentOf = async (did: string) =>
   (await rows("select status, environment, principal_id, version from agents where did = ?", did))[0];
 
-/** A provider whose market in production is a row alone. */
+/** A provider whose market in production is only a row. */
 async function sellerWithMarket(): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   await rows(
@@ -32,7 +32,7 @@ async function sellerWithMarket(): Promise<string> {
 }
 
 describe("at the same moment", () => {
-  it("of many promotions one is made, and the others find it made", async () => {
+  it("many promotions make one, and the others find it made", async () => {
     const { did } = await world.consumer();
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => promote(world, did)));
     expect(statusesOf(replies)).toEqual([200, ...Array(AT_ONCE - 1).fill(409)]);
@@ -44,7 +44,7 @@ describe("at the same moment", () => {
   });
 
   it.each(["the removal", "the promotion"] as const)(
-    "a market's removal leaves no provider that came to production without one, whatever %s is played between",
+    "a market's removal leaves no provider in production that came without a market, even if %s is played between",
     async (between) => {
       const remove = (of: World, did: string) =>
         of.call("DELETE", `${marketsPath(did)}/GLOBAL-USDC?network=base-sepolia`, { key: of.liveKey });
@@ -54,7 +54,7 @@ describe("at the same moment", () => {
         set: sellerWithMarket,
         check: async (did, { "the promotion": moved, "the removal": removed }) => {
           expect(removed.status).toBe(204);
-          // Either it was promoted with its market, which is taken away after that, or it was refused.
+          // Either it was promoted with its market, which is removed afterwards, or it was refused.
           const isMoved = moved.status === 200;
           expect(outcome(moved)).toEqual(isMoved ? [200, undefined] : [409, "market_not_authorized"]);
           expect((await agentOf(did)).environment).toBe(isMoved ? "production" : "sandbox");
@@ -66,13 +66,13 @@ describe("at the same moment", () => {
   );
 
   it.each(["before the chain's answer is written", "before the promotion is"])(
-    "a market that opens is the promoted agent's, with its escrow (%s)",
+    "a market that opens belongs to the promoted agent, with its escrow (%s)",
     async (when) => {
       const { did } = await world.agent("PROVIDER");
       await openLive(world, did);
       const both = [(of: World) => openLive(of, did, "base"), (of: World) => promoted(of, did)] as const;
       const [outer, inner, trip] = when.startsWith("before the chain") ? [...both, 5] : [both[1], both[0], 2];
-      // The outer one holds the agent's lock.
+      // The outer call holds the agent's lock.
       world.meter.beforeBatch(trip, () => inner(withoutLocks(world)));
       await outer(world);
       const { body } = await world.call("GET", `/v1/agents/${did}/aid`, { key: null });
@@ -84,7 +84,7 @@ describe("at the same moment", () => {
   );
 
   it.each(["the intent", "the promotion"] as const)(
-    "an intent is opened in the sandbox before it, or not at all, whatever %s is played between",
+    "an intent is opened in the sandbox before it, or not at all, even if %s is played between",
     async (between) => {
       const shop = await seller(world);
       const outcomes = new Set<string>();
@@ -113,7 +113,7 @@ describe("at the same moment", () => {
     ["the former principal", "the suspension"],
     ["the former principal", "the promotion"],
   ] as const)(
-    "a suspension of %s leaves no agent that runs under it, whatever %s is played between",
+    "a suspension of %s leaves no active agent under it, even if %s is played between",
     async (victim, between) => {
       type Stage = { readonly agent: Agent; readonly to: string };
       const acts = {
@@ -142,7 +142,7 @@ describe("at the same moment", () => {
     },
   );
 
-  it("funds an agent once", async () => {
+  it("a further call funds an agent once", async () => {
     const provider = await world.agent("PROVIDER");
     await openLive(world, provider.did);
     await promote(world, provider.did);
@@ -153,7 +153,7 @@ describe("at the same moment", () => {
       "select type from events where agent_did = ? and type = 'agent.status_changed'",
       provider.did,
     );
-    // Of its activation in the sandbox, and of this.
+    // One event of its activation in the sandbox, and one of this call.
     expect(told).toHaveLength(2);
   });
 });

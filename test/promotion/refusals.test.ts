@@ -1,4 +1,4 @@
-// Which promotions are refused, in which order, and that a refused one changes nothing (AGT-34).
+// The refusals of promotions and their order. A refused promotion changes nothing (AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentIn, STATES } from "../agents/support.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
@@ -26,7 +26,7 @@ const faultsOf = ({ field_errors }: Json) =>
   Object.fromEntries(field_errors.map(({ field, code }: Json) => [field, code]));
 
 describe("a promotion is refused", () => {
-  it("of an agent that is unknown or another platform's, before anything else", async () => {
+  it("for an agent that is unknown or belongs to another platform, before anything else", async () => {
     const { did } = await world.consumer();
     const other = await createWorld();
     const unknown = `did:aeap:${crypto.randomUUID()}`;
@@ -34,12 +34,12 @@ describe("a promotion is refused", () => {
     await refused(() => promote(world, unknown, {}, { key: world.key }), 404, "not_found");
     await refused(() => promote(other, did), 404, "not_found");
     await refused(() => promote(other, did, { colour: "red" }), 404, "not_found");
-    // One that has left the sandbox is none of its keys' any more.
+    // The sandbox key no longer finds an agent that has left the sandbox.
     await promoted(world, did);
     await refused(() => promote(world, did, {}, { key: world.key }), 404, "not_found");
   });
 
-  it("of a body that is wrong, with all its faults", async () => {
+  it("for a faulty body, with all its faults", async () => {
     const { did } = await world.consumer();
     const body = await refused(
       () => promote(world, did, { environment: "sandbox", principal_id: "prn_none", colour: "red" }),
@@ -86,22 +86,22 @@ describe("a promotion is refused", () => {
     await refused(() => early.person("POST", path(unknown), { headers, body }), 404, "not_found");
   });
 
-  it.each(STATES.filter((state) => state !== "ACTIVE"))("of an agent that is %s in the sandbox", async (state) => {
+  it.each(STATES.filter((state) => state !== "ACTIVE"))("for an agent that is %s in the sandbox", async (state) => {
     const did = await agentIn(world, state);
     const { detail } = await refused(() => promote(world, did), 409, "invalid_status");
     expect(detail).toEqual({ status: state });
   });
 
-  it.each(STATES)("of a consumer that is %s in production", async (state) => {
+  it.each(STATES)("for a consumer that is %s in production", async (state) => {
     const agent = await world.consumer();
     await promoted(world, agent.did);
     await rows("update agents set status = ? where did = ?", state, agent.did);
-    // A consumer has no escrow to wait for: FUNDING is what only a row can say.
+    // A consumer has no escrow to wait for, so only a row that was set directly can be FUNDING.
     const code = state === "FUNDING" ? "escrow_below_threshold" : "invalid_status";
     await refused(() => promote(world, agent.did), 409, code);
   });
 
-  it("of an agent whose principal does not stand in the sandbox", async () => {
+  it("for an agent whose principal is not ACTIVE in the sandbox", async () => {
     const { did, principalId } = await world.consumer();
     expectStatus(await world.call("POST", `/v1/principals/${principalId}/suspend`), 200);
     const { detail } = await refused(() => promote(world, did), 409, "invalid_status");
@@ -129,14 +129,14 @@ describe("a promotion is refused", () => {
     expect(detail).toEqual({ open: { intents: 0, tasks: 0, disputes: 2 } });
   });
 
-  it.each(["disputed", "owed"])("while its vault keeps something back that is %s (DSP-15)", async (column) => {
+  it.each(["disputed", "owed"])("while its vault reserves an amount that is %s (DSP-15)", async (column) => {
     const { did } = await world.provider();
     await rows(`update escrows set ${column} = 1 where did = ?`, did);
     const { detail } = await refused(() => promote(world, did), 409, "invalid_status");
     expect(detail).toEqual({ open: { intents: 0, tasks: 0, disputes: 1 } });
   });
 
-  it("before its delegator's, and to another principal than its delegator's", async () => {
+  it("before its delegator's, and under another principal than its delegator's", async () => {
     const head = await world.consumer();
     const delegate = await delegateOf(world, head);
     const { detail } = await refused(() => promote(world, delegate.did), 409, "invalid_status");
@@ -152,7 +152,7 @@ describe("a promotion is refused", () => {
     expect((await promoted(world, delegate.did)).principal_id).toBe(principalId);
   });
 
-  it("to a principal that does not stand, or is none of production's", async () => {
+  it("under a principal that is not ACTIVE or not in production", async () => {
     const { did, principalId } = await world.consumer();
     const stopped = await livePrincipal(world);
     const suspend = await world.call("POST", `/v1/principals/${stopped}/suspend`, { key: world.liveKey });
@@ -178,7 +178,7 @@ describe("a promotion is refused", () => {
     }
   });
 
-  it("where another agent in production has its external_ref", async () => {
+  it("if another agent in production has its external_ref", async () => {
     const [first, second] = [await world.consumer(), await world.consumer()];
     const named = (did: string) => world.call("PATCH", `/v1/agents/${did}`, { body: { external_ref: "agent-7" } });
     expectStatus(await named(first.did), 200);
@@ -188,7 +188,7 @@ describe("a promotion is refused", () => {
     expect(detail).toEqual({ did: first.did, matched: "external_ref" });
   });
 
-  it("of a provider without an open market in production", async () => {
+  it("for a provider without an open market in production", async () => {
     const { did } = await world.provider();
     const { detail } = await refused(() => promote(world, did), 409, "market_not_authorized");
     expect(detail).toEqual({ markets: [] });
@@ -205,7 +205,7 @@ describe("a promotion is refused", () => {
     expect(waiting.detail).toEqual({ markets: [{ market: "DE-USDC", network: "base", status: "PROVISIONING" }] });
   });
 
-  it("in the order: environment, account, status, what is open, delegator, principal, reference, market", async () => {
+  it("in this order: environment, account, status, what is open, delegator, principal, reference, market", async () => {
     const early = await createWorld();
     const [head, provider] = [await early.agent("PROVIDER"), await early.provider()];
     expectStatus(await openIntent(early, await early.consumer(), provider, "1.00"), 201);
@@ -235,7 +235,7 @@ describe("a promotion is refused", () => {
 });
 
 describe("the principal in production", () => {
-  it("is the one with the reference of its own in the sandbox, else the tenant principal", async () => {
+  it("is the one with the reference of the agent's principal in the sandbox, else the tenant principal", async () => {
     const external_ref = `crm-${crypto.randomUUID()}`;
     const own = await world.principal({ external_ref });
     const [first, second] = [await world.consumer({ principal_id: own }), await world.consumer({ principal_id: own })];
@@ -244,7 +244,7 @@ describe("the principal in production", () => {
     expect((await promoted(world, second.did)).principal_id).toBe(same);
   });
 
-  it("is the named one, with a warning where its attestation is below the agent's role", async () => {
+  it("is the named one, with a warning if its attestation is below the agent's role", async () => {
     const provider = await world.provider();
     await openLive(world, provider.did);
     const low = await livePrincipal(world);
@@ -256,14 +256,14 @@ describe("the principal in production", () => {
     ]);
   });
 
-  it("of an agent that was its platform's own is the tenant principal", async () => {
+  it("is the tenant principal for an agent that was its platform's own", async () => {
     const { did } = await world.consumer({ principal_id: world.tenantPrincipalId });
     expect((await promoted(world, did)).principal_id).toBe(world.tenantPrincipalId);
   });
 });
 
 describe("a delegation that is promoted from the top", () => {
-  it("stops what stays behind, until it follows", async () => {
+  it("stops the delegate that stays in the sandbox, until it follows", async () => {
     const head = await world.consumer();
     const delegate = await delegateOf(world, head);
     const shop = await seller(world);

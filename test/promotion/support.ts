@@ -1,4 +1,4 @@
-// Agents on their way to production.
+// Helpers for agents on their way to production.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -21,7 +21,7 @@ export const promote = (world: World, did: string, body: Json = {}, sent: Sent =
 export const promoted = async (world: World, did: string, body: Json = {}): Promise<Json> =>
   expectStatus(await promote(world, did, body), 200);
 
-/** Delivers what happened, as the queue does beside the calls. */
+/** Delivers events, as the queue does besides the calls. */
 export const handOn = (world: World): Promise<unknown> => world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
 
 export const outcome = ({ status, body }: Reply): [number, string] => [status, body?.code];
@@ -46,7 +46,7 @@ export async function openLive(
   if (opened?.status !== "ACTIVE") throw new Error(`the market is ${JSON.stringify(opened)}`);
 }
 
-/** Puts base units into the vault of a provider, as anybody may. */
+/** Pays base units into the vault of a provider, which anyone may do. */
 export async function deposit(did: string, units: number, network = "base-sepolia"): Promise<void> {
   const { settlement_contract, token } = chainOf(network);
   const [from, amount] = [account(9) as `0x${string}`, BigInt(units)];
@@ -59,7 +59,7 @@ export async function deposit(did: string, units: number, network = "base-sepoli
   await send(network, from, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
 }
 
-/** The agent with the certificate that a promotion has answered with. */
+/** The agent with the certificate of a promotion's answer. */
 export const under = (agent: Agent, { certificate, principal_id }: Json): Agent => ({
   ...agent,
   certificate,

@@ -1,5 +1,5 @@
-// A payment of the sandbox that a promotion would leave behind (AGT-34): an intent is open until nothing can have been paid for it in time, and
-// one that was paid until it is facilitated.
+// A promotion waits for payments of the sandbox that it would lose (AGT-34): an intent is open until no payment in time is possible any longer, and a
+// paid one until it is facilitated.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { asProvider, type Paid, type Pair, paid, pairOf } from "../facilitation/support.ts";
@@ -21,23 +21,23 @@ afterEach(() => {
   world.offset = 0;
 });
 
-/** Six minutes later: the intents of now have ended, and no network was read since. */
+/** Moves six minutes ahead: the present intents have ended, and no network was read since. */
 async function afterTheEnd(): Promise<void> {
   world.offset = AFTER_THE_END;
   await rows("update followers set read_through = read_through - ?", AFTER_THE_END);
 }
-/** Ends the intent of a payment a millisecond after the payment's block. Returns the world at an instant that is not before that. */
+/** Ends the intent of a payment one millisecond after the payment's block. Returns the world at an instant after that. */
 async function endAfterPayment({ intent, tx }: Paid): Promise<World> {
   const { blockNumber } = await rpc<Json>("base-sepolia", "eth_getTransactionReceipt", [tx]);
   const { timestamp } = await rpc<Json>("base-sepolia", "eth_getBlockByNumber", [blockNumber, false]);
   const end = Number(timestamp) * SECOND_MS + 1;
   for (const table of ["payment_intents", "spend_holds"])
     await rows(`update ${table} set expires_at = ? where intent_id = ?`, end, intent.intent_id);
-  // The chain may be ahead of real time. This clock agrees with the chain's.
+  // The chain may be ahead of real time, so this clock agrees with the chain's.
   const now = Math.max(Date.now(), end + 1);
   return withDeps(world, { ...world.deps, clock: { now: () => now, ahead: () => 0 } });
 }
-/** What a promotion of each party is refused for. */
+/** The details with which a promotion of each party is refused. */
 async function refusals({ consumer, provider }: Pair, at = world): Promise<Json[]> {
   const replies = [await promote(at, consumer.did), await promote(at, provider.did)];
   for (const reply of replies) expect(outcome(reply)).toEqual([409, "invalid_status"]);
@@ -48,7 +48,7 @@ const AN_INTENT = both({ intents: 1, tasks: 0, disputes: 0 });
 const A_TASK = both({ intents: 0, tasks: 1, disputes: 0 });
 
 describe("a promotion of either party", () => {
-  it("waits for a payment that was seen, until it is facilitated", async () => {
+  it("waits until a payment that was seen is facilitated", async () => {
     const purchase = await paid(world, await pairOf(world));
     await follow(world);
     world.offset = DAY_MS;
@@ -57,7 +57,7 @@ describe("a promotion of either party", () => {
     expect(await refusals(purchase)).toEqual(A_TASK);
   });
 
-  it("waits for one that is on the chain and was not seen when its intent ended", async () => {
+  it("waits for a payment that is on the chain, but was not seen when its intent ended", async () => {
     const purchase = await paid(world, await pairOf(world));
     const later = await endAfterPayment(purchase);
     expect(await refusals(purchase, later)).toEqual(AN_INTENT);
@@ -79,7 +79,7 @@ describe("a promotion of either party", () => {
     expect(outcome(await promote(world, pair.provider.did))).toEqual([409, "market_not_authorized"]);
   });
 
-  it("waits for one that was cancelled until a chain of 30 seconds later was read", async () => {
+  it("waits for a cancelled intent until the chain was read to 30 seconds later", async () => {
     const pair = { consumer: await world.consumer(), provider: await seller(world) };
     const { intent_id } = expectStatus(await openIntent(world, pair.consumer, pair.provider, "1.00"), 201);
     expectStatus(await world.as(pair.consumer, "POST", `/v1/payment-intents/${intent_id}/cancel`), 200);
