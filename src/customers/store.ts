@@ -69,7 +69,7 @@ export const insertCustomer = (db: Database, row: CustomerRow): Statement => db.
 
 type Patched = Pick<CustomerRow, "name" | "externalRef" | "metadata" | "updatedAt">;
 
-/** Changes a customer only if it is as it was read. It leaves the number of its principals, which may change meanwhile. */
+/** Changes a customer only if it is as it was read. It does not set the number of its principals, which may change meanwhile. */
 export const updateCustomer = (
   db: Database,
   before: CustomerRow,
@@ -83,7 +83,7 @@ export const updateCustomer = (
       .where(and(eq(customers.customerId, before.customerId), eq(customers.updatedAt, before.updatedAt))),
   );
 
-/** Suspends or reactivates a customer only if it is as it was read. It leaves the number of its principals. */
+/** Suspends or reactivates a customer only if it is as it was read. It does not set the number of its principals. */
 export const moveCustomer = (
   db: Database,
   { customerId, updatedAt: known }: CustomerRow,

@@ -228,7 +228,7 @@ async function refundMoved(
   return row;
 }
 
-/** Moves a dispute back to the arbiter if the provider did not refund what it conceded or offered (DSP-12). */
+/** Moves a dispute to the arbiter if the provider did not refund what it conceded or offered (DSP-12). */
 async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
   const { db } = deps;
   const { resolution, disputed, owed } = before;

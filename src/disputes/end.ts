@@ -115,7 +115,7 @@ const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
   withdrawn: null,
 };
 
-/** The counts of an end, which are reversed if the dispute returns to the arbiter. */
+/** The counts of an end. They are reversed if the dispute goes to the arbiter after all. */
 export function countedOf(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
   const winner = WINNERS[resolution];
   const of = (side: "consumer" | "provider") => ({
@@ -154,8 +154,8 @@ function endTask(deps: Deps, facts: EndingFacts & Turned, row: DisputeRow, now: 
   const verdictScore = verdict === "partially_upheld" ? score : null;
   const closed = outcomeOf(resolution, score);
   if (task.status === "disputed") return closeHeld(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
-  // A task that this dispute closed, and that returned to the arbiter, gets a new outcome. A task that had closed before the filing keeps the
-  // consumer's answer.
+  // If the dispute comes to the arbiter after a concession, the task that the concession closed gets a new outcome. A task that had closed before
+  // the filing keeps the consumer's answer.
   const ended = heldMs === null ? {} : { ...closed, answer: closed.outcome };
   if (heldMs === null && verdict === task.verdict && verdictScore === task.verdictScore) return UNTOUCHED;
   return replaceVerdict(deps, facts, { ...ended, verdict, verdictScore }, now);

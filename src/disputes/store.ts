@@ -284,7 +284,7 @@ export const insertMessage = (db: Database, message: DisputeMessageRow): Stateme
   db.insert(disputeMessages).values(message);
 export const insertEvidence = (db: Database, evidence: DisputeEvidenceRow): Statement =>
   db.insert(disputeEvidence).values(evidence);
-/** Replaces the award if the dispute returned to the arbiter. */
+/** Replaces the award if the dispute came to the arbiter again. */
 export const putAward = (db: Database, disputeId: string, award: string): Statement =>
   db
     .insert(disputeAwards)

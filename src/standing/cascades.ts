@@ -34,8 +34,8 @@ import {
 } from "./subjects.ts";
 
 /**
- * An operation runs so many slices of one subject, its first slice included; a message of a job runs one slice of each of so many subjects. Each
- * agent of a slice takes a statement, and an invocation's queries are limited, so the queue continues (JOB-12).
+ * The limit of slices in one invocation, because each agent takes a statement and an invocation's queries are limited (JOB-12). An operation runs
+ * them for one subject, its first slice included; a message of the job runs one slice for each of several subjects.
  */
 const SLICES = 3;
 export const CASCADES_AT_ONCE = SLICES;

@@ -34,8 +34,8 @@ export const SLICE = 200;
 const sliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
 /**
- * One invocation restates so many slices of one principal, and a message names so many principals: queries are limited, so the queue continues
- * (JOB-12).
+ * The limits of one invocation, whose queries are limited (JOB-12): slices of one principal, and principals of one message. The queue continues the
+ * rest.
  */
 const SLICES = 5;
 const RESTATED_AT_ONCE = 5;

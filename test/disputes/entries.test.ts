@@ -212,7 +212,7 @@ describe.each([
   ["the provider's clock is ahead", 30, 0],
   ["the consumer's clock is ahead", 0, 30],
   ["both clocks are ahead", 40, 10],
-])("where %s", (_name, sellers, buyers) => {
+])("when %s", (_name, sellers, buyers) => {
   it("each platform's entries are dated on its own clock", async () => {
     const [selling, buying] = [await createWorld(), await createWorld()];
     await moveClock(selling, sellers * DAY_MS);

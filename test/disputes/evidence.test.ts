@@ -86,7 +86,7 @@ describe("evidence", () => {
 /** A provider of its own, because a CONSTRAINED provider stops selling, and the consumer whose key signs. */
 const fresh = async () => ({ consumer: one.consumer, provider: await world.provider() });
 
-describe("a dispute takes fifty of each kind", () => {
+describe("the limits of a dispute", () => {
   const FIFTY = Array.from({ length: 50 }, (_, n) => n + 1);
 
   /** Hands in pieces of one side: through the API in a whole run, else as rows. Returns the number of calls. */
@@ -113,7 +113,7 @@ describe("a dispute takes fifty of each kind", () => {
   const FULL = [409, "invalid_status", "A side hands in at most 50 pieces of evidence."];
 
   it.each(["consumer", "provider"] as const)(
-    "pieces of evidence of the %s, which use up no place of the other side",
+    "allow fifty pieces of evidence of the %s, which use up no place of the other side",
     async (side) => {
       const one = await disputed(world, { pair: await fresh() });
       const { id, consumer } = one;
@@ -148,7 +148,7 @@ describe("a dispute takes fifty of each kind", () => {
     },
   );
 
-  it("offers that only rise: a lower one is a fault, so that the consumer gets at least the offer that it accepts", async () => {
+  it("allow no lower offer than before, so that the consumer gets at least the offer that it accepts", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
     const offer = (offer_amount: string) => act(world, provider, id, "respond", { message: "An offer.", offer_amount });
     expectStatus(await offer("5"), 200);
@@ -171,7 +171,7 @@ describe("a dispute takes fifty of each kind", () => {
     await rows("update disputes set messages = ?, offer = ? where dispute_id = ?", numbers.at(-1), 4_900_000, id);
   }
 
-  it("answers, and the fifty-first changes neither the offer nor anything else", async () => {
+  it("allow fifty answers, and the fifty-first changes neither the offer nor anything else", async () => {
     const { id, provider, consumer } = await disputed(world, { pair: await fresh() });
     const answer = async (number: number) => {
       const body = { message: `Answer ${number}.`, offer_amount: String(number / 10) };
@@ -194,7 +194,7 @@ describe("a dispute takes fifty of each kind", () => {
     expect(settled.refund_amount).toBe("5.00");
   });
 
-  it("pieces of evidence at once, each with its own number, and refuses just the one that is too many", async () => {
+  it("number pieces of evidence that come at once, and refuse just the one that is too many", async () => {
     const one = await disputed(world, { pair: await fresh() });
     const { id, provider, consumer } = one;
     expectStatus(await act(world, consumer, id, "evidence", piece()), 201);

@@ -98,7 +98,7 @@ const STOPS: Readonly<Record<string, Stop>> = {
 };
 
 describe.each(Object.entries(STOPS))(
-  "where the provider %s",
+  "when the provider %s",
   (_name, { stop, status, itself, platform, filedAfterwards = false }) => {
     let selling: World;
     let pair: Pair;
@@ -181,7 +181,7 @@ describe.each(Object.entries(STOPS))(
   },
 );
 
-describe("where the consumer's side is stopped", () => {
+describe("when the consumer's side is stopped", () => {
   it.each([
     ["agent", suspendAgent],
     ["principal", suspendPrincipal],

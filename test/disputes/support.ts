@@ -73,7 +73,7 @@ export async function arbitrated(world: World, { provider, consumer, id }: Bough
   expectStatus(await act(world, consumer, id, "escalate"), 200);
 }
 
-/** Concedes and does not pay in time, so that the dispute returns to the arbiter. */
+/** Concedes and does not pay in time, so that the dispute goes to the arbiter. */
 export async function overdue(world: World, { provider, id }: Bought & { id: string }): Promise<void> {
   expectStatus(await act(world, provider, id, "concede"), 200);
   await pass(id, 7);

@@ -1,5 +1,5 @@
-// A customer with many principals (PRN-24): all change at once, and each principal and agent is reported once, whatever dies in between and whatever
-// else happens to them meanwhile.
+// A customer with many principals (PRN-24): all change at once, and each principal and agent is reported once, even after a crash, and even if other
+// acts change them meanwhile.
 import { beforeEach, describe, expect, it } from "vitest";
 import { cascades } from "../../src/db/tables/principals.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
@@ -66,7 +66,7 @@ describe("many principals of a customer", () => {
         ] as const)),
   ] as const;
 
-  it("change in one batch of two trips, and each of them and of their agents is reported once, whatever dies", async () => {
+  it("change in one batch of two trips, and each of them and of their agents is reported once, even after a crash", async () => {
     const { customerId, principalIds, dids } = await grouped(world, MANY, 2);
     // The answer and the message to the queue are lost after the commit.
     const lost = await ofCustomer(dyingAt(world, 2, true), customerId, "suspend");
@@ -128,7 +128,7 @@ describe("the principals of a customer after the first ones", () => {
     expect(await suspensions(world)).toEqual(each(dids));
   });
 
-  it("are reported once if one of them has more agents than a slice, whatever dies", async () => {
+  it("are reported once if one of them has more agents than a slice, even after a crash", async () => {
     const { customerId, principalIds, dids } = await grouped(world, 2, 2 * SLICE + 10);
     const { held, drain } = withQueue(world);
     expectStatus(await ofCustomer(held, customerId, "suspend"), 200);

@@ -71,7 +71,7 @@ async function expectStopped(did: string): Promise<void> {
   expect((await publicly(world, `/v1/agents/${did}/status`)).principal_status).toBe("SUSPENDED");
 }
 
-describe.each(ORDERS)("where $name", ({ stopped, play }) => {
+describe.each(ORDERS)("when $name", ({ stopped, play }) => {
   it("a suspension and an activation leave no agent ACTIVE", async () => {
     const { did, principalId } = await world.draft("CONSUMER");
     const [stop, activated] = await play(

@@ -182,7 +182,7 @@ describe("a Verifier that revokes its attestation", () => {
     expect(await read(agent.principalId)).toMatchObject({ status: "ACTIVE", status_reason: null });
   });
 
-  it("reports each agent once, whatever dies between the slices", async () => {
+  it("reports each agent once, even if the isolate dies between the slices", async () => {
     const attestation = attestationBy(verifierId);
     const { first, dids } = await crowd(world, 2 * SLICE + SLICE / 2);
     expectStatus(
