@@ -1,3 +1,4 @@
+// Routes of disputes (DSP-1 to DSP-9), for the agents of a purchase and for their platforms.
 import type { ErrorCode } from "../core/errors.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { type RouteOf, route } from "../http/route.ts";

@@ -1,3 +1,4 @@
+// Schemas of disputes (DSP-1 to DSP-9).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { isDecimal } from "../core/money.ts";
