@@ -1,3 +1,4 @@
+// Responses about disputes, for their parties and for operators.
 import * as z from "zod";
 import { transactionView } from "../facilitation/responses.ts";
 import { jws, listOf } from "../http/response-parts.ts";
