@@ -29,8 +29,12 @@ const OLD = "'old-' || n";
 const NO_TEXT = "'{}'";
 const LATER = "4000000000000 + n";
 
-/** A place in one of two lists, neither of which is the newest one by then; one certificate of a hundred is an exception. */
-const LISTED = { list_id: "1 + n % 2", idx: "n / 2", listed_status: "case when n % 100 = 0 then 2 else 0 end" };
+/** A place in one of two lists until both are full, and then in others, none of them the newest; one certificate of a hundred is an exception. */
+const LISTED = {
+  list_id: "case when n < 131072 then 1 + n % 2 else 1000 + n / 65536 end",
+  idx: "case when n < 131072 then n / 2 else n % 65536 end",
+  listed_status: "case when n % 100 = 0 then 2 else 0 end",
+};
 
 const agentsOf = ({ provider }: Play): Copies[] => {
   const [where, vary] = [`did = '${provider.did}'`, { did: OTHER_DID }];

@@ -117,7 +117,12 @@ async function leaveOldEvent(play: Play): Promise<void> {
 }
 
 const fallBehind = ({ stage, idle }: Play) =>
-  change(stage, "update escrows set threshold = chain_threshold - base_threshold / 20 where did = ?", idle.did);
+  change(
+    stage,
+    "update escrows set threshold = chain_threshold - base_threshold / 20, behind_since = ? where did = ?",
+    Date.now(),
+    idle.did,
+  );
 
 const stallMarket = ({ stage, idle }: Play) =>
   change(
