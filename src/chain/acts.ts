@@ -1,4 +1,5 @@
-// Describes the acts of keys (CHN-33) in words: what the authority schedules and changes, and what sets the contract. Encodes cancellations.
+// Describes acts of keys in words (CHN-33): what the authority schedules and changes, and which settings of the contract change. Also encodes
+// cancellations.
 import { decodeEventLog, decodeFunctionData, encodeFunctionData } from "viem/utils";
 import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
@@ -18,13 +19,13 @@ export const authoritiesOf = ({ authority, earlier_editions }: Pick<Network, "au
 ];
 
 type Bare<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
-/** An event without its place. */
+/** An event of an authority without its log index and contract. */
 export type AuthorityEvent = Bare<Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>>;
 
-/** The last instant whose expiry has a date of four digits: an authority schedules calls for any number of seconds. */
+/** The last instant whose expiry has a year of four digits. An authority accepts calls for any instant. */
 const LATEST_MS = Date.UTC(9999, 11, 31) - EXPIRY_SECONDS * SECOND_MS;
 
-/** Undefined for a log that changes nothing: labels alone. */
+/** Returns undefined for a log that changes nothing, such as a label. */
 export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): AuthorityEvent | undefined {
   if (signature === undefined) return undefined;
   const event = decodeLog({ data, topics: [signature, ...rest] });
@@ -73,7 +74,7 @@ const findEventAbi = indexEvents(authorityAbi);
 
 function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Hash, ...Hash[]] }) {
   const abi = findEventAbi(topics[0]);
-  // An event that needs no word.
+  // The ABI has only the events that are described.
   if (!abi) return undefined;
   try {
     return decodeEventLog({ abi, data, topics });
@@ -84,18 +85,18 @@ function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Ha
 
 // ---- Scheduled calls -----------------------------------------------------------------------------------------------------
 
-/** Epoch milliseconds: from then on the authority executes it no more. */
+/** Returns the instant, in epoch milliseconds, from which the authority no longer executes the call. */
 export const expiryOf = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
-/** Calls that were ready before it have expired by then. */
+/** Returns the instant before which expired calls became ready. */
 export const readySinceAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
 
-/** A scheduled call, which the authority numbers as often as it is scheduled. */
+/** A scheduled call. `nonce`: how often the authority has scheduled it. */
 type Numbered = { readonly operationId: string; readonly nonce: number };
-/** `0x…` for the first time, `0x…:2` for the second one, as the configuration names those that it expects. */
+/** Returns `0x…` for the first time and `0x…:2` for the second, as `expected_operations` in NETWORKS names scheduled calls. */
 export const nameOperation = ({ operationId, nonce }: Numbered): string =>
   nonce === 1 ? operationId.toLowerCase() : `${operationId.toLowerCase()}:${nonce}`;
 
-/** The call at the authority that cancels it. */
+/** Encodes the call of the authority that cancels a scheduled call. */
 export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
   encodeFunctionData({
     abi: authorityAbi,
@@ -103,7 +104,7 @@ export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
     args: [caller as Hash, target as Hash, data as Hash],
   });
 
-/** The guardian cancels calls of the contract's roles and grants, and nothing else of the authority (CHN-7). */
+/** True if the guardian can cancel the call: every call of the contract, and of the authority's own calls only grants of roles (CHN-7). */
 export const isGuardians = (network: Contracts, { target, data }: WaitingCall): boolean =>
   !authoritiesOf(network).includes(target) || nameOfCall(data) === "grantRole";
 
@@ -114,16 +115,16 @@ function decodeCall(data: string): Decoded | undefined {
   try {
     return decodeFunctionData({ abi: ABI, data: data as Hash });
   } catch {
-    // Of another contract, or written in another way.
+    // The call is for another contract, or is encoded in another way.
     return undefined;
   }
 }
 const nameOfCall = (data: string): string | undefined => decodeCall(data)?.functionName;
 
-/** How a provider is called: by its DID where the service knows it. */
+/** Names a provider, by its DID if the service knows it. */
 export type NameProvider = (providerDidHash: Hash) => string;
 
-/** What a call will do, as the rest of a sentence that begins with "It". */
+/** Describes what a call will do, as the rest of a sentence that begins with "It". */
 export function wordsOfCall(network: Network, { target, data }: WaitingCall, nameOf: NameProvider): string {
   const call = decodeCall(data);
   if (call === undefined) return `calls ${data.slice(0, 10)} of ${target}`;
@@ -169,9 +170,9 @@ const unitsOf = (network: Network, token: string, amount: bigint): string =>
     ? `${amountOn(network, amount)} ${network.currency}`
     : `${amount} base units of ${token}`;
 
-// ---- What was done -------------------------------------------------------------------------------------------------------
+// ---- Past acts -----------------------------------------------------------------------------------------------------------
 
-/** What an event of a role's call did, as a sentence; null for one that is no such act. */
+/** Describes what an event did, in a sentence; null if the event is not an act of a role. */
 export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameProvider): string | null {
   switch (event.kind) {
     case "act":

@@ -1,5 +1,5 @@
-// Calls of a role go through the authority, an AccessManager of OpenZeppelin (CHN-5): at once, or scheduled first and executed once the role's
-// delay is over (CHN-20). What is scheduled can be cancelled on-chain by the guardian, which is noticed here and not undone.
+// Plans calls that need a role. They go through the authority, an AccessManager of OpenZeppelin (CHN-5): at once, or scheduled first and executed
+// once the role's delay is over (CHN-20). The guardian can cancel a scheduled call on-chain; the service notices this and does not undo it.
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import * as z from "zod";
 import { SECOND_MS } from "../core/limits.ts";
@@ -18,7 +18,7 @@ export const EXPIRY_SECONDS = 7 * 86_400;
 /** A call that waits in the authority. `target`: a contract of an edition, or the authority itself. */
 export type WaitingCall = { readonly caller: string; readonly target: string; readonly data: string };
 
-/** The id under which the authority keeps it. */
+/** The id under which the authority keeps the call. */
 export function operationIdOf({ caller, target, data }: WaitingCall): Hex {
   const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
   return keccak256(encodeAbiParameters(types, [caller as Hex, target as Hex, data as Hex]));
@@ -32,26 +32,26 @@ const throughAuthority = ({ network, authority }: Contracts, data: Hex): ChainCa
   data,
 });
 
-/** The contract's function, called through the authority. */
+/** Encodes a call of the contract through the authority. */
 export const executed = (on: Contracts, data: Hex): ChainCall => {
   const args = [on.settlement_contract as Hex, data] as const;
   return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }));
 };
 
-/** As soon as the delay allows. */
+/** Encodes the schedule of a call for as soon as the delay allows. */
 const scheduled = (on: Contracts, data: Hex): ChainCall => {
   const args = [on.settlement_contract as Hex, data, 0] as const;
   return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args }));
 };
 
-/** `nonce`: how often just this call was scheduled. */
+/** `nonce`: how often this same call was scheduled. */
 export type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
 type Delayed = {
   /** The caller's address. */
   readonly by: string;
-  /** The contract's function. */
+  /** The encoded call of the contract. */
   readonly data: Hex;
-  /** The schedule of just this call that was seen. */
+  /** The schedule of this same call, if it was seen before. */
   readonly known: Until | null;
 };
 type DelayedPlan =
@@ -61,7 +61,10 @@ type DelayedPlan =
 
 const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/) });
 
-/** The next transaction towards a call of a role, or the instant until which it waits. The contract does not have its effect yet. */
+/**
+ * Plans the next transaction towards a call of a role, or returns the instant until which the call waits. The caller has made sure that the
+ * contract does not have the call's effect yet.
+ */
 export async function planDelayed(
   rpc: Rpc,
   on: Network,
@@ -82,7 +85,7 @@ export async function planDelayed(
   if (!read) return unavailable(on.network, "bad_answer");
   const { delay, readyAt, nonce, blockTime } = read;
   const plan = (value: DelayedPlan): ChainResult<DelayedPlan> => ({ ok: true, value });
-  // Without a delay it is called at once; without the role too, and is refused by name.
+  // Without a delay the call is made at once. Without the role too: the authority then refuses it with a named error.
   if (delay === 0) return plan(callOf(executed(on, data)));
   if (readyAt > 0) {
     if (readyAt <= blockTime) return plan(callOf(executed(on, data)));
@@ -96,7 +99,7 @@ export async function planDelayed(
   return plan(callOf(scheduled(on, data)));
 }
 
-/** What the contract would refuse now is not scheduled: scheduling alone would not show it before the delay is over. */
+/** Returns the contract's refusal of the call, if any. Such a call is not scheduled, because the refusal would show only once the delay is over. */
 async function refusalNow(rpc: Rpc, on: Network, data: Hex): Promise<ChainResult<string | null>> {
   const call = { from: on.authority, to: on.settlement_contract, data };
   const answer = await rpc(on, "attempt", [{ method: "eth_call", params: [call, "latest"] }]);
@@ -107,7 +110,7 @@ async function refusalNow(rpc: Rpc, on: Network, data: Hex): Promise<ChainResult
   return reason === "refused" ? unavailable(on.network, "bad_answer") : { ok: true, value: reason };
 }
 
-/** All in whole seconds; `readyAt` is 0 where nothing is scheduled. */
+/** All instants are in whole seconds; `readyAt` is 0 if nothing is scheduled. */
 function readSchedule(replies: readonly RpcReply[]) {
   const results = replies.map((reply) => (reply.ok ? reply.result : undefined));
   const block = blockSchema.safeParse(results[3]);
@@ -123,7 +126,7 @@ function readSchedule(replies: readonly RpcReply[]) {
       blockTime: Number(block.data.timestamp),
     };
   } catch {
-    // The configured address has no authority, or another contract.
+    // The configured address holds no authority, or another contract.
     return null;
   }
 }

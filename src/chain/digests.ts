@@ -1,15 +1,14 @@
-// Digests by which readings of the chain are compared with each other, and with what was stored of them (CHN-24, FAC-18).
+// Digests readings of the chain, to compare them with each other and with stored readings (CHN-24, FAC-18).
 import { hashOfText } from "../protocol/keccak.ts";
 import type { EventAt, Settled } from "./gateway.ts";
 import { shortHash } from "./hashes.ts";
 
-/** All that a settlement is, beside its place on-chain. Its key commits to the intent that it names. */
+/** A settlement without its place on-chain. The intent is left out, because the key commits to it. */
 type SettlementParts = Pick<Settled, "contract" | "settlementKey" | "providerDidHash" | "consumerDidHash" | "token"> &
   Pick<Settled, "payer" | "operationalWallet" | "refundTo"> & {
     readonly [part in "gross" | "fee" | "escrow" | "operational"]: bigint | number;
   };
 
-/** A digest of a settlement, by which two readings of it are compared. */
 export const digestOfSettlement = (one: SettlementParts): string =>
   shortHash(
     hashOfText(
@@ -20,7 +19,10 @@ export const digestOfSettlement = (one: SettlementParts): string =>
     ),
   );
 
-/** A digest of events in their order, and of the block up to which they were read. Who sent their transactions is no part of it: nodes need not say. */
+/**
+ * Digests events in their order, and the block up to which they were read. Leaves out the senders of transactions, because not every node states
+ * them.
+ */
 export const digestOfEvents = (events: readonly EventAt[], lastHash: string): string =>
   shortHash(
     hashOfText(

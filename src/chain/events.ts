@@ -1,5 +1,6 @@
-// The events of the contract and its authority out of a transaction's logs (CHN-11): a log counts only if one of the network's own contracts
-// emitted it. Indices count from the transaction's first log, because the block's count changes when it is mined again (FAC-9).
+// Decodes the events of the contract and its authority from a transaction's logs (CHN-11): a log counts only if one of the network's own contracts
+// emitted it. Log indices count from the transaction's first log, because the index within a block changes when the transaction is mined again
+// (FAC-9).
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
@@ -28,7 +29,7 @@ export const receiptSchema = z.object({
 export type Log = z.infer<typeof logSchema>;
 export type Receipt = z.infer<typeof receiptSchema>;
 
-/** The events of the network's own contracts, in their order. */
+/** Decodes the events of the network's own contracts, in the order of the logs. */
 export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   return logs.flatMap((log, at) => {
@@ -45,7 +46,7 @@ export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[
   });
 }
 
-/** The contracts of a network that tell of its money: the present edition and those before it. */
+/** Returns the addresses of the present edition and the earlier ones, in lower case. */
 export const editionsOf = ({ settlement_contract, earlier_editions }: Network): string[] =>
   [settlement_contract, ...earlier_editions.map((edition) => edition.settlement_contract)].map((one) =>
     one.toLowerCase(),
@@ -60,7 +61,7 @@ const findEventAbi = indexEvents(settlementAbi);
 
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   const abi = signature && findEventAbi(signature);
-  // An event that this version of the contract does not have.
+  // The contract's ABI does not have this event.
   if (!abi) return undefined;
   try {
     return decodeEventLog({ abi, data, topics: [signature, ...rest] });
@@ -69,7 +70,7 @@ function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   }
 }
 
-/** `behind`: the log right behind it, which of a `Settled` names its key and its wallet, and of a wallet who confirmed it. */
+/** The next log completes some events: for `Settled` it states key and wallet, for a wallet change it states who confirmed it. */
 function eventOf(event: Decoded, behind: Decoded | undefined) {
   switch (event.eventName) {
     case "Settled": {

@@ -1,5 +1,5 @@
-// The chain gateway over JSON-RPC (CHN-9 to CHN-11). Order of trust: the node's chain id, the receipt's status and depth, the address
-// that emitted a log, and only then the log's content. Only the ABI coding of viem is imported, which keeps the Worker's start short.
+// Implements the chain gateway over JSON-RPC (CHN-9 to CHN-11). Order of trust: the node's chain id, the receipt's status and depth, the address
+// that emitted a log, and only then the log's content. Imports only the ABI coding of viem, which keeps the Worker's startup short.
 import { decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
@@ -39,13 +39,12 @@ export function createChainGateway(
   // Addresses are compared and encoded in lower case; the configuration may hold any case.
   const byName = new Map(networks.map((network) => [network.network, inLowerCase(network)]));
 
-  // Every operation names its network.
   function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const network = byName.get(name);
     return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
   }
 
-  /** The same of the second node alone; null where the network has none. */
+  /** Runs the operation at the second node only; null if the network has none. */
   function again<T>(
     name: string,
     operation: (network: Network) => Promise<ChainResult<T>>,
@@ -192,7 +191,7 @@ async function readSettlement(
 
   const minedAt = await readBlockTime(rpc, network, receipt.data);
   if (!minedAt.ok) return minedAt;
-  // The block disappeared between two requests: a reorganisation, so nothing is final.
+  // The block disappeared between two requests, so a reorg is going on and nothing is final.
   if (minedAt.value === null) return found({ state: "pending", confirmations: 0 });
   return found({
     state: "mined",
@@ -230,7 +229,7 @@ async function readProvider(
   return answer.ok ? { ok: true, value: answer.value.onChain } : answer;
 }
 
-/** With the code at a wallet: `0x` where none is given or none stands there. */
+/** Also reads the code at `wallet`: `0x` if no wallet is given or it has no code. */
 async function readSplit(
   rpc: Rpc,
   network: Network,
@@ -267,7 +266,7 @@ async function readSplit(
       },
     };
   } catch {
-    // The configured address has no contract, or another one.
+    // The configured address holds no contract, or another one.
     return unavailable(network.network, "bad_answer");
   }
 }

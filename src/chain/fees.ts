@@ -1,5 +1,5 @@
-// Gas fees of the service's own transactions (CHN-17). Pure. A node's suggestion is followed up to the network's bounds, and a
-// replacement pays an eighth more, which is the least that nodes accept.
+// Computes the gas fees of the service's own transactions (CHN-17). Pure. A node's suggestion is followed up to the network's bounds. A replacement
+// pays an eighth more, which is the least that nodes accept.
 import type { Network } from "./networks.ts";
 
 export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
@@ -11,8 +11,8 @@ const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 /**
- * Fees for a new transaction. Twice the base fee outlasts six full blocks in a row; the surplus is not charged. Null when the base fee
- * alone is above the bound, where the transaction and everything behind it would wait in the pool.
+ * Fees for a new transaction. Twice the base fee outlasts six full blocks in a row; the unused part is not charged. Returns null if base fee and
+ * tip together are above the bound: the transaction and all later nonces would only wait in the pool.
  */
 export function feesFor(baseFee: bigint, suggestedTip: bigint, bounds: FeeBounds): Fees | null {
   const bound = toWei(bounds.max_fee_gwei);
@@ -20,7 +20,7 @@ export function feesFor(baseFee: bigint, suggestedTip: bigint, bounds: FeeBounds
   return baseFee + tip > bound ? null : { maxFeePerGas: least(baseFee * 2n + tip, bound), maxPriorityFeePerGas: tip };
 }
 
-/** Fees for a replacement of a waiting transaction: at least an eighth higher. Null when the bound forbids that. */
+/** Fees for a replacement of a waiting transaction: at least an eighth higher. Returns null if the bound forbids that. */
 export function replacementFees(waiting: Fees, present: Fees, bounds: FeeBounds): Fees | null {
   const raised = (fee: bigint): bigint => fee + fee / 8n + 1n;
   const maxFeePerGas = most(raised(waiting.maxFeePerGas), present.maxFeePerGas);

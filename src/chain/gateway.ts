@@ -1,37 +1,37 @@
-// The interface to the chain, free of any EVM library and of exceptions. `ok: false` means that no node could answer; the caller maps it
-// to 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
+// The interface to the chain, without an EVM library and without exceptions. `ok: false` means that no node could answer; the caller maps it to
+// 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
 
 import type { Hash } from "./hashes.ts";
 
 export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainUnavailable };
 
-/** The reason why the chain could not be asked. It never names a URL, which may carry a key (CHN-12). */
+/** Why the chain could not be asked. It never names a URL, which may contain a key (CHN-12). */
 export type ChainUnavailable = {
   kind: "chain_unavailable";
   network: string;
   reason: "timeout" | "unreachable" | "bad_answer" | "contradiction" | "wrong_chain" | "unknown_network";
 };
 
-/** Where an event of an edition of the network's settlement contract stands. */
+/** The place of an event in its transaction. */
 type LogPlace = {
-  /** Counted from the transaction's first log, so that it stays when a reorganisation moves the transaction. */
+  /** Counted from the transaction's first log, so that a reorg that moves the transaction does not change it. */
   logIndex: number;
-  /** The edition that emitted it. */
+  /** The address of the edition or authority that emitted it. */
   contract: string;
 };
 
-/** A payment, with the key that a payout and a refund are bound to. */
+/** A payment, with the key that its payouts and refunds name. */
 export type Settled = LogPlace & {
   settlementKey: Hash;
   providerDidHash: Hash;
   consumerDidHash: Hash;
-  /** null for a payment through `pay`, which names no intent. */
+  /** Null for a payment through `pay`, which names no intent. */
   intentHash: Hash | null;
   token: string;
   payer: string;
   /** The recipient of the provider's part. */
   operationalWallet: string;
-  /** Where payouts and refunds of it go. */
+  /** The recipient of payouts and refunds of this payment. */
   refundTo: string;
   gross: bigint;
   fee: bigint;
@@ -43,7 +43,7 @@ export type Settled = LogPlace & {
 
 type OfVault = { providerDidHash: Hash; token: string; amount: bigint; vaultBalance: bigint };
 
-/** What the contract tells of payments, vaults, splits and settings, and its authority of roles and scheduled calls. */
+/** The events of the contract (payments, vaults, splits, settings) and of its authority (roles, scheduled calls). */
 export type ContractEvent =
   | ({ kind: "settled" } & Settled)
   | (LogPlace &
@@ -53,7 +53,7 @@ export type ContractEvent =
         | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
         | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
         | { kind: "refund_to"; settlementKey: Hash; refundTo: string }
-        // `confirmedBy`: the wallet before, where that has itself named this one.
+        // `confirmedBy`: the previous wallet, if it has itself named this one.
         | {
             kind: "wallet";
             providerDidHash: Hash;
@@ -65,7 +65,7 @@ export type ContractEvent =
         | { kind: "reserve"; providerDidHash: Hash; token: string; reserve: bigint }
         | { kind: "registered"; providerDidHash: Hash; token: string; operationalWallet: string; threshold: bigint }
         | { kind: "paused" | "unpaused" }
-        // Of an authority, whose address is then `contract`. `readyAt`: epoch milliseconds. `nonce`: how often just this call was scheduled.
+        // Events of an authority, whose address is `contract`. `readyAt`: epoch milliseconds. `nonce`: how often this same call was scheduled.
         | {
             kind: "scheduled";
             operationId: Hash;
@@ -77,19 +77,20 @@ export type ContractEvent =
           }
         | { kind: "executed"; operationId: Hash; nonce: number }
         | { kind: "cancelled"; operationId: Hash; nonce: number }
-        // Another change of roles, or of the contract's settings. `words`: what is so now.
+        // Another change of roles or of the contract's settings. `words`: the new state in words.
         | { kind: "act"; words: string }
       ));
 
-/** A block; `time` is its instant, in epoch milliseconds. */
+/** A block with its instant in epoch milliseconds. */
 export type BlockRef = BlockAt & { readonly time: number };
 export type BlockAt = { readonly number: number; readonly hash: string };
 
-/** Who sent a transaction, and under which nonce. */
+/** The sender of a transaction, and its nonce. */
 export type SentBy = { readonly from: string; readonly nonce: number };
 
 /**
- * An event with its transaction and block; `minedAt` is the block's instant, in epoch milliseconds. `sentBy`: of a payment, where the node says it.
+ * An event with its transaction and block. `minedAt`: the block's instant in epoch milliseconds. `sentBy`: only of a payment, if the node states
+ * it.
  */
 export type EventAt = ContractEvent & {
   readonly sentBy?: SentBy | undefined;
@@ -99,7 +100,10 @@ export type EventAt = ContractEvent & {
   readonly minedAt: number;
 };
 
-/** Behind which block; without a hash nothing was read before. `most`: how many blocks. `seen`: a block whose hash is asked for too. */
+/**
+ * The block after which events are read. `hash`: null if nothing was read before. `most`: the most blocks to read. `seen`: a block whose hash is
+ * read too.
+ */
 export type EventsAfter = {
   readonly number: number;
   readonly hash: string | null;
@@ -108,9 +112,10 @@ export type EventsAfter = {
 };
 
 /**
- * The events behind a block. `forked`: that block is not the one that was read before, also by the second node where there is one. `behind`: the node has not come so far, or its chain has
- * become shorter. `from`: that block. `end`: the last block that was read, at or before the head. `settled`: the last one of them that has the network's
- * confirmations; null where none has. `paused`: whether the contract takes no payments at the head; null where the node's answer is none.
+ * The events after a block. `forked`: that block has another hash than when it was read, also at the second node if there is one. The other state
+ * without events: the node has not reached that block, or its chain became shorter. `from`: that block. `end`: the last block that was read, at or
+ * before the head. `settled`: the last of these blocks that has the network's confirmations; null if none has. `paused`: whether the contract takes
+ * no payments at the head; null if the node does not say.
  */
 export type EventsReading =
   | { readonly state: "behind" | "forked"; readonly head: BlockRef }
@@ -122,9 +127,9 @@ export type EventsReading =
       readonly settled: BlockRef | null;
       readonly paused: boolean | null;
       readonly events: readonly EventAt[];
-      /** The hash of the block that was asked for beside them; null where none was, or the node has none there. */
+      /** The hash of the block `seen`; null if none was requested, or the node does not have it. */
       readonly seenHash: string | null;
-      /** What the second node says of the events up to `settled`; null where the network has none, or it does not answer. */
+      /** Whether the second node has the same events up to `settled`; null if there is no second node, or it does not answer. */
       readonly second: "same" | "other" | null;
     };
 
@@ -141,14 +146,14 @@ export type SettlementReading =
       confirmations: number;
       blockNumber: number;
       blockHash: string;
-      /** Epoch milliseconds of the block. */
+      /** The block's instant in epoch milliseconds. */
       minedAt: number;
       settlements: Settled[];
-      /** What the provider's vault holds at the head, where that was asked for. Base units. */
+      /** The balance of the provider's vault at the head, in base units; null if it was not requested. */
       held: bigint | null;
     };
 
-/** A provider's split and escrow in the network's token. The vault's address is known before it exists. */
+/** A provider's split and escrow in the network's token. The vault's address is known before the vault exists. */
 export type ProviderOnChain = {
   registered: boolean;
   operationalWallet: string | null;
@@ -161,8 +166,8 @@ export type ProviderOnChain = {
 export type ChainCall = { readonly network: string; readonly to: string; readonly data: string };
 
 /**
- * `mined`: an earlier transaction for this purpose has just been mined, so the caller plans again. `refused`: the dry run failed with the
- * name of the contract's error (`UnknownProvider`) or `reverted`. `waiting`: nothing could be sent now; the caller may ask again.
+ * `mined`: an earlier transaction for this purpose has just been mined, so the caller plans again. `refused`: the dry run failed with the name of
+ * the contract's error (such as `UnknownProvider`) or `reverted`. `waiting`: nothing could be sent now; the caller may try again.
  */
 export type Submission =
   | { readonly state: "submitted" | "mined"; readonly txHash: string }
@@ -170,45 +175,49 @@ export type Submission =
   | { readonly state: "waiting"; readonly reason: WaitingReason };
 export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
-/** `instead`: a different call that waits for the same purpose is replaced under its nonce. `behind`: it keeps waiting, and is answered. */
+/**
+ * Says what happens to a different call that waits for the same purpose. `instead`: the new call replaces it under its nonce. Otherwise it keeps
+ * waiting, and its hash is returned.
+ */
 export type Place = "instead" | "behind";
 
-/** `clear`: nothing waits. `submitted`: empty transfers replace what waited, and are not mined yet. The others are those of a submission. */
+/**
+ * `clear`: nothing waits. `submitted`: empty transfers replace the waiting calls, and are not mined yet. The other states are those of a
+ * submission.
+ */
 export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { state: "refused" }>;
 
 /**
- * Signs and sends: the Durable Object that owns the nonces of one key on one network. `key` names the purpose of the call: while a call
- * for it waits for its block, no second one is sent beside it (CHN-15). Who waits for others of the key does so until an instant (epoch
- * ms, real time).
+ * Signs and sends through the Durable Object that owns the nonces of one key on one network. `key` names the purpose of the call: only one call of
+ * a purpose waits for its block at a time (CHN-15). `until`: how long a call waits for other calls of the key (epoch ms, real time).
  */
 export type Signer = {
-  /** The address that signs. */
   address(): Promise<ChainResult<string>>;
   submit(key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>>;
-  /** Nothing is wanted for this purpose: what still waits for it is replaced by empty transfers. */
+  /** Replaces the calls that wait for this purpose by empty transfers, because none is wanted any longer. */
   withdraw(key: string, until: number): Promise<ChainResult<Withdrawal>>;
 };
 
-/** A change of the wallet that waits for the contract's delay. `nonce`: how often just this change was scheduled. */
+/** A wallet change that waits for the contract's delay. `nonce`: how often this same change was scheduled. */
 export type WalletChange = { readonly wallet: string; readonly effectiveAt: number; readonly nonce: number };
 
-/** The wanted state of a provider in the contract. A null wallet is left as it is. */
+/** The wanted state of a provider in the contract. If the wallet is null, the contract's wallet stays as it is. */
 export type WantedSplit = {
   readonly providerDidHash: string;
   readonly operationalWallet: string | null;
   readonly threshold: bigint;
-  /** Who calls. */
+  /** Returns the caller's address. */
   readonly by: Signer["address"];
-  /** A change to this wallet that was seen scheduled: when it is gone, somebody has cancelled it. */
+  /** A change to this wallet that was seen scheduled. If its schedule is gone, it was cancelled. */
   readonly scheduled: WalletChange | null;
 };
 
-/** The next call towards a wanted state; `done`: the contract has it; `impossible`: it never will. */
+/** The next call towards a wanted state. `done`: the contract has the state. `impossible`: the contract will never have it. */
 export type Plan<T> =
   | { readonly state: "done"; readonly onChain: T }
   | { readonly state: "call"; readonly call: ChainCall }
   | { readonly state: "impossible"; readonly reason: string };
-/** `scheduled`: all but the wallet is as wanted, and the wallet waits for the contract's delay. */
+/** `scheduled`: the wallet change that waits for the contract's delay; all else is as wanted. */
 export type SplitOnChain = ProviderOnChain & { readonly scheduled: WalletChange | null };
 export type SplitPlan = Plan<SplitOnChain>;
 
@@ -227,56 +236,56 @@ export type ReceivedBy = {
 
 export interface ChainGateway {
   /**
-   * Refuses no text: one that is not a hash is `unknown`. 0x may be missing (FAC-1). `providerDidHash`: what this provider's vault holds is asked for
-   * too, in the same request.
+   * Accepts any text: a text that is not a hash is `unknown`, and 0x may be missing (FAC-1). With `providerDidHash`, the same request also reads
+   * the balance of this provider's vault.
    */
   readSettlement(network: string, txHash: string, providerDidHash?: Hash): Promise<ChainResult<SettlementReading>>;
 
-  /** What the second node says of it; null where the network has none. */
+  /** Reads the settlement at the second node; null if the network has none. */
   readSettlementAgain(
     network: string,
     txHash: string,
     providerDidHash?: Hash,
   ): Promise<ChainResult<SettlementReading> | null>;
 
-  /** Reads what the contract told behind a block, at most 2,000 blocks at once. */
+  /** Reads the events after a block, from at most 2,000 blocks at once. */
   readEvents(network: string, after: EventsAfter): Promise<ChainResult<EventsReading>>;
 
   /**
-   * What vaults held at the end of a block; the place of each is that of its question. `forked`: the node has another block there, and so has the
-   * second node, where the network has one.
+   * Reads vault balances at the end of a block, in the order of `vaults`. `forked`: the node has another block there, and so has the second node,
+   * if the network has one.
    */
   readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
 
-  /** What the second node says of them; null where the network has none. */
+  /** Reads the balances at the second node; null if the network has none. */
   readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
 
   /**
-   * What the token's own events say that an address has received up to a block, base units: of the newest blocks first, until it comes to `enough`, the
-   * block `after` is reached, or many were searched.
+   * Sums what an address has received by the token's own events up to the block `to`, in base units. Reads the newest blocks first, until the sum
+   * reaches `enough`, the block `after` is reached, or a maximum of blocks was read.
    */
   readReceived(network: string, asked: ReceivedBy): Promise<ChainResult<bigint>>;
 
-  /** How many transactions accounts have sent up to a block; the lower number where two nodes say different ones. */
+  /** Reads how many transactions accounts have sent up to a block; the lower number if two nodes disagree. */
   readNonces(network: string, at: BlockAt, accounts: readonly string[]): Promise<ChainResult<readonly number[]>>;
 
-  /** The hashes of blocks that the node has, in the order of their numbers here. */
+  /** Reads the hashes of blocks, in the order of `numbers`. */
   readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;
 
   /**
-   * Which of these addresses are vaults of an edition, by the code that stands there. The node is asked once and waited for shortly; of an
-   * address without an answer nothing is known.
+   * Returns those of the addresses that are vaults of an edition, by their code. Asks the node once, with a short timeout; an address without an
+   * answer counts as no vault.
    */
   findVaults(network: string, addresses: readonly string[]): Promise<ChainResult<readonly string[]>>;
 
-  /** Those that the second node has; null where the network has none. */
+  /** Reads the hashes at the second node; null if the network has none. */
   readBlocksAgain(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]> | null>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
   /**
-   * Compares the contract's state with the wanted one. Where wallet and threshold both differ the wallet comes first: plan again once
-   * that is mined. Another wallet that is a vault is `impossible`: the contract itself refuses the provider's own alone.
+   * Compares the contract's state with the wanted state. If wallet and threshold both differ, the wallet comes first, and the caller plans again
+   * once it is mined. Another wallet that is a vault is `impossible`, because the contract itself refuses only the provider's own vault.
    */
   planSplit(network: string, wanted: WantedSplit): Promise<ChainResult<SplitPlan>>;
 

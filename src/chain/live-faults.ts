@@ -1,5 +1,5 @@
-// What is wrong with a network on its chain (CHN-31): each fault is one line, of the configuration's own words and of addresses, and no node.
-// Pure. What a network is by its configuration alone is judged by network-faults.ts.
+// Judges a network by what its chain says (CHN-31). Each fault is one line that names configuration members and addresses, but no node URL.
+// Pure. network-faults.ts judges the configuration by itself.
 import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { formatAmount, parseAmount } from "../core/money.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
@@ -59,7 +59,7 @@ function editionFaults(network: Network, facts: EditionFacts, place: number, { a
   }
   if (!facts.authorityHasCode) return [`no contract code at ${manager}`];
   if (facts.roles.some(({ grantDelay }) => grantDelay === null)) return [`${manager} is no AccessManager`];
-  // An earlier edition takes no new payments; one under the same authority has the same holders.
+  // An earlier edition takes no new payments, so its settings do not matter. If it shares the present authority, its holders are checked already.
   const isTold = earlier?.authority.toLowerCase() === network.authority.toLowerCase();
   return [
     ...(earlier ? [] : settingFaults(network, facts)),
@@ -104,5 +104,5 @@ function accountFaults(network: Network, { accounts }: NetworkFacts): string[] {
   });
 }
 
-/** Of the coin of every EVM network. */
+/** The native coin has 18 decimals on every EVM network. */
 export const WEI_DECIMALS = 18;

@@ -1,5 +1,5 @@
-// Reads what the contract and its authority told, range by range (CHN-24, CHN-33). A node is believed as far as its answers agree: a range begins
-// behind the block that was read last, every log is one of its transaction's receipt, and every block of the range has one hash.
+// Reads the events of the contract and its authority, range by range (CHN-24, CHN-33). A node is believed only if its answers agree: a range begins
+// after the block that was read last, every log is in the receipt of its transaction, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
 import { hashOfText } from "../protocol/keccak.ts";
@@ -12,11 +12,11 @@ import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, unavailable } from "./rpc.ts";
 import { sentByOf, sentCall } from "./sent-by.ts";
 
-/** Blocks of one request. */
+/** The most blocks of one request. */
 export const RANGE_MAX = 2_000;
-/** Receipts or blocks of one request; fewer where their answer was too large or too slow. */
+/** The most receipts or blocks of one request; fewer after an answer that was too large or too slow. */
 const AT_ONCE = 50;
-/** Transactions of one reading: fewer blocks are read where there are more. */
+/** The most transactions of one reading. Fewer blocks are read if they have more. */
 const TRANSACTIONS = 200;
 
 export const blockSchema = z.object({ number: quantity, hash: z.string(), timestamp: quantity });
@@ -28,14 +28,14 @@ const rangeLogSchema = logSchema.extend({
 });
 type RangeLog = z.infer<typeof rangeLogSchema>;
 
-/** Reads behind a block, at the other node where the first one fails or answers what does not agree. */
+/** Reads the events after a block. If the first node fails or contradicts itself, the other node is read instead. */
 export async function readEvents(rpc: Rpc, network: Network, after: EventsAfter): Promise<ChainResult<EventsReading>> {
   const first = await readAt(rpc, network, after);
   const { rpc_url, fallback_rpc_url } = network;
   if (fallback_rpc_url === undefined) return first;
   if (first.ok && first.value.state === "read")
     return { ok: true, value: await compared(rpc, { ...network, rpc_url: fallback_rpc_url }, after, first.value) };
-  // Nothing is taken back on the word of one node (CHN-30): what it says is asked of the other one alone.
+  // A fork that one node reports takes nothing back (CHN-30), so the answer of the other node alone counts.
   if (first.ok && first.value.state === "forked") return readAt(rpc, { ...network, rpc_url: fallback_rpc_url }, after);
   const second = await readAt(rpc, { ...network, rpc_url: fallback_rpc_url, fallback_rpc_url: rpc_url }, after);
   return second.ok ? second : first;
@@ -43,7 +43,7 @@ export async function readEvents(rpc: Rpc, network: Network, after: EventsAfter)
 
 type Read = Extract<EventsReading, { state: "read" }>;
 
-/** The reading, with what the second node says of the events that have the network's confirmations. */
+/** Adds to the reading whether the second node has the same events up to `settled`. */
 async function compared(rpc: Rpc, second: Network, after: EventsAfter, read: Read): Promise<Read> {
   const { settled } = read;
   if (settled === null) return read;
@@ -58,7 +58,6 @@ async function compared(rpc: Rpc, second: Network, after: EventsAfter, read: Rea
   return { ...read, second: isSame ? "same" : "other" };
 }
 
-/** The events up to a block. */
 export const eventsUpTo = (events: readonly EventAt[], { number }: Pick<BlockRef, "number">): EventAt[] =>
   events.filter(({ blockNumber }) => blockNumber <= number);
 
@@ -100,7 +99,7 @@ async function readAt(rpc: Rpc, network: Network, after: EventsAfter): Promise<C
   return { ok: true, value: read };
 }
 
-/** The contract's own state at the head: it holds whatever a reorganisation took away, and where no event was ever read. */
+/** Reads the contract's state at the head, which is right even after a reorg and if no event was ever read. */
 const pausedCall = ({ settlement_contract: to }: Network): RpcCall => ({
   method: "eth_call",
   params: [{ to, data: encodeFunctionData({ abi: settlementAbi, functionName: "paused" }) }, "latest"],
@@ -113,7 +112,7 @@ function flagOf(result: unknown): boolean | null {
 }
 const flagSchema = z.string().regex(/^0x0{63}[01]$/);
 
-/** The last block of a range that has the network's confirmations. */
+/** Reads the last block of a range that has the network's confirmations; null if none has. */
 async function readSettled(
   rpc: Rpc,
   network: Network,
@@ -134,7 +133,10 @@ async function readSettled(
 
 type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
 
-/** The logs of a range; where the node refuses that many blocks or logs, or they are of too many transactions, of its first half, down to one block. */
+/**
+ * Reads the logs of a range. If the node refuses so many blocks or logs, or the logs are of too many transactions, reads the first half instead,
+ * down to one block.
+ */
 async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
   const address = [...editionsOf(network), ...authoritiesOf(network)];
   const filter = { address, fromBlock: hexOf(from), toBlock: hexOf(to) };
@@ -163,13 +165,13 @@ async function readRange(rpc: Rpc, network: Network, from: number, to: number): 
 const isTooMuch = (logs: unknown): boolean =>
   Array.isArray(logs) && new Set(logs.map((log) => log?.transactionHash)).size > TRANSACTIONS;
 
-/** What a receipt tells without the logs of others, which anybody may make as large as a block has room for. */
+/** The part of a receipt that is kept. Logs of other contracts are dropped, because anyone can make them as large as a block allows. */
 type Told = Pick<EventAt, "blockNumber" | "blockHash"> & { readonly own: readonly ContractEvent[] };
 type Fault = "bad_answer" | "contradiction";
 
 /**
- * The transactions of the logs by their receipts, in the order of the chain. `too_much`: one request did not bring so many receipts; `in_parts`: then
- * it brings fewer.
+ * Reads the transactions of the logs by their receipts, in the order of the chain. `too_much`: one request did not bring so many receipts. With
+ * `in_parts`, each request brings fewer.
  */
 async function readTransactions(
   rpc: Rpc,
@@ -231,7 +233,7 @@ function toldBy(result: unknown, network: Network, hash: string, logs: readonly 
 const SETTLED = hashOfText("Settled(bytes32,bytes32,bytes32,address,address,uint256,uint256,uint256,uint256)");
 const receiptCall = (hash: string): RpcCall => ({ method: "eth_getTransactionReceipt", params: [hash] });
 
-/** A receipt that has every log of the range, in the same block. */
+/** True if the receipt is of this transaction and has each of the logs, in the same block. */
 function isOf(receipt: Receipt, hash: string, logs: readonly RangeLog[]): boolean {
   return (
     receipt.transactionHash.toLowerCase() === hash &&
@@ -249,7 +251,7 @@ function isOf(receipt: Receipt, hash: string, logs: readonly RangeLog[]): boolea
   );
 }
 
-/** Epoch milliseconds of the logs' blocks, by their hashes; asked of the node where its logs do not say. */
+/** Reads the instants of the logs' blocks, in epoch milliseconds by block hash. The node is asked only about blocks whose logs do not state it. */
 async function readTimes(
   rpc: Rpc,
   network: Network,
@@ -273,7 +275,7 @@ async function readTimes(
   return { ok: true, value: times };
 }
 
-/** The hashes of blocks; a node that lacks one of them is not believed. */
+/** Reads the hashes of blocks. A node that lacks one of the blocks is not believed. */
 export async function readBlocks(
   rpc: Rpc,
   network: Network,
@@ -300,7 +302,7 @@ async function ask(rpc: Rpc, network: Network, calls: readonly RpcCall[]): Promi
 
 type Asked = { readonly call: RpcCall; readonly take: (result: unknown) => unknown };
 
-/** What is taken of a part is all that is kept of its answer. */
+/** Asks in parts and keeps only what `take` takes of each answer, to save memory. */
 async function inParts(
   rpc: Rpc,
   network: Network,

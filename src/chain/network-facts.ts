@@ -1,5 +1,5 @@
-// What a network is on its chain, beside its configuration (CHN-31): one JSON-RPC batch to each of its nodes, and nothing is believed of a node
-// of another chain. What a node does not say is null. live-faults.ts judges it.
+// Reads the facts of a network from its chain (CHN-31), with one JSON-RPC batch to each node. Answers of a node on another chain are ignored, and a
+// fact that a node does not state is null. live-faults.ts judges the facts.
 import { decodeFunctionResult, encodeFunctionData, toFunctionSelector } from "viem/utils";
 import { eachAtOnce } from "../core/parallel.ts";
 import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
@@ -10,10 +10,10 @@ import { refusalOf } from "./refusals.ts";
 import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
 import { type AskNode, createAskNode, type RpcCall, type RpcReply } from "./rpc.ts";
 
-/** The addresses of the service's own keys; null of one that is no key. */
+/** The addresses of the service's own keys; null if a secret is not a valid key. */
 export type SignerAddresses = Readonly<Record<SignerName, string | null>>;
 
-/** `reason`: why nothing that the node says counts. */
+/** `reason`: why the node's answers are ignored; null if they count. */
 export type NodeFacts = {
   readonly reason: ChainUnavailable["reason"] | null;
   readonly chainId: number | null;
@@ -24,27 +24,27 @@ export type TokenFacts = {
   readonly decimals: number | null;
   readonly symbol: string | null;
 };
-/** `delay`: seconds between a call's scheduling and its execution; `grantDelay`: until a new holder has the role. */
+/** `delay`: seconds from scheduling a call to executing it. `grantDelay`: seconds until a new holder has the role. */
 export type RoleFacts = {
   readonly role: SignerRole;
   readonly held: boolean | null;
   readonly delay: number | null;
   readonly grantDelay: number | null;
-  /** Functions of the role that the authority does not let its holder call. */
+  /** Functions of the role that the authority does not let the holder call. */
   readonly closed: readonly string[];
 };
 export type EditionFacts = {
   /** As configured. */
   readonly contract: string;
   readonly hasCode: boolean;
-  /** A token has them. */
+  /** Null unless the address is a token. */
   readonly decimals: number | null;
   readonly feeBps: number | null;
   readonly feeRecipient: string | null;
   readonly paused: boolean | null;
-  /** The threshold of an unrated provider, base units; 0 of a token that the contract does not take. */
+  /** The threshold of an unrated provider in base units; 0 if the contract does not take the token. */
   readonly base: bigint | null;
-  /** Which authority the contract names. */
+  /** The authority that the contract names. */
   readonly namedAuthority: string | null;
   readonly authorityHasCode: boolean;
   readonly adminDelay: number | null;
@@ -53,19 +53,19 @@ export type EditionFacts = {
 export type AccountFacts = { readonly address: string | null; readonly wei: bigint | null };
 export type NetworkFacts = {
   readonly node: NodeFacts;
-  /** Null where none is configured. */
+  /** Null if none is configured. */
   readonly fallback: NodeFacts | null;
-  /** Null where the node does not count. */
+  /** Null if the node's answers are ignored. */
   readonly token: TokenFacts | null;
-  /** The present edition first; none where the node does not count. */
+  /** The present edition first; empty if the node's answers are ignored. */
   readonly editions: readonly EditionFacts[];
   readonly accounts: Readonly<Record<SignerName, AccountFacts>>;
 };
 
-/** A network of the configuration, with what it is on its chain. */
+/** A configured network with the facts read from its chain. */
 export type SeenNetwork = NetworkFacts & { readonly network: Network };
 
-/** In the order of the networks. A node that fails is a fact of its network, and no error. */
+/** Returns the facts in the order of the networks. A node that fails is a fact of its network, not an error. */
 export async function readNetworkFacts(
   networks: readonly Network[],
   signers: SignerAddresses,
@@ -77,7 +77,8 @@ export async function readNetworkFacts(
     const known = facts[at];
     if (known) facts[at] = { ...known, ...read };
   };
-  // Node by node: an invocation has few connections, and a time-out counts from when one is asked for.
+  // Each node is a question of its own, and few are asked at once: an invocation has few connections, and a request's timeout runs while it waits
+  // for one.
   const questions = networks.flatMap((network, at) => {
     const { fallback_rpc_url: second } = network;
     const first = async () => put(at, await askNode(ask, network, signers));
@@ -130,15 +131,15 @@ const nothingOf = (signers: SignerAddresses, reason: ChainUnavailable["reason"])
 const forSigners = <T>(make: (signer: SignerName) => T): Record<SignerName, T> =>
   Object.fromEntries(SIGNERS.map((signer) => [signer, make(signer)])) as Record<SignerName, T>;
 
-/** A contract that refuses a call has answered. A node that is asked too much has not. */
+/** True if the node itself refused the request, for example because of a rate limit. An error of a contract is an answer. */
 function isRefused(reply: RpcReply): boolean {
   if (reply.ok) return false;
   return refusalOf(reply.error) === "refused" && !/execution|opcode|out of gas|stack/i.test(reply.error.message);
 }
 
-// ---- The questions -------------------------------------------------------------------------------------------------------
+// ---- Questions -----------------------------------------------------------------------------------------------------------
 
-/** Reads one answer out of a batch's. */
+/** Reads one answer from the replies to a batch. */
 type Reader<T> = (replies: readonly RpcReply[]) => T;
 type Batch = {
   readonly calls: readonly RpcCall[];
@@ -271,7 +272,7 @@ function askCode(batch: Batch, address: string): Reader<boolean> {
   return (replies) => code(replies) ?? false;
 }
 
-/** An error is an answer: another contract stands there. */
+/** Optional, because an error is an answer too: another contract is at the address. */
 const view = (to: string, data: string): RpcCall => ({
   method: "eth_call",
   params: [{ to: to.toLowerCase(), data }, "latest"],
@@ -286,7 +287,7 @@ function selectorOf(name: string) {
   return toFunctionSelector(entry);
 }
 
-// ---- The answers ---------------------------------------------------------------------------------------------------------
+// ---- Answers -------------------------------------------------------------------------------------------------------------
 
 const hexOf = (text: string) => text.toLowerCase() as `0x${string}`;
 
@@ -322,7 +323,7 @@ const quantity = (result: unknown): bigint | null =>
 
 const smallQuantity = (result: unknown): number | null => small(quantity(result));
 
-/** Null of an old token, whose symbol is no text. */
+/** Returns null for an old token whose symbol is not a string. */
 function textOf(result: unknown): string | null {
   try {
     return decodeFunctionResult({ abi: tokenAbi, functionName: "symbol", data: String(result) as `0x${string}` });

@@ -1,4 +1,4 @@
-// What is wrong with NETWORKS by itself (CHN-26): each fault is a line that names the network and the member, and no node.
+// Judges NETWORKS by itself, without a chain (CHN-26). Each fault is a line that names the network and the member, but no node URL.
 import { type MoneyFault, parseAmount } from "../core/money.ts";
 import { isAddress } from "./hashes.ts";
 
@@ -16,7 +16,7 @@ export function faultsOfNetworks(networks: readonly Network[]): string[] {
   return [...ambiguities(networks), ...networks.flatMap(faultsOfNetwork)];
 }
 
-/** A name and a chain id (CAIP-2) each mean one network. */
+/** Each name and each chain id (CAIP-2) must mean one network. */
 function ambiguities(networks: readonly Network[]): string[] {
   return networks.flatMap(({ network, chain_id }, at) => {
     const before = networks.slice(0, at);
@@ -43,7 +43,7 @@ const addressesIn = ({ settlement_contract, authority, earlier_editions, token }
 
 function faultsOfNetwork(network: Network): string[] {
   const own = addressesIn(network);
-  // An authority may serve several editions.
+  // Not checked for duplicates, because an authority may serve several editions.
   const authorities = network.earlier_editions.map(({ authority }, at) => ({
     member: `earlier_editions.${at}.authority`,
     address: authority,
@@ -62,7 +62,7 @@ function faultsOfNetwork(network: Network): string[] {
   return all.map((fault) => `${network.network}: ${fault}`);
 }
 
-/** The threshold of an escrow is counted in base units (HTTP-5). */
+/** The threshold of an escrow must be a number of base units (HTTP-5). */
 function baseFaults({ escrow_base, decimals }: Network): string[] {
   const counted = parseAmount(escrow_base, decimals);
   const fault = counted.ok ? (counted.units === 0 ? "too_small" : null) : counted.fault;

@@ -1,5 +1,5 @@
-// The configured chains, from the variable NETWORKS (CHN-13, CHN-26), found by name or CAIP-2 (HTTP-7). Parsed strictly, because a wrong address
-// would lose money.
+// Parses the configured networks from the variable NETWORKS (CHN-13, CHN-26) and finds them by name or CAIP-2 id (HTTP-7). Parsing is strict,
+// because a wrong address loses money.
 import * as z from "zod";
 import { ESCROW_BASE_THRESHOLD, TOKEN_DECIMALS_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
@@ -8,49 +8,48 @@ import { faultsOfNetworks } from "./network-faults.ts";
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
 const editionSchema = z.strictObject({ settlement_contract: address, authority: address });
 const networkSchema = z.strictObject({
-  /** A name that is no CAIP-2 id, which would be found as another network. */
+  /** Must not look like a CAIP-2 id, which could mean another network. */
   network: z.string().regex(/^[a-z0-9][a-z0-9-]*$/),
   chain_id: z.number().int().positive(),
   kind: z.enum(["testnet", "mainnet"]),
   rpc_url: z.url(),
   fallback_rpc_url: z.url().optional(),
   settlement_contract: address,
-  /** The AccessManager through which what needs a role is called (CHN-5). */
+  /** The AccessManager that calls the functions which need a role (CHN-5). */
   authority: address,
-  /** Contracts that served before this one: what was paid through them stays facilitable and readable. */
+  /** Editions in use before this one. Payments through them can still be facilitated and read. */
   earlier_editions: z.array(editionSchema).default([]),
   token: address,
   currency: z.string().regex(/^[A-Z]{3,6}$/),
   decimals: z.number().int().min(0).max(TOKEN_DECIMALS_MAX),
-  /** The threshold of an unrated provider, in whole units: the contract's base of the token. */
+  /** The threshold of an unrated provider in whole units, equal to the contract's base of the token. */
   escrow_base: z
     .string()
     .regex(/^[0-9]{1,15}(\.[0-9]{1,18})?$/)
     .default(ESCROW_BASE_THRESHOLD),
   required_confirmations: z.number().int().min(1),
-  /** The block before which none of its contracts took a payment. */
+  /** No contract of the network took a payment before this block. */
   first_block: z.number().int().min(0).default(0),
-  /** From this amount on, in whole units of its currency, a settlement is asked of the fallback node too before it counts. */
+  /** For a settlement of this amount or more, in whole units of the currency, the fallback node is asked too before it counts. */
   ask_twice_from: z
     .string()
     .regex(/^[0-9]{1,15}(\.[0-9]{1,2})?$/)
     .default("100.00"),
-  /** How far its blocks are apart; 0 where a block is mined for a transaction alone, as anvil does. */
+  /** Seconds between blocks; 0 if a block is mined only for a transaction, as anvil does. */
   block_seconds: z.number().min(0).default(2),
   explorer: z.url().optional(),
-  /** The ids of scheduled calls that people of the configuration make: whatever else is scheduled by others than the service is told (CHN-33). */
+  /** Ids of scheduled calls that the operator expects. Other calls that the service did not schedule raise an alert (CHN-33). */
   expected_operations: z.array(z.string().regex(/^0x[0-9a-fA-F]{64}(:[1-9][0-9]{0,8})?$/)).default([]),
-  /** The highest price of a unit of gas that the service's own transactions pay, tip included. */
+  /** The highest gas price that the service's own transactions pay, tip included. */
   max_fee_gwei: z.number().positive().default(100),
-  /** The highest tip of a new transaction. A replacement has to raise it, up to the price: else nothing behind it would be mined. */
+  /** The highest tip of a new transaction. A replacement may exceed it, up to the gas price: otherwise it could not unblock later nonces. */
   max_tip_gwei: z.number().positive().default(5),
-  /** Below this balance of the service's own account an alert is raised. */
+  /** An alert is raised if the service's own account holds less than this. */
   low_gas_eth: z.number().positive().default(0.01),
 });
 
-/** One network of the configuration. */
 export type Network = z.output<typeof networkSchema>;
-/** One network as NETWORKS writes it. */
+/** A network as NETWORKS states it, before defaults. */
 export type NetworkInput = z.input<typeof networkSchema>;
 
 const networksSchema = z.array(networkSchema);
@@ -63,7 +62,7 @@ export function parseNetworks(text: string): readonly Network[] {
   return networks;
 }
 
-/** One line, without the values: a node's address may carry a key (CHN-12). */
+/** Throws an error of one line without values, because a node's URL may contain a key (CHN-12). */
 function read(text: string): readonly Network[] {
   const parsed = networksSchema.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data;
@@ -75,12 +74,12 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text.
+    // The parser's message is left out, because it quotes the text.
     throw new Error("NETWORKS: it is not JSON");
   }
 }
 
-/** Spending and volumes of one currency are added on all its networks, so its tokens have the same decimals (HTTP-6). */
+/** Spending and volumes in one currency are added across networks, so its tokens must have the same decimals (HTTP-6). */
 function refuseUnequalDecimals(networks: readonly Network[]): void {
   for (const { network, currency, decimals } of networks) {
     const other = networks.find((known) => known.currency === currency && known.decimals !== decimals);
@@ -94,18 +93,18 @@ function refuseUnequalDecimals(networks: readonly Network[]): void {
 
 export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
 
-/** By name or CAIP-2; null when the configuration has no such network. */
+/** Finds a network by name or CAIP-2 id; null if it is not configured. */
 export const findNetwork = (networks: readonly Network[], nameOrCaip2: string): Network | null =>
   networks.find((known) => known.network === nameOrCaip2 || caip2Of(known) === nameOrCaip2) ?? null;
 
-/** The network that a stored row names. One that was ever used stays configured, because amounts are read by its decimals. */
+/** Finds the network that a stored row names. A network that was ever used stays configured, because amounts are read with its decimals. */
 export function networkNamed(networks: readonly Network[], name: string): Network {
   const network = networks.find((known) => known.network === name);
   if (!network) throw new Error(`the network ${name} is stored and not configured any more`);
   return network;
 }
 
-/** The network with the edition of the contract that took a payment in the place of the present one (CHN-22); null: it is none of its own. */
+/** Returns the network with the edition of `contract` in place of the present one (CHN-22); null if the network has no such edition. */
 export function onEdition(network: Network, contract: string): Network | null {
   const { settlement_contract, authority, earlier_editions } = network;
   const edition = [{ settlement_contract, authority }, ...earlier_editions].find(
@@ -114,13 +113,13 @@ export function onEdition(network: Network, contract: string): Network | null {
   return edition ? { ...network, ...edition } : null;
 }
 
-/** Whether a settlement of so many base units is asked of both nodes before it counts. */
+/** True if both nodes are asked before a settlement of this many base units counts. */
 export const asksTwice = (
   { ask_twice_from, decimals }: Pick<Network, "ask_twice_from" | "decimals">,
   units: number | bigint,
 ): boolean => BigInt(units) >= parseUnits(ask_twice_from, decimals);
 
-/** Of a number of whole units, which has two decimals at most. */
+/** Converts whole units, which have two decimals at most, to base units. */
 const parseUnits = (text: string, decimals: number): bigint => {
   const [whole = "0", part = ""] = text.split(".");
   return (BigInt(whole + part.padEnd(2, "0")) * 10n ** BigInt(decimals)) / 100n;
@@ -129,15 +128,15 @@ const parseUnits = (text: string, decimals: number): bigint => {
 const GWEI_PER_ETH = 1_000_000_000;
 const WEI_PER_GWEI = 1_000_000_000n;
 
-/** Wei: an account of the service that holds less is short of gas. */
+/** In wei. An account of the service that holds less is low on gas. */
 export const leastGasOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
   BigInt(Math.round(low_gas_eth * GWEI_PER_ETH)) * WEI_PER_GWEI;
 
-/** Base units of the network's token, in whole units of its currency. */
+/** Formats base units of the network's token in whole units of its currency. */
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);
 
-/** The currency of a stored sum, with the decimals that its token has on every network. */
+/** Finds the currency of a stored sum. Its token has the same decimals on every network. */
 export function currencyNamed(networks: readonly Network[], currency: string): Pick<Network, "currency" | "decimals"> {
   const network = networks.find((known) => known.currency === currency);
   if (!network) throw new Error(`the currency ${currency} is stored and not configured any more`);

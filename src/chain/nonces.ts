@@ -1,4 +1,4 @@
-// Whether nonces are used: a payment that a reorganisation took away can be mined again until another transaction has its nonce (PAY-11).
+// Reads how many nonces accounts have used: a payment that a reorg removed can be mined again until another transaction uses its nonce (PAY-11).
 import * as z from "zod";
 import { quantity } from "./events.ts";
 import type { BlockAt, ChainResult } from "./gateway.ts";

@@ -1,13 +1,13 @@
-// Chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
-// became of a transaction. Driving it plans the next call from the contract's present state; the signer sends, resends and replaces. The
-// caller commits the outcome with its own rows. Each kind has a file of its own beside this one (split.ts).
+// Drives chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
+// happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
+// commits the outcome with its own rows. Each kind has its own file, such as split.ts.
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { ChainGateway, ChainResult, Place, Plan, Signer } from "./gateway.ts";
 import { type OperationKey, putOperation } from "./store.ts";
 
-/** `done`: what the contract then says. `failed`: the contract refuses, and would again. `waiting`: a later run continues. */
+/** `done`: `onChain` is the contract's state. `failed`: the contract refuses, and would refuse again. `waiting`: a later run continues. */
 export type DrivenTo<T> =
   | { readonly state: "done"; readonly onChain: T; readonly txHash: string | null }
   | Failed
@@ -15,32 +15,32 @@ export type DrivenTo<T> =
 type Failed = { readonly state: "failed"; readonly reason: string; readonly txHash: string | null };
 type Waiting = { readonly state: "waiting"; readonly reason: WaitingFor; readonly txHash: string | null };
 
-/** `mining`: a transaction is sent and not mined. */
+/** `mining`: a transaction was sent and is not mined yet. */
 export type WaitingFor = "mining" | "chain_unavailable" | "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 export type ChainTools = { readonly chain: ChainGateway; readonly signer: Signer };
 
-/** What is driven: `T` is the contract's state when it is done. */
+/** `T` is the contract's state when the operation is done. */
 export type Operation<T> = {
   readonly network: string;
-  /** Under which the signer keeps the transactions: one of a purpose waits at a time. */
+  /** The signer keeps the transactions under it. Only one transaction of a purpose waits at a time. */
   readonly purpose: string;
   readonly place: Place;
-  /** Compares the contract's state with the wanted one. */
+  /** Compares the contract's state with the wanted state. */
   readonly plan: () => Promise<ChainResult<Plan<T>>>;
-  /** The refusal that shows that the node which planned was behind: the next plan starts from there. */
+  /** The refusal which shows that a stale node made the plan. The operation is then planned again. */
   readonly outdated: string | null;
 };
 
-/** More rounds mean a node that does not see its own blocks. */
+/** If an operation needs more rounds, the node does not see its own blocks. */
 const ROUNDS = 4;
 
-/** When the contract is read again, in minutes after it first had the wanted state (CHN-19). */
+/** Minutes after the contract first had the wanted state at which it is read again (CHN-19). */
 const CHECKS_AFTER_MINUTES = [1, 3, 7, 15] as const;
 
 /**
- * Drives an operation until the contract has its state and no transaction waits that would change it, or until the time is over (epoch ms,
- * real time).
+ * Drives an operation until the contract has its state and no waiting transaction would change it, or until the instant `until` (epoch ms, real
+ * time).
  */
 export async function driveOperation<T>(
   { chain, signer }: ChainTools,
@@ -51,7 +51,7 @@ export async function driveOperation<T>(
   let refusedBefore: string | null = null;
   const waiting = (reason: WaitingFor): Waiting => ({ state: "waiting", reason, txHash });
   const failed = (reason: string): Failed => ({ state: "failed", reason, txHash });
-  // Between the plan and the call another run may have done just this: a refusal counts when it comes twice.
+  // Another run may make the same change between the plan and the call, so a refusal counts only if it is repeated.
   const isFinal = (reason: string): boolean => {
     const again = reason === refusedBefore;
     refusedBefore = reason;
@@ -66,7 +66,7 @@ export async function driveOperation<T>(
       continue;
     }
     if (next.state === "done") {
-      // After a transaction of its own, nothing else waits for this purpose.
+      // If this run sent a transaction, no other transaction waits for this purpose.
       const cleared =
         place === "behind" || txHash !== null || (await withdraw({ chain, signer }, network, purpose, until));
       if (cleared === true) return { state: "done", onChain: next.onChain, txHash };
@@ -91,7 +91,7 @@ export async function driveOperation<T>(
   return waiting("mining");
 }
 
-/** True when nothing waits for the purpose. False when the contract may just have changed, so that it has to be planned again. */
+/** Returns true if nothing waits for the purpose. Returns false if the contract may just have changed, so that the caller has to plan again. */
 async function withdraw(
   { chain, signer }: ChainTools,
   network: string,
@@ -108,13 +108,13 @@ async function withdraw(
   return seen.value.state === "waiting" ? waiting("mining") : false;
 }
 
-/** A receipt alone proves nothing: the contract's state counts. */
+/** Reads the contract, because a receipt alone proves nothing. */
 async function isDone<T>(plan: Operation<T>["plan"]): Promise<boolean> {
   const planned = await plan();
   return planned.ok && planned.value.state === "done";
 }
 
-/** The operation's progress, for the caller's batch. The contract is looked at again, however it ended. */
+/** Returns the statement that records the progress, for the caller's batch. The operation is rechecked, however it ended. */
 export function recordOperation(
   db: Database,
   key: OperationKey,
@@ -129,7 +129,7 @@ export function recordOperation(
 
 export const firstCheck = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
 
-/** When an operation with so many checks is checked again; null when its block is deep enough. */
+/** Returns the instant of the next recheck after `checks` rechecks; null if the operation's block is deep enough. */
 export function nextCheck(checks: number, now: number): number | null {
   const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
   return last === undefined || next === undefined ? null : now + (next - last) * MINUTE_MS;

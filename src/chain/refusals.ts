@@ -1,12 +1,14 @@
-// What a node's error says about a call: the error of the contract or of its authority by name, or the kind of the fault.
+// Names the error in a node's reply to a call: the custom error of the contract or its authority, or the kind of fault.
 import { decodeErrorResult } from "viem/utils";
 import { authorityAbi, settlementAbi } from "./abi.ts";
 import type { RpcError } from "./rpc.ts";
 
 const REFUSALS = [...settlementAbi, ...authorityAbi];
 
-// Nodes agree on the revert data but not on its place; other errors are recognised by their words alone.
-/** The name of the contract's or the authority's error, or what kind of a fault it was. */
+/**
+ * Returns the name of the custom error, or the kind of fault. Nodes put the revert data in different places; other errors are recognised by their
+ * message alone.
+ */
 export function refusalOf({ message, data }: RpcError): string {
   const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
   if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {

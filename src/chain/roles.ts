@@ -1,5 +1,5 @@
-// The roles of the keys that the service itself signs with, as the authority knows them (CHN-5, CHN-6). The whole table of roles is the
-// deployment's: scripts/chain/roles.ts.
+// The roles of the service's own signing keys, as the authority knows them (CHN-5, CHN-6). The whole table of roles is in scripts/chain/roles.ts,
+// for deployments.
 
 export const SIGNER_ROLES = {
   REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar" },
@@ -10,14 +10,14 @@ export const SIGNER_ROLES = {
 
 export type SignerRole = keyof typeof SIGNER_ROLES;
 export const SIGNER_ROLE_NAMES = Object.keys(SIGNER_ROLES) as readonly SignerRole[];
-/** The keys that hold them. */
+/** The keys that hold these roles. */
 export const SIGNERS = ["registrar", "arbiter"] as const;
 export type SignerName = (typeof SIGNERS)[number];
 
-/** Roles of people, and the authority's own: root is nobody's once a deployment is done. */
+/** Roles that people hold, and the authority's own root role, which has no holder once a deployment is done. */
 const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN", 7: "OWNER" };
 
-/** A role's name with its number, as sentences about the authority say it. */
+/** Returns a role's name and number for descriptions. */
 export const roleNamed = (id: bigint): string => {
   const own = SIGNER_ROLE_NAMES.find((name) => SIGNER_ROLES[name].id === id);
   return `${own ?? OTHER_ROLES[String(id)] ?? "without a name"} (${id})`;

@@ -1,31 +1,31 @@
-// JSON-RPC over fetch: one batch is one request with a hard timeout, and one retry at the fallback node, or at the same. A node is
-// believed only after it has named the network's chain id, so a misconfigured URL cannot pass test money for real money (CHN-9).
+// Calls JSON-RPC over fetch. One batch is one request with a hard timeout and one retry, at the fallback node or else at the same node. A node is
+// believed only after it has named the network's chain id, so that test money from a misconfigured URL never counts as real money (CHN-9).
 import type { ChainResult, ChainUnavailable } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
-/** `optional`: an error is its answer, also of a read. */
+/** `optional`: an error counts as an answer, even in mode `read`. */
 export type RpcCall = { method: string; params: readonly unknown[]; optional?: true };
 export type RpcError = { code: number; message: string; data?: unknown };
 export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcError };
 
 /**
- * `read`: an error of any item is a fault of the node and is retried. `attempt`: errors are the answer (a dry run, a transaction that is
- * sent) and are returned. `once`: a read that can do without an answer, so it is not retried and waits less.
+ * `read`: an error in any item is a fault of the node and is retried. `attempt`: errors are answers (to a dry run or to a sent transaction) and are
+ * returned. `once`: the caller can do without an answer, so the read is not retried and times out sooner.
  */
 type Mode = "read" | "attempt" | "once";
 export type Rpc = (network: Network, mode: Mode, calls: readonly RpcCall[]) => Promise<ChainResult<RpcReply[]>>;
 
 type Reason = ChainUnavailable["reason"];
 type Attempt = { ok: true; replies: RpcReply[] } | { ok: false; reason: Reason };
-/** One batch to one node, whatever chain it is of. */
+/** Sends one batch to one node, without a check of its chain id. */
 export type AskNode = (url: string, calls: readonly RpcCall[]) => Promise<Attempt>;
 
 export const ATTEMPT_TIMEOUT_MS = 4_000;
-/** A larger answer is not read to its end: anybody may have the chain keep large logs, and a Worker has 128 MB. */
+/** A larger answer is not read to its end: anyone can write large logs to the chain, and a Worker has only 128 MB. */
 export const ANSWER_MAX_BYTES = 16 * 1_024 * 1_024;
 const ONCE_TIMEOUT_MS = 2_000;
 
-/** Makes the signal that ends a request after so many milliseconds. */
+/** Creates the signal that aborts a request after `ms` milliseconds. */
 export type TimeLimit = (ms: number) => AbortSignal;
 
 export const createAskNode =
@@ -89,7 +89,7 @@ async function post(
     const replies = text === undefined ? undefined : readReplies(JSON.parse(text), calls.length);
     return replies === undefined ? { ok: false, reason: "bad_answer" } : { ok: true, replies };
   } catch (error) {
-    // Only the kind of failure is returned: the message may carry the URL, and with it a key (CHN-12).
+    // Returns only the kind of failure, because the message may contain the URL and a key in it (CHN-12).
     if (error instanceof SyntaxError) return { ok: false, reason: "bad_answer" };
     const timedOut = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
     return { ok: false, reason: timedOut ? "timeout" : "unreachable" };
@@ -100,7 +100,7 @@ async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
   const decoder = new TextDecoder();
   let [text, bytes] = ["", 0];
-  // Leaving the loop cancels the answer.
+  // Leaving the loop cancels the response.
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > ANSWER_MAX_BYTES) return undefined;
@@ -109,7 +109,7 @@ async function readText({ body }: Response): Promise<string | undefined> {
   return text + decoder.decode();
 }
 
-// A batch may be answered in any order, and by a single error object where the node refuses the batch as such.
+// A node may answer a batch in any order, or with a single error object if it refuses the whole batch.
 function readReplies(body: unknown, count: number): RpcReply[] | undefined {
   if (!Array.isArray(body)) return undefined;
   const replies: RpcReply[] = [];

@@ -1,4 +1,4 @@
-// A signer's requests to a node: the account, a dry run of a call, and sending a signed transaction. It holds no key and no state: the
+// Sends a signer's requests to a node: it reads the account, dry-runs a call and sends a signed transaction. It holds no key and no state; the
 // Durable Object orders the nonces.
 import { type Fees, feesFor } from "./fees.ts";
 import type { ChainCall, ChainResult } from "./gateway.ts";
@@ -6,11 +6,11 @@ import type { Network } from "./networks.ts";
 import { refusalOf } from "./refusals.ts";
 import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
 
-/** A key's account on a network. `mined` counts its transactions in blocks: the lowest nonce that is free or waits. */
+/** A key's account on a network. `mined`: how many of its transactions are in blocks, which is the lowest nonce that is free or waits. */
 export type Account = {
   readonly mined: number;
   readonly balance: bigint;
-  /** Null while the base fee alone is above the network's bound. */
+  /** Null while base fee and tip together are above the network's bound. */
   readonly fees: Fees | null;
 };
 
@@ -19,7 +19,7 @@ export type DryRun =
   | { readonly state: "ready"; readonly gas: bigint }
   | { readonly state: "refused"; readonly reason: string };
 
-/** A node's answer to a signed transaction. One that it knows already counts as taken. */
+/** A node's answer to a signed transaction. A transaction that the node already knows counts as taken. */
 export type Taken =
   | { readonly state: "taken" }
   | { readonly state: "refused"; readonly reason: "insufficient_funds" | "nonce_too_low" | "underpriced" | "refused" };
@@ -27,9 +27,9 @@ export type Taken =
 export type ChainSender = {
   readonly network: Network;
   account(address: string): Promise<ChainResult<Account>>;
-  /** The account and a dry run of the call, in one request. */
+  /** Reads the account and dry-runs the call, in one request. */
   prepare(call: ChainCall, from: string): Promise<ChainResult<{ account: Account; dryRun: DryRun }>>;
-  /** After `ok: false` it may or may not have arrived, so its nonce is not free. */
+  /** After `ok: false` the transaction may have arrived, so its nonce is not free. */
   send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<Taken>>;
 };
 
@@ -66,7 +66,7 @@ async function prepare(
   network: Network,
   transaction: { from: string; to: string; data: string },
 ): Promise<ChainResult<{ account: Account; dryRun: DryRun }>> {
-  // On the newest block, without what waits: a call may replace one that does.
+  // Estimates on the newest block, without pending transactions, because the call may replace one of them.
   const asked = [{ method: "eth_estimateGas", params: [transaction, "latest"] }, ...accountCalls(transaction.from)];
   const answer = await rpc(network, "attempt", asked);
   if (!answer.ok) return answer;
@@ -84,7 +84,7 @@ function dryRunOf(estimate: RpcReply | undefined): DryRun | null {
     return reason === "refused" || reason === "underpriced" ? null : { state: "refused", reason };
   }
   const gas = quantity(estimate);
-  // A fifth more than the estimate: a vault's balance may change between the dry run and the block.
+  // Adds a fifth to the estimate, because a vault's balance may change between the dry run and the block.
   return gas === undefined ? null : { state: "ready", gas: (gas * 6n) / 5n };
 }
 
@@ -97,7 +97,7 @@ async function send(
   if (!sent.ok) return sent;
   const [reply] = sent.value;
   if (reply?.ok === true) return { ok: true, value: { state: "taken" } };
-  // Nodes also answer "already known" and "nonce too low" to a transaction that they took before.
+  // Nodes also answer "already known" or "nonce too low" to a transaction that they have already taken.
   const known = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [hash] }]);
   if (!known.ok) return known;
   if (known.value[0]?.ok === true && known.value[0].result !== null) return { ok: true, value: { state: "taken" } };

@@ -3,7 +3,7 @@ import { formatTransaction, keccak256, recoverAddress, serializeTransaction } fr
 import type { SentBy } from "./gateway.ts";
 import type { RpcCall } from "./rpc.ts";
 
-/** Asks for a transaction. The payment counts whatever the node answers. */
+/** Requests a transaction. Optional, because the payment counts whatever the node answers. */
 export const sentCall = (hash: string): RpcCall => ({
   method: "eth_getTransactionByHash",
   params: [hash],

@@ -1,4 +1,4 @@
-// Signs transactions: pure functions of a key. Apart from evm.ts, so that only the object that owns the key loads an elliptic curve.
+// Signs transactions with a key; pure. Separate from evm.ts, so that only the object that owns the key loads an elliptic curve.
 import { privateKeyToAddress, signTransaction } from "viem/accounts";
 import { keccak256 } from "viem/utils";
 
@@ -16,14 +16,14 @@ export type CallToSign = {
   maxPriorityFeePerGas: bigint;
 };
 
-/** An EIP-1559 transaction, signed: the bytes to send and the hash that it will be known by. */
+/** Signs an EIP-1559 transaction. Returns the bytes to send and the transaction's hash. */
 export async function signCall({ privateKey, to, data, ...rest }: CallToSign): Promise<{ raw: Hex; hash: Hex }> {
   const transaction = { ...rest, type: "eip1559", to: to as Hex, data: data as Hex } as const;
   const raw = await signTransaction({ privateKey: privateKey as Hex, transaction });
   return { raw, hash: keccak256(raw) };
 }
 
-/** The address of a key, lower-case. */
+/** Returns the key's address in lower case. */
 export function addressOf(privateKey: string): Hex {
   return privateKeyToAddress(privateKey as Hex).toLowerCase() as Hex;
 }

@@ -1,15 +1,15 @@
-// The chain operation of a provider's split (CHN-14): its registration, then its operational wallet, then its threshold.
+// Drives the chain operation of a provider's split (CHN-14): first the registration, then the operational wallet, then the threshold.
 import type { Database, Statement } from "../db/batch.ts";
 import type { SplitOnChain, WalletChange, WantedSplit } from "./gateway.ts";
 import { didHash } from "./hashes.ts";
 import { type ChainTools, type DrivenTo, driveOperation, recordOperation } from "./operations.ts";
 import type { OperationKey } from "./store.ts";
 
-/** A provider's operational wallet and threshold in base units. A null wallet is left as it is. */
+/** A provider's operational wallet, and its threshold in base units. If the wallet is null, the contract's wallet stays as it is. */
 export type Split = {
   readonly wallet: string | null;
   readonly threshold: number;
-  /** The change to this wallet, where it was seen scheduled. */
+  /** The change to this wallet, if it was seen scheduled. */
   readonly scheduled?: WalletChange | null;
 };
 
@@ -41,7 +41,7 @@ export function driveSplit(
   const operation = {
     network,
     purpose: splitPurpose(did),
-    // A threshold waits for a wallet that is on its way; a wallet replaces whatever was wanted before.
+    // A threshold waits for a wallet change that is in progress; a wallet change replaces whatever was wanted before.
     place: split.wallet === null ? "behind" : "instead",
     plan: () => tools.chain.planSplit(network, wanted),
     outdated: "ProviderExists",

@@ -1,17 +1,17 @@
-// Store of what closes networks to new intents (PAY-24).
+// Store of the reasons that close networks to new intents (PAY-24).
 import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { followers, networkStandings } from "../db/tables/chain.ts";
 import type { NetworkStanding } from "./standing.ts";
 
-/** Of each network, also of one that nobody has read or looked at. */
+/** Returns a row for each network, even if it was never read. */
 export const findStandings = (db: Database, networks: readonly string[]): Read<NetworkStanding[]> =>
   read(db.select(STANDING).from(ofNetworks(networks)), (rows) => rows.map(toStanding));
 
-/** `headBlock`, `bookedBlock`: how far its follower is; null where it was never read. */
+/** `headBlock`, `bookedBlock`: the follower's progress; null if the network was never read. */
 export type Followed = NetworkStanding & { readonly headBlock: number | null; readonly bookedBlock: number | null };
 
-/** Likewise, with the place of the follower. */
+/** Like `findStandings`, with the follower's progress. */
 export const findFollowed = (db: Database, networks: readonly string[]): Read<Followed[]> =>
   read(db.select({ ...STANDING, ...PLACE }).from(ofNetworks(networks)), (rows) => rows.map(toStanding));
 
@@ -29,7 +29,7 @@ const PLACE = {
   bookedBlock: column<number | null>(sql`${followers.bookedBlock}`, "booked_block"),
 };
 
-/** By `values`, whose rows count as none read. */
+/** Uses `values`, whose rows D1 does not count as rows read. */
 const ofNetworks = (networks: readonly string[]): SQL => {
   const rows = networks.map((network) => sql`(${network})`);
   const named = rows.length === 0 ? sql`select null as column1 where false` : sql`values ${sql.join(rows, sql`, `)}`;
@@ -40,17 +40,17 @@ const ofNetworks = (networks: readonly string[]): SQL => {
 
 const toStanding = <R extends { readonly paused: number }>(row: R) => ({ ...row, paused: row.paused !== 0 });
 
-/** The follower was found behind, and is sent off. */
+/** Records that the follower was late and was triggered. */
 export const noteSent = (db: Database, network: string, now: number): Statement =>
   put(db, network, { sentAt: now, behindSince: now }, { sentAt: now, behindSince: firstFound(now) });
 
-/** The follower itself could not come to the head. */
+/** Records that the follower itself could not reach the head. */
 export const noteBehind = (db: Database, network: string, now: number): Statement =>
   put(db, network, { behindSince: now }, { behindSince: firstFound(now) });
 
 const firstFound = (now: number): SQL => sql`coalesce(${networkStandings.behindSince}, ${now})`;
 
-/** It is level again. */
+/** Records that the follower has caught up. */
 export const endLag = (db: Database, network: string): Statement =>
   db
     .update(networkStandings)

@@ -1,10 +1,10 @@
-// Whether a network takes new intents (PAY-24): not while its follower stays far behind although it was sent, while the contract is paused, or
-// while a key of the service is short of gas. Pure; real time.
+// Decides whether a network takes new intents (PAY-24): not while its follower stays far behind the head although it was triggered, while the
+// contract is paused, or while a key of the service is low on gas. Pure; real time.
 import { FOLLOWER_LATE_SECONDS, FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 
 export type NetworkStanding = {
   readonly network: string;
-  /** Up to which instant every payment was seen; 0: the network was never read. */
+  /** Every payment up to this instant was seen; 0 if the network was never read. */
   readonly readThrough: number;
   readonly paused: boolean;
   readonly sentAt: number;
@@ -18,7 +18,7 @@ export type Closure = (typeof CLOSURES)[number];
 const LATE_MS = FOLLOWER_LATE_SECONDS * SECOND_MS;
 const LOST_MS = FOLLOWER_LOST_SECONDS * SECOND_MS;
 
-/** Null: the network takes new intents. */
+/** Returns null if the network takes new intents. */
 export function closureOf({ readThrough, paused, behindSince, lowGasUntil }: NetworkStanding, now: number) {
   const lost = behindSince !== null && now > behindSince + LOST_MS && now > readThrough + LOST_MS;
   return lost ? "lag" : paused ? "paused" : now < lowGasUntil ? "low_gas" : null;
@@ -27,10 +27,10 @@ export function closureOf({ readThrough, paused, behindSince, lowGasUntil }: Net
 export const isLate = ({ readThrough }: Pick<NetworkStanding, "readThrough">, now: number): boolean =>
   now > readThrough + LATE_MS;
 
-/** Whether a call sends the follower off: others may just have done so. */
+/** True if a call should trigger the late follower. False if another call has just done so. */
 export const isToBeSent = (standing: NetworkStanding, now: number): boolean =>
   isLate(standing, now) && now > standing.sentAt + LATE_MS;
 
-/** Null of a network that was never read. */
+/** Returns null for a network that was never read. */
 export const lagSeconds = ({ readThrough }: NetworkStanding, now: number): number | null =>
   readThrough === 0 ? null : Math.max(0, Math.floor((now - readThrough) / SECOND_MS));

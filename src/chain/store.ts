@@ -1,5 +1,5 @@
-// Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now. Of a refund that is awaited the
-// state follows from the refunds that are booked, and each write decides it anew (CHN-27).
+// Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now. The status of an awaited refund
+// follows from the booked refunds, and each write derives it again (CHN-27).
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -19,8 +19,8 @@ export const findOperation = (db: Database, key: OperationKey): Read<OperationRo
 type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
 
 /**
- * Writes the wanted state and the progress. A transaction of an earlier outcome stays where this one names none. Until the operation is
- * done, a check that was due earlier stays due then: attempts that repeat each minute would put it off for ever.
+ * Writes the wanted state and the progress. Keeps the transaction of an earlier outcome if this one names none. Until the operation is done, an
+ * earlier due check stays due: attempts that repeat each minute would postpone it for ever.
  */
 export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, now: number): Statement => {
   const set = { ...outcome, updatedAt: now, checks: 0 };
@@ -39,7 +39,7 @@ export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, 
     });
 };
 
-/** Another state is wanted of an operation that is done. One that is not is left to its check. */
+/** Changes the wanted state of an operation that is done. An operation that is not done is left to its next check. */
 export const changeWanted = (
   db: Database,
   key: OperationKey,
@@ -51,7 +51,7 @@ export const changeWanted = (
     .set({ wanted, ...(txHash !== null && { txHash }), nextCheckAt, checks: 0, updatedAt: now })
     .where(and(keyed(key), eq(chainOperations.status, "done")));
 
-/** The contract may have, or get, a state that is not wanted any more: it is looked at now. */
+/** Rechecks an operation now, because the contract may have, or get, a state that is no longer wanted. */
 export const doubtOperation = (db: Database, key: OperationKey, now: number): Statement =>
   db
     .update(chainOperations)
@@ -59,8 +59,8 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
     .where(keyed(key));
 
 /**
- * Awards that were paid, or that nothing was left of, are looked at anew where a refund or a payout of their settlement is taken back: `keys`, rows of one
- * column. Whether the part that was paid last is paid still, the contract tells. What is given up stays so.
+ * Rechecks paid awards, and awards of which nothing was left, when a refund or a payout of their settlement is taken back. `keys`: rows of one
+ * column. The contract says whether the last part is still paid. Abandoned awards stay abandoned.
  */
 export const doubtPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
@@ -70,14 +70,14 @@ export const doubtPayouts = (db: Database, network: string, keys: SQL, now: numb
       and(
         eq(chainOperations.network, network),
         eq(chainOperations.kind, "payout"),
-        // From the network's awards to their disputes: a reorganisation is rare, and each dispute would pay for an index.
+        // Goes from the network's awards to their disputes: a reorg is rare, and an index would cost each dispute.
         sql`exists (select 1 from disputes d where d.dispute_id = ${chainOperations.subject}
           and d.settlement_key in (${keys}) and d.network = ${network} and d.refund_from = 'vault')`,
         sql`(${chainOperations.status} = 'done' or (next_check_at is null and ${chainOperations.status} = 'waiting'))`,
       ),
     );
 
-/** The same of several subjects. */
+/** Rechecks the operations of several subjects now. */
 export const doubtOperations = (
   db: Database,
   { network, kind }: Omit<OperationKey, "subject">,
@@ -99,7 +99,10 @@ export const doubtOperations = (
           ),
       ];
 
-/** Something is wanted of it anew: it is due at once, and has no transaction yet. `asks`: where somebody asks for it. */
+/**
+ * Requests an operation again: it is due at once and has no transaction yet. `asks`: when its owner asked for it in the last day, if that is
+ * limited.
+ */
 export const wantAgain = (
   db: Database,
   key: OperationKey,
@@ -116,34 +119,33 @@ export const wantAgain = (
     .values({ network: on, kind: of, subject: about, ...set, createdAt: now, updatedAt: now })
     .onConflictDoUpdate({
       target: [network, kind, subject],
-      // Later than what anybody has read of it.
+      // Differs from every value that was read before, so that `whileOperation` notices the change.
       set: { ...set, updatedAt: sql`max(${updatedAt} + 1, ${now})` },
     });
 };
 
-/** Nothing is wanted of it any more, and nothing of it is remembered. */
 export const dropOperation = (db: Database, key: OperationKey): Statement =>
   db.delete(chainOperations).where(keyed(key));
 
-/** A provider's vault was released by a transaction: an operation without one has it by that, whoever sent it. */
+/** Records the transaction that released a provider's vault, whoever sent it, if the operation has none. */
 export const noteReleased = (db: Database, network: string, did: string, txHash: string): Statement =>
   db
     .update(chainOperations)
     .set({ txHash })
     .where(and(keyed({ network, kind: "release", subject: did }), sql`tx_hash is null`));
 
-/** When it is looked at again, however soon it was due. */
+/** Sets the next check, even if an earlier one was due. */
 export const checkAt = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>
   db.update(chainOperations).set({ nextCheckAt, updatedAt: now }).where(keyed(key));
 
-/** Refuses the batch where something else was wanted or recorded since the reading. */
+/** Guard: aborts the batch if the operation changed since it was read. */
 export const whileOperation = (db: Database, read: OperationRow): Statement =>
   guard(
     db,
     sql`exists (select 1 from chain_operations where ${keyed(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
   );
 
-/** Operations that are due for another check. */
+/** Finds operations that are due for a check. */
 export const findUnchecked = (
   db: Database,
   kind: OperationKind,
@@ -173,7 +175,7 @@ export const findUnchecked = (
   );
 };
 
-/** Records a check. Writes only onto the operation that was read. */
+/** Records a check, unless the operation changed since it was read. */
 export const noteCheck = (db: Database, read: OperationRow, checks: number, nextCheckAt: number | null): Statement =>
   db
     .update(chainOperations)
@@ -185,21 +187,21 @@ export const noteCheck = (db: Database, read: OperationRow, checks: number, next
 /** A settlement in an edition of the contract. */
 export type SettlementRef = Pick<RefundRow, "network" | "contract" | "settlementKey">;
 
-/** `amount`: base units, the sum of what is given back. `until`: the instant of the last block that counts, in epoch milliseconds. */
+/** `amount`: the sum of the refunds that are owed, in base units. `until`: the instant of the last block that counts, in epoch milliseconds. */
 export type AwaitedRefund = SettlementRef & { readonly amount: number; readonly until: number };
 
 type Named = { readonly [K in keyof SettlementRef]: SQL };
 
 const isOf = ({ network, settlementKey, contract }: Named): SQL =>
   sql`r.network = ${network} and r.settlement_key = ${settlementKey} and r.contract = ${contract}`;
-/** What was given back in time; `further`: of which blocks. */
+/** The sum of the refunds in time. `further`: a condition on their blocks. */
 const givenBack = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
   sql`(select coalesce(sum(r.amount), 0) from refunds r where ${isOf(settlement)} and r.mined_at <= ${until} ${further})`;
 const newestRefund = (settlement: Named, until: SQL): SQL<string | null> =>
   sql<string | null>`(select r.tx_hash from refunds r where ${isOf(settlement)} and r.mined_at <= ${until}
     order by r.mined_at desc, r.block_number desc limit 1)`;
 
-// Of a stored operation.
+// The settlement, deadline and amount of a stored operation.
 const SETTLEMENT: Named = {
   network: sql`chain_operations.network`,
   settlementKey: sql`chain_operations.subject`,
@@ -208,7 +210,7 @@ const SETTLEMENT: Named = {
 const UNTIL = sql`cast(chain_operations.wanted ->> 'until' as integer)`;
 const AMOUNT = sql`cast(chain_operations.wanted ->> 'amount' as integer)`;
 
-/** Awaits a refund, or another amount or instant of it. What was booked before counts. */
+/** Awaits a refund, or changes its amount or deadline. Refunds that are already booked count. */
 export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: number): Statement => {
   const { network, contract, settlementKey, amount, until } = refund;
   const settlement = { network: sql`${network}`, settlementKey: sql`${settlementKey}`, contract: sql`${contract}` };
@@ -228,7 +230,7 @@ export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: numbe
     .onConflictDoUpdate({ target: [chainOperations.network, chainOperations.kind, chainOperations.subject], set });
 };
 
-/** Behind the booking of refunds: those that were awaited and are complete now. */
+/** Ends the awaited refunds that are complete now. Runs after refunds were booked. */
 export const endPaidRefunds = (db: Database, network: string, keys: readonly string[], now: number): Statement =>
   db
     .update(chainOperations)
@@ -243,7 +245,7 @@ export const endPaidRefunds = (db: Database, network: string, keys: readonly str
       ),
     );
 
-/** Before the refunds behind a block are forgotten: those that are not complete without them are awaited again. */
+/** Awaits refunds again that are incomplete without the refunds after a block. Runs before those refunds are deleted. */
 export const awaitRefundsAgain = (db: Database, network: string, behind: number, now: number): Statement =>
   db
     .update(chainOperations)
@@ -260,8 +262,9 @@ export const awaitRefundsAgain = (db: Database, network: string, behind: number,
     );
 
 /**
- * The refunds that can't come in time any more: all of the network's are booked up to a later instant. That is the last booked block's; where
- * blocks are mined for a transaction alone and nothing waits for confirmations, also the reading's, less what a block's clock may be behind.
+ * True for refunds that can no longer come in time, because the network's refunds are booked up to a later instant: that of the last booked block.
+ * If that block is the head, as where blocks are mined only for transactions, the instant of the reading counts too, less the most by which a
+ * block's clock may be late.
  */
 const isOver = sql`${UNTIL} < (select max(f.booked_at, case when f.booked_block = f.head_block then f.read_through - ${BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS} else 0 end)
   from followers f where f.network = chain_operations.network)`;

@@ -1,5 +1,5 @@
-// What a vault holds above threshold and reserve, and its release to the provider's wallet (CHN-28). The contract releases all of it, for
-// anybody who calls; done is a vault without a surplus.
+// Reads a provider's vault and releases its surplus to the provider's wallet (CHN-28). Anyone may call the release, which always moves the whole
+// surplus; the operation is done when no surplus is left.
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
 import { callOf } from "./delayed.ts";
@@ -11,7 +11,7 @@ import { createRpc, type Rpc, unavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 
-/** A vault in the edition that the network names; base units. The wallet is null where the provider is not registered. */
+/** A vault in the network's edition; amounts in base units. `wallet` is null if the provider is not registered. */
 export type VaultAt = {
   readonly wallet: string | null;
   readonly threshold: bigint;
@@ -19,7 +19,7 @@ export type VaultAt = {
   readonly balance: bigint;
 };
 
-/** What stands above a threshold and the reserve. */
+/** The part of the balance above `threshold` and the reserve. */
 export const surplusOf = ({ balance, reserve }: VaultAt, threshold: bigint): bigint => {
   const surplus = balance - threshold - reserve;
   return surplus > 0n ? surplus : 0n;
@@ -49,15 +49,18 @@ export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()
     };
     return { ok: true, value };
   } catch {
-    // The configured address has no contract, or another one.
+    // The configured address holds no contract, or another one.
     return unavailable(network, "bad_answer");
   }
 }
 
-/** The contract's threshold is lower than the one above which a vault is released. */
+/** The contract's threshold is below the service's, so that a release would move too much. */
 export const LOW_THRESHOLD = "low_threshold";
 
-/** Drives the release until the vault has no surplus. Nothing is sent while the contract would pay out more than what stands above `least`. */
+/**
+ * Drives the release until the vault has no surplus. Sends nothing while the contract's threshold is below `least`, because the contract would
+ * release too much.
+ */
 export function driveRelease(
   tools: ChainTools,
   network: Network,

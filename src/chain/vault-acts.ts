@@ -1,6 +1,6 @@
-// What the service does about a provider's vault beside its split (CHN-23): a reserve while disputes are open and a payout after an award, by
-// the arbiter; a lower threshold for a provider that leaves, by the registrar. Each is planned from the contract's present state, like a
-// split, and done when the contract has it; with a delay it is scheduled first.
+// Drives the service's acts on a provider's vault, besides its split (CHN-23): a reserve while disputes are open and a payout after an award, by
+// the arbiter; a lower threshold for a provider that leaves, by the registrar. Like a split, each act is planned from the contract's present state
+// and is done when the contract has it. An act with a delay is scheduled first.
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
 import { planDelayed, type Until } from "./delayed.ts";
@@ -18,10 +18,10 @@ export type SettlementFacts = {
   readonly token: string;
   readonly gross: bigint;
   readonly refundTo: string;
-  /** Addresses that its refunds were turned to since, as far as is known. Which of all counts, the contract tells. */
+  /** The later `refundTo` addresses that are known. The contract's commitment shows which address counts. */
   readonly movedTo?: readonly string[];
   readonly settledAt: number;
-  /** What was paid out of it before. */
+  /** The sum of earlier payouts. */
   readonly paidOut: bigint;
 };
 
@@ -30,17 +30,17 @@ export type VaultAct =
   | { readonly kind: "low_threshold"; readonly providerDidHash: string; readonly threshold: bigint }
   | { readonly kind: "payout"; readonly settlement: SettlementFacts; readonly amount: bigint };
 
-/** `scheduled`: the act waits for the delay. Null: the contract has it. */
+/** `scheduled`: until when the act waits for the delay; null if the contract has it. */
 export type ActOnChain = { readonly scheduled: Until | null };
 
 type Asked = {
   /** The signer's address. */
   readonly by: Signer["address"];
-  /** The schedule of this act that was seen: when it is gone, somebody has cancelled it. */
+  /** The schedule of this act, if it was seen before. If it is gone, the act was cancelled. */
   readonly known: Until | null;
 };
 
-/** Drives an act until the contract has it, or until it is scheduled. The signer is the arbiter's, for a low threshold the registrar's. */
+/** Drives an act until the contract has it, or until it is scheduled. The signer is the arbiter, or the registrar for a low threshold. */
 export const driveAct = (
   tools: ChainTools,
   network: Network,
@@ -60,13 +60,13 @@ export const driveAct = (
   return driveOperation(tools, operation, until);
 };
 
-/** Whether the contract has it by now. */
+/** True if the contract already has the act. */
 export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createRpc()): Promise<ChainResult<boolean>> {
   const judged = await readAct(rpc, network, act);
   return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
 }
 
-/** Whether its schedule was cancelled, by the first node and by the second one, where the network has one. What is not answered is no yes. */
+/** True if the first node, and the second node if there is one, say that the act's schedule was cancelled. A missing answer counts as no. */
 export async function isCancelled(
   network: Network,
   act: VaultAct,
@@ -81,19 +81,18 @@ export async function isCancelled(
   return true;
 }
 
-/** Editions of the contract have vaults of their own: an act on one replaces none on another. */
+/** Names the edition in the purpose: each edition has vaults of its own, so an act on one must not replace an act on another. */
 export const purposeOf = (network: Network, act: VaultAct): string =>
   act.kind === "payout"
     ? purposeOfPayout(network, act.settlement.key)
     : purposeAbout(network, act.kind, act.providerDidHash);
 
-/** That of a payout, by the settlement's key. */
 export const purposeOfPayout = (network: Network, key: string): string => purposeAbout(network, "payout", key);
 
 const purposeAbout = ({ settlement_contract }: Network, kind: VaultAct["kind"], subject: string): string =>
   `${kind}:${settlement_contract.toLowerCase()}:${subject}`;
 
-/** What the contract is read for, what that says of the act, and the call towards it. */
+/** How an act reads the contract, judges the answer, and encodes its call. */
 type Reading = {
   readonly read: Hex;
   readonly judge: (answer: Hex) => "done" | "to do" | { readonly impossible: string };
@@ -123,7 +122,7 @@ async function planAct(
 
 type Judged = { readonly is: ReturnType<Reading["judge"]>; readonly data: Hex };
 
-/** What the contract says of an act, and the call towards it. */
+/** Reads what the contract says of an act, and encodes the act's call. */
 async function readAct(rpc: Rpc, network: Network, act: VaultAct): Promise<ChainResult<Judged>> {
   const { read, judge, data } = readingOf(network, act);
   const view = { method: "eth_call", params: [{ to: network.settlement_contract, data: read }, "latest"] };
@@ -140,7 +139,7 @@ function tryJudge(judge: Reading["judge"], answer: Hex): ReturnType<Reading["jud
   try {
     return judge(answer);
   } catch {
-    // The configured address has no contract, or another one.
+    // The configured address holds no contract, or another one.
     return null;
   }
 }
@@ -182,7 +181,7 @@ function readingOf({ token: configured }: Network, act: VaultAct): Reading {
     judge: (data) => {
       const commitment = decodeFunctionResult({ abi, functionName: "commitmentOf", data });
       if (commitments.some(({ after }) => commitment === after)) return "done";
-      // Another payout came between, or nothing was ever settled so.
+      // Another payout came first, or no settlement has these facts.
       return commitments.some(({ before }) => commitment === before) ? "to do" : { impossible: "UnknownSettlement" };
     },
     data: (answer) => {

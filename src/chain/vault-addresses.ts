@@ -1,4 +1,5 @@
-// Which addresses are vaults (CHN-3, MKT-24). A provider's own are computed, also before they are made; anybody else's are told by their code.
+// Tells which addresses are vaults (CHN-3, MKT-24). The address of a provider's own vault is computed, even before the vault exists; other vaults
+// are recognised by their code.
 import { getContractAddress } from "viem/utils";
 import { editionsOf } from "./events.ts";
 import type { ChainResult } from "./gateway.ts";
@@ -8,11 +9,11 @@ import type { Rpc } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 
-/** What the constructor of an edition makes before anything else: every vault of it is a clone of that. */
+/** Returns the address of the contract that an edition's constructor creates first. Every vault of the edition is a clone of it. */
 export const vaultImplementation = (contract: string): string =>
   getContractAddress({ opcode: "CREATE", from: contract as Hex, nonce: 1n }).toLowerCase();
 
-/** Where a provider's vault of an edition stands, or will. */
+/** Returns the address of a provider's vault in an edition, whether or not the vault exists yet. */
 export function vaultAt(contract: string, providerDidHash: Hash): string {
   const bytecode = `${CREATION}${cloneOf(vaultImplementation(contract)).slice(2)}` as const;
   return getContractAddress({
@@ -23,14 +24,13 @@ export function vaultAt(contract: string, providerDidHash: Hash): string {
   }).toLowerCase();
 }
 
-/** Is it the code of a vault of any edition? */
+/** True for the code of a vault of any edition. */
 export const isVaultCode = (network: Network, code: string): boolean =>
   editionsOf(network).some((contract) => cloneOf(vaultImplementation(contract)) === code.toLowerCase());
 
-/** Asks for the code at an address. */
 export const codeCall = (address: string) => ({ method: "eth_getCode", params: [address, "latest"] });
 
-/** One request, which is not tried again. Of an address without an answer nothing is known. */
+/** Sends one request without a retry. An address without an answer counts as no vault. */
 export async function findVaults(
   rpc: Rpc,
   network: Network,
@@ -49,7 +49,7 @@ export async function findVaults(
   return { ok: true, value: addresses.filter((_, at) => isVault(at)) };
 }
 
-/** A minimal clone (EIP-1167) and the code that makes one, as the contract has them of OpenZeppelin's `Clones`. */
+/** The code of a minimal clone (EIP-1167), and the code that creates it, as in OpenZeppelin's `Clones`. */
 const cloneOf = (implementation: string): Hex =>
   `0x363d3d373d3d3d363d73${implementation.slice(2)}5af43d82803e903d91602b57fd5bf3`;
 const CREATION: Hex = "0x3d602d80600a3d3981f3";

@@ -1,4 +1,4 @@
-// Reads what vaults held at the end of a block, for their comparison with the ledger (MKT-23).
+// Reads vault balances at the end of a block, to compare them with the ledger (MKT-23).
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import * as z from "zod";
 import { hashOfText } from "../protocol/keccak.ts";
@@ -21,7 +21,7 @@ export const balanceCall = (
   return { method: "eth_call", params: [{ to: contract, data }, at] };
 };
 
-/** Undefined where the node's answer is none. */
+/** Returns undefined if the reply holds no balance. */
 export function balanceIn(reply: RpcReply | undefined): bigint | undefined {
   try {
     const data = (reply?.ok ? String(reply.result) : "0x") as Hash;
@@ -31,7 +31,7 @@ export function balanceIn(reply: RpcReply | undefined): bigint | undefined {
   }
 }
 
-/** One request. The block is asked for beside the balances: a node that has another one there tells of another chain. */
+/** Reads the block in the same request as the balances: if its hash differs, the balances belong to another fork. */
 export async function readVaults(
   rpc: Rpc,
   network: Network,
@@ -54,7 +54,7 @@ export async function readVaults(
 }
 
 const TRANSFER = hashOfText("Transfer(address,address,uint256)");
-/** Ranges that are searched. */
+/** Searches at most this many ranges of `RANGE_MAX` blocks. */
 const RANGES = 10;
 const transfersSchema = z.array(logSchema.extend({ blockNumber: quantity }));
 
