@@ -20,15 +20,15 @@ export class AgentLock extends RpcTarget {
   }
 }
 
-/** A lock, and whether others held it when it was asked for: what was read of the agent before it was granted may be stale then. */
+/** `waited`: others held the lock when it was requested, so data of the agent that was read before the grant may be stale. */
 export type GrantedLock = { readonly lock: AgentLock; readonly waited: boolean };
 
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
-  /** How many hold the lock or wait for it. */
+  /** Counts the callers that hold the lock or wait for it. */
   private holders = 0;
 
-  /** Resolves when every earlier lock is released; null when that takes longer than `waitMs`, and then nothing is held. */
+  /** Resolves when every earlier lock is released. Resolves to null, and holds nothing, if that takes longer than `waitMs`. */
   async lock(waitMs: number, leaseMs = LEASE_MS): Promise<GrantedLock | null> {
     const before = this.last;
     const waited = this.holders > 0;
@@ -42,7 +42,7 @@ export class AgentObject extends DurableObject {
       resolve();
     };
     if (!(await endsWithin(before, waitMs))) {
-      // Those behind wait for those before.
+      // Later callers still wait for the earlier locks.
       before.then(release);
       return null;
     }

@@ -1,6 +1,6 @@
-// One object per client network (/24 or /48): the places for derivations of passwords (CRED-20), and the failed attempts of the last minutes
-// (CRED-21); and one per account, whose attempts from everywhere it counts (CRED-31). Both are counted exactly: an attempt is counted before its
-// password is derived and given back when it was good, so that attempts at the same time cannot pass the limit together.
+// One object per client network (/24 or /48) holds the places for derivations of passwords (CRED-20) and counts the failed attempts of the last
+// minutes (CRED-21). One object per account counts the account's attempts from everywhere (CRED-31). Both count exactly: an attempt counts as
+// failed before its password is derived, and is removed if it was good, so that simultaneous attempts cannot pass the limit together.
 import { DurableObject } from "cloudflare:workers";
 
 export type Limits = {
@@ -8,14 +8,14 @@ export type Limits = {
   readonly perAccount: number;
   readonly perAddress: number;
 };
-/** So many derivations at once, then one every `everyMs`; 0 bounds nothing. */
+/** `atOnce` derivations at once, then one every `everyMs`. `everyMs` of 0 means no bound. */
 export type Bucket = { readonly atOnce: number; readonly everyMs: number };
 /** `account`: a hash of the address that the log-in names. `address`: the client within the network. */
 export type Guess = { readonly account: string; readonly address: string };
 
-/** `retryAfterMs`: when the next derivation has a place, and the oldest of the counted failures has left the window. */
+/** `retryAfterMs`: until the next derivation has a place and enough counted failures have left the window. */
 export type Refused = { readonly ok: false; readonly retryAfterMs: number };
-/** `left`: how many more of the same account are let in while this one is counted. */
+/** `left`: how many more attempts of the same account are allowed while this one counts. */
 export type Attempt = { readonly ok: true; readonly id: number; readonly left: number } | Refused;
 export type Place = { readonly ok: true } | Refused;
 
@@ -33,7 +33,7 @@ export class AttemptGuard extends DurableObject {
     sql.exec("create table if not exists bucket (id integer primary key, empty_at integer not null)");
   }
 
-  /** Takes a place for a derivation, and counts a failure until the attempt is given back. */
+  /** Takes a place for a derivation, and counts the attempt as failed until it is removed. */
   async begin(guess: Guess, now: number, limits: Limits, bucket: Bucket): Promise<Attempt> {
     const { sql } = this.ctx.storage;
     const { windowMs, perAccount, perAddress } = limits;
@@ -59,7 +59,7 @@ export class AttemptGuard extends DurableObject {
     return { ok: true, id: Number(id), left: perAccount - own.length - 1 };
   }
 
-  /** Takes a place for a derivation that guesses no password. */
+  /** Takes a place for a derivation that is not an attempt to log in. */
   async derive(now: number, bucket: Bucket): Promise<Place> {
     const wait = this.untilPlace(now, bucket);
     if (wait > 0) return { ok: false, retryAfterMs: wait };
@@ -68,7 +68,7 @@ export class AttemptGuard extends DurableObject {
     return { ok: true };
   }
 
-  /** The attempt was good, or was no attempt. */
+  /** Removes an attempt that was good, or that was not made. */
   giveBack(id: number): void {
     this.ctx.storage.sql.exec("delete from failures where id = ?", id);
   }
@@ -78,12 +78,11 @@ export class AttemptGuard extends DurableObject {
     this.ctx.storage.sql.exec("delete from failures where account = ? and address = ?", account, address);
   }
 
-  /** Forgets everything. */
   forgiveAll(): void {
     this.ctx.storage.sql.exec("delete from failures");
   }
 
-  /** Nothing is kept of a network or an account that has been quiet for a window. */
+  /** Deletes everything about a network or an account that was quiet for a whole window. */
   override async alarm(): Promise<void> {
     await this.ctx.storage.deleteAll();
     this.prepare();
@@ -91,7 +90,7 @@ export class AttemptGuard extends DurableObject {
 
   // ---- The bucket ----------------------------------------------------------------------------------------------------------
 
-  /** When all places that were taken are free again. */
+  /** The instant when all taken places are free again. */
   private emptyAt(now: number): number {
     const [row] = this.ctx.storage.sql.exec("select empty_at from bucket").toArray();
     return Math.max(now, Number(row?.["empty_at"] ?? 0));
@@ -120,7 +119,7 @@ export class AttemptGuard extends DurableObject {
 
 type Row = Record<string, SqlStorageValue>;
 
-/** The milliseconds until fewer than `most` of the rows are within the window, the oldest first. */
+/** Returns the milliseconds until fewer than `most` of the rows, given oldest first, are within the window. */
 function untilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
   const leaves = rows.length < most ? undefined : rows[rows.length - most];
   return leaves === undefined ? 0 : Number(leaves["at"]) + windowMs - now;

@@ -1,4 +1,4 @@
-// One object for each key and network: it owns the key's nonces and works on one call after the other (CHN-15).
+// One object for each key and network owns the key's nonces and works on one call at a time (CHN-15).
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Place, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
@@ -23,7 +23,6 @@ const KEYS: Readonly<Record<SignerName, (env: SignerEnv) => string>> = {
   arbiter: (env) => env.CHAIN_ARBITER_KEY,
 };
 
-/** The key and the network of the nonces. */
 export type KeyOn = { readonly signer: SignerName; readonly network: string };
 
 export class ChainSigner extends DurableObject<SignerEnv> {
@@ -31,24 +30,24 @@ export class ChainSigner extends DurableObject<SignerEnv> {
   private readonly pause = (ms: number): Promise<unknown> => scheduler.wait(ms);
 
   /**
-   * Signs and sends, in order. Nothing is sent when the dry run refuses, and nothing beside a call that waits under this key: a different
-   * one is replaced or left, as `place` says.
+   * Signs and sends, in order. Sends nothing if the dry run fails. If a different call waits under this key, `place` says whether it is replaced or
+   * kept.
    */
   submit(on: KeyOn, key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>> {
     return this.inOrder(on, until, (desk) => submitTransaction(desk, key, call, place));
   }
 
-  /** Replaces what waits under this key by empty transfers. */
+  /** Replaces the calls that wait under this key by empty transfers. */
   withdraw(on: KeyOn, key: string, until: number): Promise<ChainResult<Withdrawal>> {
     return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
 
-  /** The address of the key, which it has on every network. */
+  /** The key's address, which is the same on every network. */
   async address({ signer }: KeyOn): Promise<ChainResult<string>> {
     return { ok: true, value: addressOf(KEYS[signer](this.env)) };
   }
 
-  /** Which of these transactions were signed here. */
+  /** Returns those of the transactions that were signed here. */
   async signed({ signer }: KeyOn, hashes: readonly string[]): Promise<string[]> {
     const { sql } = this.ctx.storage;
     return new SentTransactions(sql, addressOf(KEYS[signer](this.env))).signed(hashes);
@@ -60,8 +59,8 @@ export class ChainSigner extends DurableObject<SignerEnv> {
   }
 
   /**
-   * A Durable Object does not serialise its own calls across an await. Work whose caller no longer waits when its turn comes is left out:
-   * behind a slow node it would keep all others waiting.
+   * A Durable Object does not serialise its own calls across an await. Work is skipped if its caller no longer waits when its turn comes, because
+   * with a slow node it would keep all later calls waiting.
    */
   private inOrder<T>(on: KeyOn, until: number, work: (desk: Desk) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const desk = this.deskOf(on);

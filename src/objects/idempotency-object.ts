@@ -1,15 +1,15 @@
-// One object per credential: it orders the requests in flight under each of its Idempotency-Keys (IDM-5). An object for each key would be
-// created with almost every call, which takes longer than the call. It stores nothing: outcomes stand in D1, written with the effect.
+// One object per credential orders the requests in flight under each of its Idempotency-Keys (IDM-5). An object for each key would have to be
+// created with almost every call, which takes longer than the call. It stores nothing: outcomes are in D1, written with the effect.
 import { DurableObject } from "cloudflare:workers";
 import { IDEMPOTENCY_LEASE_SECONDS, SECOND_MS } from "../core/limits.ts";
 
 export type Begun = { state: "go"; token: string } | { state: "processing" } | { state: "other_body" };
 
 export class IdempotencyObject extends DurableObject {
-  /** In the order in which the keys were taken, which is the order in which their leases end. */
+  /** Ordered by when the keys were taken, which is also the order in which their leases end. */
   private readonly inFlight = new Map<string, { token: string; bodyHash: string; until: number }>();
 
-  /** Takes the key for at most the lease: a request that crashed frees it 30 s later. */
+  /** Takes the key for at most the lease, so that a crashed request frees it after 30 s. */
   begin(requestKey: string, bodyHash: string): Begun {
     const now = Date.now();
     for (const [key, { until }] of this.inFlight) {

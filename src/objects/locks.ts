@@ -1,4 +1,4 @@
-// Takes locks by the id of an object: of agents for each transition (AGT-27), of any object after a conflict (HTTP-42).
+// Takes locks by the id of an object: of agents for each transition (AGT-27), and of any object after a conflict (HTTP-42).
 import { SECOND_MS } from "../core/limits.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import type { AgentObject } from "./agent-object.ts";
@@ -6,16 +6,16 @@ import type { AgentObject } from "./agent-object.ts";
 type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
 /**
- * How long a call, and a retry after a conflict, waits for the order that a lock gives. Then it goes on without: the conditional batch
- * makes it correct.
+ * How long a call, and a retry after a conflict, waits for a lock. After that it goes on without the lock, because the conditional batch keeps it
+ * correct.
  */
 const CALL_WAIT_MS = 5 * SECOND_MS;
 export const RETRY_WAIT_MS = 10 * SECOND_MS;
 
-/** Given back when it is disposed. `waited`: others held it when it was asked for. */
+/** Released when it is disposed. `waited`: others held it when it was requested. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
-/** Null where others keep it for longer than `waitMs`, and where its object fails: a new version of the Worker resets it. */
+/** Returns null if others hold the lock for longer than `waitMs`, or if its object fails, as when a new version of the Worker resets it. */
 export async function takeLock(
   { AGENTS }: AgentsBinding,
   id: string,
@@ -32,9 +32,9 @@ export async function takeLock(
 }
 
 /**
- * Tries a change that many callers may make at once (two agents' rating sums) without locks first, and after a conflict under the locks
- * of every agent that it touches, so that the changes of a busy agent queue instead of starving each other. `attempt` reads, decides
- * and commits, and names the agents that it touches before it commits.
+ * Makes a change that many callers may make at once, such as of two agents' rating sums. The first attempt takes no locks. After a conflict, it
+ * takes the locks of every agent that the change touches, so that the changes of a busy agent queue instead of starving each other. `attempt`
+ * reads, decides and commits, and names the agents that it touches before it commits.
  */
 export async function retryUnderLocks<T>(
   binding: AgentsBinding,
@@ -51,7 +51,7 @@ export async function retryUnderLocks<T>(
   }
   const held: (HeldLock | null)[] = [];
   try {
-    // Always in one order, so that two callers with the same two agents never deadlock.
+    // Locks are taken in one order, so that two callers with the same two agents never deadlock.
     for (const did of [...new Set(touched)].sort()) held.push(await takeLock(binding, did, RETRY_WAIT_MS));
     return await retryConflicts(() => attempt(touches));
   } finally {

@@ -1,5 +1,5 @@
-// One object per calling DID: the uses of its proofs, until each proof is stale (PRF-7, PRF-8). In storage, so that an eviction loses
-// nothing.
+// One object per calling DID records the uses of its proofs until each proof is stale (PRF-7, PRF-8). They are in storage, so that an eviction
+// loses nothing.
 import { DurableObject } from "cloudflare:workers";
 import { SECOND_MS } from "../core/limits.ts";
 
@@ -18,8 +18,8 @@ export class ReplayGuard extends DurableObject {
   }
 
   /**
-   * `first` the first time; `same` when it was used for this act before; else `replay`. An empty act is never the same.
-   * `mark` identifies the proof; `until` is the instant (epoch ms) after which it is stale.
+   * Returns `first` for the first use, `same` if the proof was used for this act before, else `replay`. An empty act is never the same. `mark`
+   * identifies the proof; `until` is the instant (epoch ms) after which it is stale.
    */
   async use(mark: string, act: string, until: number): Promise<"first" | "same" | "replay"> {
     const written = this.ctx.storage.sql.exec(

@@ -1,5 +1,5 @@
-// The transactions of one key on one network that are not final yet, by nonce, in the object's own storage (CHN-16). Rows carry the key's
-// address: a key that replaces another has nonces of its own.
+// Stores the transactions of one key on one network that are not final yet, by nonce, in the object's own storage (CHN-16). Rows carry the key's
+// address, because a key that replaces another has nonces of its own.
 import type { Fees } from "../chain/fees.ts";
 import type { ChainCall } from "../chain/gateway.ts";
 import { DAY_MS, MINUTE_MS } from "../core/limits.ts";
@@ -22,10 +22,10 @@ export type SentRow = {
 const COLUMNS =
   "owner, nonce, key, network, target, data, gas, max_fee, tip, raw, hash, first_sent_at, last_sent_at, mined_at" as const;
 
-/** So many transactions may lie between two counts of one key. */
+/** The most transactions that may lie between two counts of one key. */
 export const FAR = 32;
 const BELIEVED_AFTER_MS = MINUTE_MS;
-/** As far back as a database is restored: its follower reads from there on. */
+/** A database is restored to at most this long ago, and its follower then reads again from there. */
 const SIGNED_KEPT_MS = 30 * DAY_MS;
 
 export class SentTransactions {
@@ -54,7 +54,7 @@ export class SentTransactions {
     this.#sql.exec("insert or ignore into signed (hash, signed_at) values (?, ?)", hash, now);
   }
 
-  /** Those that were signed here, by whichever key: also what was replaced since, because any of them may be mined. */
+  /** Returns those that were signed here, by any key. Includes replaced transactions, because any of them may be mined. */
   signed(hashes: readonly string[]): string[] {
     const found = this.#sql.exec(
       "select hash from signed where hash in (select value from json_each(?))",
@@ -64,8 +64,8 @@ export class SentTransactions {
   }
 
   /**
-   * A node that is out of step names a count that lies far from what is known of the key: far below the last one, or far above what it has
-   * sent. Such a count is believed once it has been the only one for a minute, which is how a chain that was reset looks.
+   * A node that is out of step names a count far from what is known of the key: far below the last count, or far above what the key has sent. Such
+   * a count is believed only once it was the only one for a minute, as after a reset of the chain.
    */
   isBelievable(count: number, now: number): boolean {
     const [known] = this.#sql
@@ -120,7 +120,7 @@ export class SentTransactions {
       .map(toRow);
   }
 
-  /** More than one only after a reorganisation. */
+  /** Returns more than one only after a reorg. */
   waitingFor(key: string): SentRow[] {
     return this.waiting().filter((row) => row.key === key);
   }
@@ -134,7 +134,7 @@ export class SentTransactions {
     return found.toArray().length > 0;
   }
 
-  /** `mined` is the chain's count. When a reorganisation lowers it, the transactions above it wait again and are due to be sent. */
+  /** `mined`: the chain's count. When a reorg lowers it, the transactions above it wait again and are due to be sent. */
   noteMined(mined: number, now: number): void {
     const [sql, owner] = [this.#sql, this.#owner];
     sql.exec("update sent set mined_at = ? where owner = ? and nonce < ? and mined_at is null", now, owner, mined);
@@ -150,7 +150,7 @@ export class SentTransactions {
     this.#sql.exec("delete from signed where signed_at < ?", minedBefore - SIGNED_KEPT_MS);
   }
 
-  /** The lowest nonce, from the chain's count on, that no waiting transaction has. */
+  /** Returns the lowest nonce, from the chain's count on, that no waiting transaction has. */
   freeNonce(mined: number): number {
     const taken = new Set(this.waiting().map(({ nonce }) => nonce));
     let nonce = mined;

@@ -1,4 +1,4 @@
-// Makes a Signer of a key on a network: a client of the object that owns its nonces.
+// Creates the Signer of a key on a network: a client of the object that owns the key's nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
 import { SIGNERS, type SignerName } from "../chain/roles.ts";
 import { unavailable } from "../chain/rpc.ts";
@@ -23,13 +23,13 @@ export function signerOn(binding: SignersBinding, signer: SignerName, network: s
   };
 }
 
-/** The object goes on with work that it has begun; its outcome is found under its key by the next attempt. */
+/** Stops waiting at `until`. The object finishes work that it has begun, and the next attempt finds the outcome under its key. */
 async function inTime<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
   const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => unavailable(network, "timeout"));
   return Promise.race([work, late]);
 }
 
-/** Which of these transactions the service's own keys have sent to a network. */
+/** Returns those of the transactions that the service's own keys have signed for a network. */
 export async function sentByService(
   binding: SignersBinding,
   network: string,
@@ -39,7 +39,6 @@ export async function sentByService(
   return new Set((await Promise.all(SIGNERS.map(ask))).flat());
 }
 
-/** Tends waiting transactions and returns the standing of the key. */
 export const tendSigner = (
   binding: SignersBinding,
   signer: SignerName,

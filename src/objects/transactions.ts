@@ -1,6 +1,6 @@
-// Gets a key's transactions into blocks (CHN-16 to CHN-18). A transaction is stored until it is final, and sent again with the same bytes
-// while the chain's count stays below its nonce. One that waits too long is replaced at a higher fee. A nonce whose bytes the node
-// refuses for good is filled, so that the transactions behind it are not blocked.
+// Gets a key's transactions into blocks (CHN-16 to CHN-18). A transaction is stored until it is final, and sent again with the same bytes until the
+// chain's count passes its nonce. A transaction that waits too long is replaced at a higher fee. If the node refuses the bytes for good, their
+// nonce is filled, so that later transactions are not blocked.
 import { type Fees, replacementFees } from "../chain/fees.ts";
 import type { ChainCall, ChainResult, Place, Submission, WaitingReason, Withdrawal } from "../chain/gateway.ts";
 import { unavailable } from "../chain/rpc.ts";
@@ -15,18 +15,17 @@ export type Desk = {
   readonly privateKey: string;
   readonly address: string;
   readonly sent: SentTransactions;
-  /** Waits so many milliseconds. */
   readonly pause: (ms: number) => Promise<unknown>;
 };
 
-/** The reason why waiting transactions cannot be sent; null when they are sent. */
+/** Why waiting transactions cannot be sent; null if they are sent. */
 type Obstacle = "insufficient_gas" | "fee_above_bound" | "node_silent" | null;
 
 export type SignerStanding = {
   readonly address: string;
   readonly balance: bigint;
   readonly waiting: number;
-  /** Since when the oldest one waits, in epoch milliseconds; null when none does. */
+  /** When the oldest waiting transaction was first sent, in epoch milliseconds; null if none waits. */
   readonly oldestSentAt: number | null;
   readonly reason: Obstacle;
 };
@@ -37,9 +36,9 @@ const REPLACE_AFTER_MS = MINUTE_MS;
 const FINAL_AFTER_MS = 15 * MINUTE_MS;
 /** The gas of an empty transfer. */
 const TRANSFER_GAS = 21_000n;
-/** How often another nonce is tried when someone else used it first. */
+/** How many nonces are tried while another user of the key takes them first. */
 const NONCE_ATTEMPTS = 5;
-/** What someone else has sent under the nonce may still wait for its block. Longer before each further attempt. */
+/** The other user's transaction may still wait for its block, so each further attempt waits longer. */
 const NONCE_PAUSE_MS = 50;
 
 export async function submitTransaction(
@@ -50,7 +49,6 @@ export async function submitTransaction(
 ): Promise<ChainResult<Submission>> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await submitOnce(desk, key, call, place);
-    // Another user of the same key was faster.
     if (outcome !== "nonce_taken") return outcome;
     if (attempt === NONCE_ATTEMPTS) return waitingFor("node_refused");
     await desk.pause(attempt * NONCE_PAUSE_MS);
@@ -78,7 +76,7 @@ async function submitOnce(
     for (const row of waiting) if (row !== same) await empty(desk, account, row);
     return submitted(same.hash);
   }
-  // The caller decided before this transaction was mined, so it plans again.
+  // The caller planned before this transaction was mined, so it has to plan again.
   const mined = known.find((row) => sent.isMined(row));
   if (mined) return minedAs(mined.hash);
   if (obstacle === "node_silent") return unavailable(sender.network.network, "timeout");
@@ -125,7 +123,7 @@ const waitingFor = (reason: WaitingReason): Sent => ({ ok: true, value: { state:
 const refusal = (reason: string): ChainResult<Submission> =>
   reason === "insufficient_funds" ? waitingFor("insufficient_gas") : { ok: true, value: { state: "refused", reason } };
 
-/** False for a count that is not believed: nothing may follow from such an answer. */
+/** Returns false for a count that is not believed; nothing may follow from such an answer. */
 function noteCount({ sent }: Desk, { mined }: Account): boolean {
   const now = Date.now();
   const isBelieved = sent.isBelievable(mined, now);
@@ -136,7 +134,7 @@ const badCount = ({ sender }: Desk) => unavailable(sender.network.network, "bad_
 
 const isSameCall = (a: ChainCall, b: ChainCall): boolean => a.to === b.to && a.data === b.data;
 
-/** The first takes the call, under its nonce; a reorganisation may have left others, which must not follow it. */
+/** Sends the call under the nonce of the first waiting transaction. A reorg may have left others, which must not be mined after it. */
 async function displace(
   desk: Desk,
   account: Account,
@@ -150,7 +148,7 @@ async function displace(
   return displaced;
 }
 
-/** A transfer of nothing to the key itself. */
+/** A transfer of zero to the key's own address. */
 const emptyTransfer = ({ sender, address }: Desk): Pick<SentRow, "call" | "gas"> => ({
   call: { network: sender.network.network, to: address, data: "0x" },
   gas: TRANSFER_GAS,
@@ -162,7 +160,7 @@ async function empty(desk: Desk, account: Account, row: SentRow): Promise<Sent> 
   return isSameCall(row.call, transfer.call) ? submitted(row.hash) : displace(desk, account, [row], transfer);
 }
 
-/** No call is wanted under this key: what waits under it is replaced by empty transfers. */
+/** Replaces the transactions that wait under this key by empty transfers, because no call is wanted any longer. */
 export async function withdrawTransactions(desk: Desk, key: string): Promise<ChainResult<Withdrawal>> {
   const { sender, address, sent } = desk;
   const known = sent.waitingFor(key);
@@ -191,12 +189,12 @@ export async function tendTransactions(desk: Desk): Promise<ChainResult<SignerSt
   return { ok: true, value: { address, balance, waiting: waiting.length, oldestSentAt, reason } };
 }
 
-/** In the order of their nonces. Stops at the first that cannot be sent, because those behind it wait for it. */
+/** Sends waiting transactions again, in the order of their nonces. Stops at the first that cannot be sent, because later ones wait for it. */
 async function tendWaiting(desk: Desk, account: Account): Promise<Obstacle> {
   let next = account.mined;
   for (const row of desk.sent.waiting()) {
     if (row.nonce - next > FAR) {
-      // The count that gave it its nonce was far too high, or is of a chain that was reset. The call is planned again by its operation.
+      // Its nonce came from a count that was far too high, or from a chain that was reset. Its operation plans the call again.
       desk.sent.drop(row.nonce);
       continue;
     }
@@ -218,7 +216,7 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
   const late = row.nonce === account.mined && now > row.firstSentAt + REPLACE_AFTER_MS;
   if (late && account.fees) return obstacleIn(await replace(desk, row, account.fees, row));
   const taken = await sender.send(row);
-  // Each further one would wait as long.
+  // Each further transaction would wait as long for the node.
   if (!taken.ok) return "node_silent";
   if (taken.value.state === "taken") {
     sent.put({ ...row, lastSentAt: now });
@@ -240,12 +238,12 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
 const obstacleIn = (sent: Sent): Obstacle =>
   sent.ok && sent.value.state === "waiting" && sent.value.reason !== "node_refused" ? sent.value.reason : null;
 
-/** Sends a call under the nonce of a waiting one, at a higher fee. */
+/** Sends a call under the nonce of a waiting transaction, at a higher fee. */
 async function replace(desk: Desk, row: SentRow, present: Fees, next: Pick<SentRow, "call" | "gas">): Promise<Sent> {
   const { sender, sent } = desk;
   const fees = replacementFees(row.fees, present, sender.network);
   if (fees === null) {
-    // The bound forbids a higher fee: the old transaction keeps waiting, and the node gets it once more.
+    // The bound forbids a higher fee, so the old transaction keeps waiting and is sent once more.
     const again = await sender.send(row);
     if (again.ok && again.value.state === "taken") sent.put({ ...row, lastSentAt: Date.now() });
     return waitingFor("fee_above_bound");
@@ -271,14 +269,17 @@ async function replace(desk: Desk, row: SentRow, present: Fees, next: Pick<SentR
   }
 }
 
-/** The node will never take these bytes. The next call uses the nonce, or an empty transfer where something waits behind it. */
+/**
+ * Drops a transaction whose bytes the node will never take. An empty transfer fills its nonce if later transactions wait; otherwise the next call
+ * uses it.
+ */
 async function giveUp(desk: Desk, account: Account, row: SentRow): Promise<Obstacle> {
   desk.sent.drop(row.nonce);
   const isLast = desk.sent.waiting().every(({ nonce }) => nonce < row.nonce);
   return isLast ? null : fill(desk, account, row.nonce);
 }
 
-/** Sends an empty transfer, so that transactions behind an unused nonce can be mined. */
+/** Sends an empty transfer, so that transactions after an unused nonce can be mined. */
 async function fill(desk: Desk, { fees }: Account, nonce: number): Promise<Obstacle> {
   if (fees === null) return "fee_above_bound";
   const { sender, sent } = desk;
