@@ -1,4 +1,4 @@
-// The node of a local chain, for the dev stack and the tests: starts anvil on loopback and stops it.
+// Starts and stops anvil on loopback: the node of a local chain for the dev stack and the tests.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -21,15 +21,15 @@ export type Anvil = {
 };
 export type AnvilOptions = {
   chainId: number;
-  /** 0: a free one. */
+  /** 0 means any free port. */
   port: number;
-  /** A JSON file; the chain goes on where it was left. */
+  /** A JSON file from which a restarted chain continues. */
   statePath?: string;
-  /** Seconds between blocks; without it every transaction has its own block at once. */
+  /** Seconds between blocks; without it each transaction is mined at once in its own block. */
   blockTime?: number;
-  /** Epoch seconds of the first block: a chain whose past a test can fill. */
+  /** Epoch seconds of the first block, for tests that fill the chain's past. */
   genesis?: number;
-  /** So many states are kept in memory, and none on disk: without it a chain of a thousand blocks that is taken back may lose its contracts. */
+  /** How many states are kept, in memory only. Without it, a chain of a thousand blocks may lose its contracts when it is rolled back. */
   states?: number;
   quiet?: boolean;
 };
@@ -41,8 +41,8 @@ const START_TIMEOUT_MS = 60_000;
 const STATE_INTERVAL_SECONDS = 5;
 
 /**
- * Starts anvil on loopback and waits until it answers. Rejects with one line of reason when it doesn't.
- * With `statePath`, a restart keeps accounts, code, storage, nonces, blocks, transactions, receipts and logs, after a SIGKILL up to the last
+ * Starts anvil on loopback and waits until it answers. Rejects with a one-line reason if it does not.
+ * With `statePath`, a restart keeps accounts, code, storage, nonces, blocks, transactions, receipts and logs; after a SIGKILL, those up to the last
  * interval. It loses `eth_call` at a block before the restart, and waiting transactions.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
@@ -56,7 +56,8 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     mkdirSync(dirname(statePath), { recursive: true });
     args.push("--state", statePath, "--state-interval", String(STATE_INTERVAL_SECONDS));
   }
-  // Past states, which anvil leaves for good. In its own folder, because the one for temporary files may be a RAM disk.
+  // anvil never deletes its past states, so they get a folder that is removed at exit. The folder is not among the temporary files, which may be on
+  // a RAM disk.
   const home = join(homedir(), ".foundry", "anvil", "tmp");
   mkdirSync(home, { recursive: true });
   const states = mkdtempSync(join(home, "service-"));
@@ -64,7 +65,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const forget = () => rmSync(states, { recursive: true, force: true });
   child.once("exit", forget);
-  // A parent that ends early takes its chain along; the signal lets it write its state.
+  // A parent that ends early also ends its chain; the signal lets anvil write its state.
   child.once(
     "exit",
     atExit(() => {
@@ -121,7 +122,7 @@ function deriveAccounts(): AnvilAccount[] {
   });
 }
 
-// The package for this platform, as the npm package picks it: without npx and its shell in between, signals arrive.
+// Finds the binary of the package for this platform. Without npx and its shell in between, signals reach anvil.
 export function anvilBinary(): string {
   const platform = { linux: "linux", darwin: "darwin", win32: "win32" }[process.platform as string] ?? process.platform;
   const arch = process.arch === "x64" ? "amd64" : process.arch;
@@ -130,7 +131,7 @@ export function anvilBinary(): string {
   return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }
 
-// Read from its output and not by asking the port, where another node might answer.
+// Reads anvil's output instead of asking the port, where another node might answer.
 function untilListening(child: ChildProcess, wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = "";
@@ -156,7 +157,7 @@ function untilListening(child: ChildProcess, wanted: number): Promise<number> {
       complaint += String(chunk);
     });
     child.once("error", (error) => fail(error.message));
-    // "close" and not "exit": only then all of its complaint has been read.
+    // "close", not "exit": only then has all of its error output been read.
     child.once("close", (code) => {
       const inUse = /address already in use/i.test(complaint);
       fail(inUse ? `port ${wanted} is in use` : complaint.trim().split("\n").at(-1) || `it ended with code ${code}`);

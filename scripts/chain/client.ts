@@ -1,4 +1,4 @@
-// A client of a local chain. It talks to loopback only; keys and money here are for tests.
+// A client of a local chain. It connects only to loopback; keys and money here are for tests.
 import {
   type Abi,
   createTestClient,
@@ -14,12 +14,11 @@ import { privateKeyToAccount } from "viem/accounts";
 /** Long, because the caller may be busy for many seconds. */
 const NODE_TIMEOUT_MS = 60_000;
 
-/** Mines `count` empty blocks. */
 export async function mineBlocks(rpcUrl: string, count: number): Promise<void> {
   await clientFor(rpcUrl).mine({ blocks: count });
 }
 
-/** Sends any contract call and waits for its block. Throws viem's error where the contract refuses. */
+/** Sends any contract call and waits for its block. Throws viem's error if the contract refuses. */
 export async function write(
   rpcUrl: string,
   key: Hex,
@@ -40,8 +39,8 @@ export async function send(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promis
 }
 
 /**
- * The receipt of a transaction, once it is mined. It polls for the receipt alone: viem's own waiting follows the block number, which a test
- * lowers with evm_revert.
+ * Waits for the receipt of a transaction. Polls for the receipt alone: viem's own waiting follows the block number, which a test lowers with
+ * evm_revert.
  */
 export async function receiptOf(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
   const until = Date.now() + waitMs;
@@ -57,7 +56,7 @@ function absentReceipt(error: unknown): undefined {
   if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
 }
 
-/** A viem client for other requests to a local chain. */
+/** Creates a viem client for other requests to a local chain. */
 export function clientFor(rpcUrl: string) {
   return createTestClient({ mode: "anvil", ...transportFor(rpcUrl) }).extend(publicActions);
 }

@@ -15,17 +15,17 @@ export type Deployment = {
   deployBlock: number;
 };
 export type DeployOptions = {
-  /** Pays for the deployment and keeps nothing. */
+  /** Pays for the deployment and holds no role afterwards. */
   deployerKey: Hex;
   keys: Keys;
   feeRecipient: Hex;
-  /** Without them every call is executed at once. */
+  /** Without delays, every call is executed at once. */
   delays?: Delays;
-  /** The token, where it is not the test token. */
+  /** The token, if it is not the test token. */
   token?: Hex;
-  /** The threshold of an unrated provider in it, base units; that of the test token where it is not given. */
+  /** The threshold of an unrated provider, in base units; by default that of the test token. */
   base?: bigint;
-  /** Another salt gives other contracts of the same code. */
+  /** Another salt deploys further contracts of the same code. */
   salt?: Hex;
   /** The result of an earlier run; nothing is deployed while the chain still has it. */
   known?: Deployment;
@@ -35,23 +35,23 @@ type Artifact = {
   abi: Abi;
   bytecode: Hex;
   deployedBytecode: Hex;
-  /** Where the constructor writes its immutables into the deployed bytecode, words of 32 bytes. */
+  /** Byte offsets at which the constructor writes its immutables into the deployed bytecode, as words of 32 bytes. */
   immutables: readonly number[];
 };
 
-// The deployer of CREATE2 contracts that anvil and the public networks have at the same address.
+// The deployer of CREATE2 contracts, which has this address on anvil and on the public networks.
 export const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 export const SALT = keccak256(toHex("agent-accountability"));
 
-/** The threshold of an unrated provider in the test token, base units. */
+/** The threshold of an unrated provider in the test token, in base units. */
 export const TEST_BASE = 15_000_000n;
 
-/** Compiled contracts, by name, as scripts/contracts.ts wrote them. */
+/** The compiled contracts by name, as scripts/contracts.ts wrote them. */
 export const artifacts: Record<"AccessManager" | "SettlementContract" | "EscrowVault" | "TestUSDC", Artifact> =
   JSON.parse(readFileSync(join(import.meta.dirname, "../../src/chain/contracts/artifacts.json"), "utf8"));
 
 /**
- * Deploys token, authority and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and deployed
+ * Deploys token, authority and settlement contract by CREATE2: the same keys and code give the same addresses on every chain, and existing
  * contracts are kept.
  */
 export async function deployContracts(rpcUrl: string, options: DeployOptions): Promise<Deployment> {
@@ -85,7 +85,7 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
   };
 }
 
-/** By CREATE2; another salt gives another contract of the same code. */
+/** Deploys a contract by CREATE2, unless it exists already. */
 export async function deploy(
   rpcUrl: string,
   privateKey: Hex,
@@ -99,7 +99,7 @@ export async function deploy(
   return { address, block: Number(receipt.blockNumber) };
 }
 
-/** What the deployer of CREATE2 contracts is sent to make a contract, and the address that it then has. */
+/** Returns the data with which the CREATE2 deployer creates a contract, and the address of that contract. */
 export function creationOf(
   name: "AccessManager" | "SettlementContract" | "TestUSDC",
   args: readonly unknown[],
@@ -114,7 +114,7 @@ async function hasCode(client: Client, address: Hex): Promise<boolean> {
   return (await client.getCode({ address })) !== undefined;
 }
 
-// The constructor lists a token, so the first log of the contract stands in its first block.
+// The constructor lists a token, so the contract's first log is in its first block.
 async function firstBlockOf(client: Client, address: Hex): Promise<number> {
   const [first] = await client.getLogs({ address, fromBlock: 0n });
   return Number(first?.blockNumber ?? 0);

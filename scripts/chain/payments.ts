@@ -14,7 +14,7 @@ export type PlainPayment = {
   consumerDidHash: Hex;
 };
 export type IntentPayment = PlainPayment & { intentHash: Hex };
-/** What a payer agrees to, as the contract has it. */
+/** The terms that a payer agrees to, as the contract's `Payment` has them. */
 export type FullPayment = Payment;
 export type AuthorizedPayment = {
   settlementContract: Hex;
@@ -32,7 +32,7 @@ export async function mintTestUsdc(rpcUrl: string, key: Hex, token: Hex, to: Hex
   return write(rpcUrl, key, { address: token, abi, functionName: "mint", args: [to, amount] });
 }
 
-/** Approves `spender` (the settlement contract) for tokens of the key's account; without an amount, without limit. */
+/** Approves `spender` (the settlement contract) for tokens of the key's account; by default without limit. */
 export async function approve(
   rpcUrl: string,
   key: Hex,
@@ -43,21 +43,21 @@ export async function approve(
   return write(rpcUrl, key, { address: token, abi: tokenAbi, functionName: "approve", args: [spender, amount] });
 }
 
-/** The payment of AEA/P clients, which names no intent (CHN-2). Resolves once it is mined. */
+/** Pays as AEA/P clients do, without naming an intent (CHN-2). Resolves once it is mined. */
 export async function pay(rpcUrl: string, key: Hex, payment: PlainPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash];
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "pay", args });
 }
 
-/** A payment for one intent, out of the allowance. */
+/** Pays for one intent from the allowance. */
 export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash, intentHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash, intentHash];
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
 }
 
-/** The full form: to another wallet, at a higher fee or after the deadline nothing is paid. */
+/** Pays on full terms: with another wallet, with a higher fee or after the deadline nothing is paid. */
 export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, payment: FullPayment): Promise<Hex> {
   const call = { address: settlementContract, abi: settlementAbi, functionName: "settle", args: [payment] };
   return write(rpcUrl, key, call);
@@ -65,7 +65,7 @@ export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, 
 
 type Terms = { salt?: Hex; validAfter?: bigint; validBefore?: bigint; from?: Hex };
 
-/** Signs the payer's EIP-3009 authorization of one payment; its nonce binds it to the whole of the payment. */
+/** Signs the payer's EIP-3009 authorization of one payment. Its nonce binds it to the whole payment. */
 export async function signPayment(
   chainId: number,
   payerKey: Hex,
@@ -88,7 +88,7 @@ export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, signed
   return write(rpcUrl, submitterKey, { address, abi: settlementAbi, functionName: "settleWithAuthorization", args });
 }
 
-/** Puts tokens into a provider's vault out of the allowance, as anybody may. */
+/** Deposits tokens from the allowance into a provider's vault, as anyone may. */
 export async function depositEscrow(
   rpcUrl: string,
   key: Hex,

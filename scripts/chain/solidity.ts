@@ -1,11 +1,11 @@
-// What the contracts are compiled from and how, for the compiler and for explorers that compile them again.
+// The sources and settings of the contracts, for the compiler and for explorers that compile them again.
 import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
 const packages = join(import.meta.dirname, "../../node_modules");
 
 export const SETTINGS = {
-  // Supported by Base and anvil; later forks bring these contracts nothing.
+  // Base and anvil support it; later forks have no advantage for these contracts.
   evmVersion: "prague",
   viaIR: true,
   optimizer: { enabled: true, runs: 1_000_000 },
@@ -24,18 +24,18 @@ export type StandardInput = {
   readonly settings: typeof SETTINGS;
 };
 
-/** A source by the compiler's name for it: of a package, or of the folder. */
+/** Reads a source by the compiler's name for it, from a package or from the folder. */
 export const sourceOf = (folder: string, name: string): string =>
   readFileSync(name.startsWith("@") ? join(packages, name) : join(folder, name), "utf8");
 
-/** The answer to the compiler's question for an import. */
+/** Answers the compiler's request for an import. */
 export function importOf(path: string): { contents: string } | { error: string } {
   return path.startsWith("@openzeppelin/") && existsSync(join(packages, path))
     ? { contents: sourceOf("", path) }
     : { error: `not found: ${path}` };
 }
 
-/** The compiler's standard JSON input with one file and all that it imports, directly or not, and nothing else. */
+/** Returns the compiler's standard JSON input with one file, its direct and indirect imports, and nothing else. */
 export function standardInput(folder: string, entry: string): StandardInput {
   const sources: Record<string, { content: string }> = {};
   const waiting = [entry];

@@ -1,4 +1,4 @@
-// The command that brings the contracts to a public network, as its arguments and variables say. Nothing that it prints repeats a key.
+// Runs the command that deploys the contracts to a public network. Nothing that it prints contains a key.
 import { reasonOf, redactor } from "./node.ts";
 import { runDeployment } from "./run.ts";
 import { readSettings, USAGE } from "./settings.ts";

@@ -1,5 +1,5 @@
-// What explorers need to show the contracts' sources: for each the compiler's standard JSON input with its own sources alone, and beside it
-// address, compiler and constructor arguments.
+// Writes the files that explorers need to show the contracts' sources: for each contract the compiler's standard JSON input with only its own
+// sources, and a file with address, compiler and constructor arguments.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeAbiParameters, type Hex } from "viem";
@@ -17,7 +17,7 @@ const FILES = {
 
 /** @returns the files that were written */
 export async function writeExplorerFiles(out: string, settings: Settings, plan: Plan, vault: Hex): Promise<string[]> {
-  // Heavy: it is loaded only where it is asked for.
+  // Loaded only when it is needed, because it is large.
   const { default: solc } = await import("solc");
   const compiler = `v${/^[\d.]+\+commit\.[0-9a-f]+/.exec(solc.version())?.[0]}`;
   mkdirSync(out, { recursive: true });

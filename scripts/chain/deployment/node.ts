@@ -1,4 +1,4 @@
-// The node of a public network: reads, and transactions of the deployer. Nothing that is printed names the node or repeats a key (CHN-12).
+// Reads a public network and sends the deployer's transactions. Nothing that is printed contains the node's URL or a key (CHN-12).
 import {
   BaseError,
   createPublicClient,
@@ -11,11 +11,11 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { DeploymentError, type Settings } from "./settings.ts";
 
-/** Quick on this machine, patient elsewhere. */
+/** A node on this machine is polled more often. */
 const POLL_MS = { local: 50, remote: 2_000 };
 const MINED_WITHIN_MS = 180_000;
 const TIMEOUT_MS = 30_000;
-/** Shorter parts of an address are words and not keys. */
+/** Shorter parts of a URL are words, not keys. */
 const SECRET_CHARS = 8;
 
 export type Node = ReturnType<typeof connect>;
@@ -28,7 +28,7 @@ export function connect({ rpcUrl, deployerKey }: Pick<Settings, "rpcUrl" | "depl
   return { client, wallet, pollingInterval };
 }
 
-/** Sends a transaction and waits for its block; `onSent` hears of it before. */
+/** Sends a transaction and waits for its block. Calls `onSent` before it waits. */
 export async function transact(
   { client, wallet }: Node,
   call: { readonly to: Hex; readonly data: Hex },
@@ -44,7 +44,7 @@ export async function transact(
   }
 }
 
-/** Waits until none of the deployer's transactions waits: an interrupted run may have left one, which must not be sent a second time. */
+/** Waits until no transaction of the deployer is pending. An interrupted run may have left one, which must not be sent twice. */
 export async function untilNothingWaits({ client, wallet, pollingInterval }: Node, waitMs = MINED_WITHIN_MS) {
   await until(
     pollingInterval,
@@ -69,7 +69,7 @@ export async function until(pollMs: number, waitMs: number, fault: string, holds
   }
 }
 
-/** What may be printed of a text: without the address of the node, the parts of it that may be keys, and the deployer's key. */
+/** Returns a function that removes the node's URL, the parts of it that may be keys, and the deployer's key from a text. */
 export function redactor(env: NodeJS.ProcessEnv): (text: string) => string {
   const [rpcUrl = "", key = ""] = [env["RPC_URL"], env["DEPLOYER_KEY"]];
   const secrets = [rpcUrl, key, key.replace(/^0x/, "")];
@@ -94,7 +94,7 @@ function decoded(part: string): string {
   }
 }
 
-/** Why something failed, in a line: viem's long form names the node and the request. */
+/** Says in one line why something failed. viem's long message contains the node's URL and the request. */
 export function reasonOf(error: unknown): string[] {
   if (error instanceof DeploymentError) return [...error.faults];
   if (!(error instanceof BaseError)) return [error instanceof Error ? error.message : String(error)];

@@ -1,4 +1,4 @@
-// What is there of a deployment and what is missing, read from the chain alone: so an interrupted run is taken up where it ended.
+// Reads from the chain alone which steps of a deployment are done, so that the next run continues an interrupted one.
 import { type Abi, encodeFunctionData, formatEther, formatUnits, type Hex, parseUnits } from "viem";
 import { authorityAbi, tokenAbi } from "../abi.ts";
 import { CREATE2_DEPLOYER, creationOf } from "../deploy.ts";
@@ -12,24 +12,24 @@ export type Plan = {
   readonly contract: Hex;
   readonly symbol: string;
   readonly decimals: number;
-  /** Base units. */
+  /** In base units. */
   readonly base: bigint;
   readonly balance: bigint;
-  /** The cold keys that are accounts and no contracts. */
+  /** The cold keys that are plain accounts, not contracts. */
   readonly coldAccounts: readonly ColdKey[];
   readonly head: bigint;
   readonly steps: readonly Step[];
 };
 
-/** The code of the deployer of CREATE2 contracts, wherever it stands: another one could make other contracts of what it is sent. */
+/** The code of the CREATE2 deployer on every network. A deployer with other code could create other contracts from the same data. */
 const CREATE2_DEPLOYER_CODE =
   "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
-/** The code of an account: none, or what it has lent itself (EIP-7702), which leaves it with its key. */
+/** The code of a plain account: none, or a delegation (EIP-7702), with which its key still controls the account. */
 const ACCOUNT_CODE = /^0x(?:ef0100.*)?$/i;
-/** Those that are a Safe where money is real. */
+/** The keys that are a Safe where money is real. */
 const COLD_KEYS = ["owner", "admin"] as const;
 type ColdKey = (typeof COLD_KEYS)[number];
-/** Base units that the service can count (HTTP-5). */
+/** The most base units that the service can count (HTTP-5). */
 const BASE_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 export async function readPlan({ client }: Node, settings: Settings): Promise<Plan> {
@@ -99,7 +99,7 @@ function baseUnits(text: string, decimals: number): bigint {
   return base;
 }
 
-/** What is refused although every single setting is right. */
+/** Returns why a plan is refused although each setting is valid. */
 export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settings): string[] {
   if (target.kind !== "mainnet" || allowEoaAdmin) return [];
   return plan.coldAccounts.map(

@@ -1,5 +1,5 @@
-// A deployment to a public network, step by step: plan, simulation, transactions, and the reading of what stands then. Each step is decided by
-// what the chain says, so a run that was interrupted at any point is taken up by the next one, and one after the last sends nothing.
+// Runs a deployment to a public network: plan, simulation, transactions and verification. The chain's state decides each step, so the next run
+// continues an interrupted one, and a run after a complete one sends nothing.
 import { BaseError, formatEther, type Hex, MethodNotFoundRpcError, MethodNotSupportedRpcError } from "viem";
 import { settlementAbi } from "../abi.ts";
 import { checkNetworks } from "../check-networks.ts";
@@ -9,7 +9,7 @@ import { describe, objectionsTo, type Plan, readPlan, type Step } from "./plan.t
 import { DeploymentError, type Settings } from "./settings.ts";
 import { differences } from "./verify.ts";
 
-/** A node behind a balance of loads may not know yet what another one has said. */
+/** One node of a load balancer may not know yet what another has reported. */
 const SEEN_WITHIN_MS = 60_000;
 
 export async function runDeployment(settings: Settings, print: (line: string) => void): Promise<void> {
@@ -63,7 +63,7 @@ async function takeSteps(node: Node, settings: Settings, print: (line: string) =
   }
 }
 
-/** All that is missing, one on the other's effects, and what it costs. Nothing is sent. */
+/** Simulates all missing steps, each on the effects of those before it, and prints their cost. Sends nothing. */
 async function simulate(
   { client }: Node,
   { deployer }: Settings,

@@ -1,5 +1,5 @@
-// What a deployment to a public network is told, from flags and environment variables. All that is wrong with it is said at once, and no
-// message repeats a key, or an address of a node, which may carry one.
+// Reads the settings of a deployment to a public network from flags and environment variables. Reports all faults at once. No message repeats a
+// key, or a node's URL, which may contain a key.
 import { parseArgs } from "node:util";
 import { type Hex, isAddress, isAddressEqual, keccak256, toHex, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
@@ -7,7 +7,7 @@ import type { NetworkInput } from "../../../src/chain/networks.ts";
 import { SALT } from "../deploy.ts";
 import { DELAYS, type Delays, type Keys } from "../roles.ts";
 
-/** The networks, with what their entry of NETWORKS begins with. */
+/** The public networks, each with the first members of its entry in NETWORKS. */
 export const TARGETS = {
   "base-sepolia": {
     network: "base-sepolia",
@@ -34,19 +34,19 @@ export type Settings = {
   readonly keys: Keys;
   readonly feeRecipient: Hex;
   readonly token: Hex;
-  /** The threshold of an unrated provider, whole units in decimal digits. */
+  /** The threshold of an unrated provider, in whole units as decimal digits. */
   readonly base: string;
   readonly delays: Delays;
   readonly salt: Hex;
   readonly dryRun: boolean;
   readonly allowEoaAdmin: boolean;
-  /** The folder for explorers' files. */
+  /** The folder for the explorers' files. */
   readonly out: string | null;
-  /** The first block in which somebody may have been given a role. */
+  /** The first block in which a role may have been granted. */
   readonly fromBlock: bigint;
 };
 
-/** Why nothing is deployed, or why what is deployed is not what it should be: a line for each reason. */
+/** Says why nothing is deployed, or how the deployed contracts differ from the settings, with a line for each reason. */
 export class DeploymentError extends Error {
   readonly faults: readonly string[];
   constructor(...faults: string[]) {
@@ -55,7 +55,7 @@ export class DeploymentError extends Error {
   }
 }
 
-/** Each is a flag, and a variable for where the flag is not given. */
+/** Each flag, with the variable that is read if the flag is missing. */
 const VALUES = {
   owner: "OWNER_ADDRESS",
   admin: "ADMIN_ADDRESS",
@@ -82,7 +82,7 @@ const DELAY_VALUES = {
   owner: "owner-delay-hours",
 } as const;
 const HOUR = 3_600;
-/** Longer than the contract's window for payouts would make one impossible. */
+/** A delay longer than the contract's window for payouts would make payouts impossible. */
 const DELAY_HOURS_MAX = 30 * 24;
 
 export const USAGE = `npm run contracts:deploy -- --network base-sepolia|base [--dry-run] [--out <folder>] [--allow-eoa-admin]
@@ -155,7 +155,7 @@ function readFlags(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, strict: true }).values;
   } catch (error) {
-    // The parser's own sentence may repeat a value.
+    // The parser's own message may repeat a value.
     const flag = /^Unknown option '(--?[a-z-]+)'/.exec(error instanceof Error ? error.message : "")?.[1];
     throw new DeploymentError(flag === undefined ? "the arguments are not as below" : `there is no flag ${flag}`);
   }
@@ -208,8 +208,8 @@ function readDelays(target: Target, given: (value: Value) => string | undefined,
 }
 
 /**
- * Who must be somebody else. One address in two roles is one theft of both; the guardian can't stop itself; and the deployer, whose key pays
- * from a machine on the network, keeps nothing.
+ * Returns pairs of roles that have one address and must not. One theft would take both roles; the guardian cannot stop itself; and the deployer,
+ * whose key is on an online machine, must keep nothing.
  */
 function conflictsOf(addresses: Readonly<Record<string, Hex | null>>): string[] {
   const online = ["registrar", "arbiter", "guardian", "deployer"] as const;

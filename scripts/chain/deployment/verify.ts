@@ -1,4 +1,4 @@
-// Reads from the chain whether a deployment is what it should be: the code, the settings, who may call what, and that nobody else may.
+// Verifies a deployment on its chain: the code, the settings, who may call what, and that no other account may.
 import { type Abi, type Hex, isAddressEqual, type Log, parseAbiItem, parseEventLogs, toFunctionSelector } from "viem";
 import { authorityAbi, settlementAbi } from "../abi.ts";
 import { artifacts } from "../deploy.ts";
@@ -10,7 +10,7 @@ import { DeploymentError, type Settings } from "./settings.ts";
 const FEE_BPS = 5;
 const ROOT = 0n;
 const WORD_DIGITS = 64;
-/** Nodes bound how many blocks they search at once. */
+/** Nodes limit how many blocks they search at once, so a search may take many requests. */
 const SEARCHES_MAX = 64;
 
 const ROLE_EVENTS = [
@@ -20,13 +20,13 @@ const ROLE_EVENTS = [
   parseAbiItem("event RoleRevoked(uint64 indexed roleId, address indexed account)"),
 ] as const;
 
-/** @returns a line for each difference; none where everything is as wanted */
+/** @returns a line for each difference; none if everything is as wanted */
 export async function differences(node: Node, settings: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
   const parts = [codeFaults(node, plan), settingFaults(node, settings, plan), roleFaults(node, settings, plan)];
   return [...(await Promise.all(parts)).flat(), ...(await memberFaults(node, settings, plan, fromBlock))];
 }
 
-/** The code is the artifact's, and what the constructors wrote into it are the two addresses that they should have. */
+/** Checks that the code is the artifact's, and that the constructors wrote only the expected addresses into it. */
 async function codeFaults({ client }: Node, { authority, contract }: Plan): Promise<string[]> {
   const vault = await client.readContract({
     address: contract,
@@ -94,7 +94,7 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
     ...functionChecks(plan.authority, authorityAbi as Abi, (name) => (name === "grantRole" ? ROLES.OWNER.id : ROOT)),
   ];
   const faults: string[] = [];
-  // One after the other: public nodes bound how much they are asked at once.
+  // One call at a time, because public nodes limit requests.
   for (const [what, functionName, args, wanted] of checks) {
     const found = await client.readContract({ address: plan.authority, abi: authorityAbi as Abi, functionName, args });
     if (String(found) !== String(wanted)) faults.push(`${what} is ${found} and should be ${wanted}`);
@@ -102,7 +102,7 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
   return faults;
 }
 
-/** Every function that changes something has the role of the table, or nobody's. */
+/** Checks that each function which changes state has its role of the table, or else the root, which has no holder. */
 const functionChecks = (target: Hex, abi: Abi, roleOf: (name: string) => bigint): Check[] =>
   abi.flatMap((entry): Check[] => {
     if (entry.type !== "function" || entry.stateMutability === "view" || entry.stateMutability === "pure") return [];
@@ -110,7 +110,7 @@ const functionChecks = (target: Hex, abi: Abi, roleOf: (name: string) => bigint)
     return [[`the role of ${entry.name}`, "getTargetFunctionRole", args, roleOf(entry.name)]];
   });
 
-/** Whoever was given a role and not taken it, beside those who should have it. */
+/** Finds accounts that hold a role and should not, from the events of grants and revocations. */
 async function memberFaults(node: Node, { keys }: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
   const logs = await logsOf(node, plan.authority, fromBlock, await node.client.getBlockNumber());
   const members = new Map<string, { id: bigint; account: Hex }>();
