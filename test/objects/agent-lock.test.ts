@@ -1,4 +1,5 @@
-// The lock of an agent orders its transitions and is no condition of them (AGT-27): whoever keeps it keeps nobody from a change for long.
+// Tests that the lock of an agent orders its transitions but is not required for them (AGT-27): a caller that keeps the lock does not delay changes
+// for long.
 import { beforeAll, expect, it } from "vitest";
 import { withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
@@ -8,17 +9,17 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** So many callers that never release it: each keeps it for ten seconds. */
+/** Callers that never release the lock. Each keeps it for ten seconds. */
 const HOLDERS = 8;
 const LONG_MS = 100_000;
 
-it("kept by others for longer than anybody waits, it does not keep the platform from suspending its agent", async () => {
+it("a lock that others keep for longer than a call waits does not stop the platform from suspending its agent", async () => {
   const { did } = await world.agent("CONSUMER");
   const object = env.AGENTS.get(env.AGENTS.idFromName(did));
   const held = Array.from({ length: HOLDERS }, () => object.lock(LONG_MS));
   for (const lock of held) lock.catch(() => undefined);
   await held[0];
-  // The call's wait ends at once.
+  // The call stops waiting at once.
   const waits: number[] = [];
   const lock = (ms: number) => {
     waits.push(ms);
@@ -29,11 +30,11 @@ it("kept by others for longer than anybody waits, it does not keep the platform 
   const reply = await withVars(world, { AGENTS }).call("PATCH", `/v1/agents/${did}/status`, { body });
   expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
   expect(waits).toEqual([5_000]);
-  // Still held, and nobody who has given up waiting holds it later.
+  // The lock is still held, and callers that stopped waiting do not get it later.
   expect(await object.lock(0)).toBeNull();
 });
 
-it("whose object fails, it does not keep the platform from suspending its agent", async () => {
+it("a lock whose object fails does not stop the platform from suspending its agent", async () => {
   const { did } = await world.agent("CONSUMER");
   const lock = () => Promise.reject(new Error("Durable Object reset because its code was updated."));
   const AGENTS = { idFromName: () => null, get: () => ({ lock }) } as never;
@@ -42,7 +43,7 @@ it("whose object fails, it does not keep the platform from suspending its agent"
   expect(expectStatus(reply, 200).status).toBe("SUSPENDED");
 });
 
-it("that a call waited for in vain is waited for once more after a conflict, for ten seconds, and the call goes on without", async () => {
+it("a call that waited in vain for a lock waits for it again after a conflict, for ten seconds, and then goes on without it", async () => {
   const { did } = await world.draft("CONSUMER");
   const object = env.AGENTS.get(env.AGENTS.idFromName(did));
   object.lock(LONG_MS).catch(() => undefined);
@@ -58,7 +59,7 @@ it("that a call waited for in vain is waited for once more after a conflict, for
     prepare: (sql: string) => env.DB.prepare(sql),
     batch: async (statements: D1PreparedStatement[]) => {
       batches += 1;
-      // Read twice, because the first reading may be older than what the holder of the lock has done; then written.
+      // The first two batches read, because the holder of the lock may have changed something after the first; the third one writes.
       if (batches === 3) throw lost;
       return env.DB.batch(statements);
     },

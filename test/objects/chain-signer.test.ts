@@ -1,6 +1,5 @@
-// Sent transactions arrive in a block whatever the node does (CHN-15 to CHN-18): it loses answers, forgets
-// transactions, refuses bytes, wants other fees, and undoes blocks. The network `lab-signer` belongs to this file
-// alone.
+// Tests that sent transactions reach a block whatever the node does (CHN-15 to CHN-18): it loses answers, forgets transactions, refuses bytes,
+// requires other fees and undoes blocks. Only this file uses the network `lab-signer`.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
@@ -14,13 +13,13 @@ import { env } from "../support/world.ts";
 import { type Asked, nextDid, outcome, soon, useSigner } from "./support.ts";
 
 const LAB = "lab-signer";
-/** A request that failed is made once more. */
+/** A failed request is tried once more. */
 const ATTEMPTS = 2;
 const { lab, mine, registration, submit, submitted, tend, count, transaction, isMined } = useSigner(LAB);
 const unheard = { ok: false, error: { kind: "chain_unavailable" } };
 
-describe("an answer that is lost", () => {
-  it("after the node took the transaction: the same call again names it, and nothing else is sent", async () => {
+describe("a signer whose node loses an answer", () => {
+  it("returns the hash of a transaction that the node took when the same call is repeated, and sends nothing else", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const before = await count("latest");
@@ -33,7 +32,7 @@ describe("an answer that is lost", () => {
     expect(await count("latest")).toBe(before + 1);
   });
 
-  it("before it arrived: the same bytes are sent again, and what was sent behind it is mined with it", async () => {
+  it("sends bytes that never arrived again, and the transaction that was sent after them is mined too", async () => {
     const [first, second] = [registration(), registration()];
     const before = await count("latest");
     await spoil(LAB, { method: "eth_sendRawTransaction", times: ATTEMPTS, how: "lose" });
@@ -48,7 +47,7 @@ describe("an answer that is lost", () => {
     expect(await tend()).toMatchObject({ waiting: 0, oldestSentAt: null });
   });
 
-  it("of bytes that the node then refuses for good: their nonce is used otherwise, and nothing behind hangs", async () => {
+  it("uses the nonce of bytes that the node then refuses for good otherwise, so that no later transaction hangs", async () => {
     const [first, second] = [registration(), registration()];
     const before = await count("latest");
     const refuse = { method: "eth_sendRawTransaction", how: "refuse", message: "invalid transaction" } as const;
@@ -61,7 +60,7 @@ describe("an answer that is lost", () => {
     await mine();
     expect(await isMined(behind)).toBe(true);
     expect(await count("latest")).toBe(before + 2);
-    // The call itself was never made: asked for again it is sent.
+    // The call itself was never made, so it is sent when it is requested again.
     const again = await submitted(first);
     await mine();
     expect(await isMined(again)).toBe(true);
@@ -84,7 +83,7 @@ describe("a transaction that the pool has lost", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("is also sent again when the same thing is asked for again", async () => {
+  it("is also sent again when the same call is requested again", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const hash = await submitted(asked);
@@ -95,7 +94,7 @@ describe("a transaction that the pool has lost", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("because a reorganisation took its block back is mined again", async () => {
+  it("is mined again after a reorg removed its block", async () => {
     await lab("evm_setAutomine", false);
     const hash = await submitted(registration());
     await mine();
@@ -121,8 +120,8 @@ describe("a transaction that the pool has lost", () => {
   });
 });
 
-describe("the same call", () => {
-  it("ten times at once is one transaction", async () => {
+describe("a signer's call", () => {
+  it("is one transaction when it is made ten times at once", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const before = await count("latest");
@@ -131,14 +130,14 @@ describe("the same call", () => {
     expect(await count("pending")).toBe(before + 1);
   });
 
-  it("of others at once: each has a nonce of its own, and all are mined", async () => {
+  it("has a nonce of its own when others are made at once, and all are mined", async () => {
     const hashes = await Promise.all(Array.from({ length: 10 }, () => submitted(registration())));
     await mine();
     expect(new Set(hashes).size).toBe(10);
     for (const hash of hashes) expect(await isMined(hash)).toBe(true);
   });
 
-  it("beside somebody else who uses the same key takes the next nonce", async () => {
+  it("takes the next nonce if another user of the same key has used the first one", async () => {
     const asked = registration();
     await spoil(LAB, {
       method: "eth_getTransactionCount",
@@ -151,7 +150,7 @@ describe("the same call", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("beside a transaction of the same key that somebody else has sent, and that waits for its block, takes the next nonce", async () => {
+  it("takes the next nonce if a transaction of another user of the same key waits for its block", async () => {
     await lab("evm_setAutomine", false);
     const before = await count("latest");
     const fee = `0x${(10n ** 12n).toString(16)}`;
@@ -167,7 +166,7 @@ describe("the same call", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("that the contract refuses is not sent, and the refusal names the contract's error", async () => {
+  it("is not sent if the contract refuses it, and the refusal names the contract's error", async () => {
     const did = nextDid();
     await submitted(registration(did));
     await mine();
@@ -179,15 +178,15 @@ describe("the same call", () => {
   });
 });
 
-describe("fees", () => {
+describe("a transaction's fee", () => {
   const gwei = (n: number) => `0x${BigInt(Math.round(n * 1e9)).toString(16)}`;
 
-  it("too low to be mined: it is replaced at a fee an eighth higher at least, and the transactions behind it are mined", async () => {
+  it("is raised by at least an eighth if it is too low to be mined, and later transactions are mined", async () => {
     await lab("evm_setAutomine", false);
     const [first, second] = [registration(), registration()];
     const low = await submitted(first);
     const { maxFeePerGas, nonce: taken } = await transaction(low);
-    // Blocks have become dearer than it pays.
+    // Blocks become more expensive than it pays.
     await lab("anvil_setNextBlockBaseFeePerGas", `0x${(BigInt(maxFeePerGas) + 1n).toString(16)}`);
     await mine();
     expect(await isMined(low)).toBe(false);
@@ -208,7 +207,7 @@ describe("fees", () => {
     expect((await isMined(behind)) || (await isMined(hash))).toBe(true);
   });
 
-  it("the tip that the node suggests is paid up to the network's bound", async () => {
+  it("includes the tip that the node suggests, up to the network's bound", async () => {
     await lab("evm_setAutomine", false);
     await spoil(LAB, { method: "eth_maxPriorityFeePerGas", times: 9, how: "answer", result: gwei(5_000) });
     const { maxPriorityFeePerGas, maxFeePerGas } = await transaction(await submitted(registration()));
@@ -216,7 +215,7 @@ describe("fees", () => {
     expect(BigInt(maxFeePerGas)).toBeLessThanOrEqual(100_000_000_000n);
   });
 
-  it("above the bound: nothing is sent, and what waits is said to", async () => {
+  it("is not paid above the bound: nothing is sent, and the call is reported as waiting", async () => {
     await lab("evm_setAutomine", false);
     const waiting = await submitted(registration());
     const block = await lab("eth_getBlockByNumber", "latest", false);
@@ -230,7 +229,7 @@ describe("fees", () => {
 });
 
 describe("an empty gas account", () => {
-  it("sends nothing and says so; once it is filled the call goes through", async () => {
+  it("sends nothing and reports that; once it is filled, the call goes through", async () => {
     const asked = registration();
     const before = await count("pending");
     await lab("anvil_setBalance", REGISTRAR, "0x0");
@@ -261,13 +260,13 @@ describe("a key that replaces another", () => {
   };
   afterEach(() => replaceKey(LAB, env.CHAIN_REGISTRAR_KEY));
 
-  it("has nonces of its own, and leaves the transactions of the other as they are", async () => {
+  it("has nonces of its own, and leaves the transactions of the other key as they are", async () => {
     await lab("anvil_setBalance", address, RICH);
     await lab("evm_setAutomine", false);
     const asked = registration();
     const old = await submitted(asked);
     await replaceKey(LAB, NEW_KEY);
-    // For the same purpose too: what the other key has waiting is not its own.
+    // Even for the same purpose, the waiting transaction of the other key is not its own.
     const hash = await submitted(approval(asked.key));
     expect(hash).not.toBe(old);
     expect(await transaction(hash)).toMatchObject({ from: address.toLowerCase(), nonce: "0x0" });
@@ -287,8 +286,8 @@ describe("a key that replaces another", () => {
   });
 });
 
-describe("a network that nobody configured", () => {
-  it("is no exception", async () => {
+describe("a network that is not configured", () => {
+  it("is reported as an error and throws nothing", async () => {
     const elsewhere = signerOn(env, "registrar", "elsewhere");
     const { key, call } = registration();
     expect(await elsewhere.submit(key, call, "instead", soon())).toMatchObject({

@@ -1,5 +1,5 @@
-// The objects that count uses and attempts, each for itself (PRF-7, PRF-8, CRED-21, IDM-5): what is used, what has left its window, and what a
-// quiet object keeps.
+// Tests the objects that count uses and attempts, each by itself (PRF-7, PRF-8, CRED-21, IDM-5): uses, the end of a window, and what a quiet object
+// keeps.
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { MINUTE_MS } from "../../src/core/limits.ts";
@@ -11,7 +11,7 @@ const named = <T extends Rpc.DurableObjectBranded>(namespace: DurableObjectNames
 const later = () => Date.now() + MINUTE_MS;
 
 describe("a replay guard", () => {
-  it("tells the first use from a repetition for the same act, and both from a replay", async () => {
+  it("distinguishes the first use, a repetition for the same act, and a replay", async () => {
     const guard = named(env.REPLAY);
     expect(await guard.use("mark", "act", later())).toBe("first");
     expect(await guard.use("mark", "act", later())).toBe("same");
@@ -21,14 +21,14 @@ describe("a replay guard", () => {
     expect(await guard.isUsedFor("unused", "act")).toBe(false);
   });
 
-  it("takes no repetition without an act for the same", async () => {
+  it("treats a repetition without an act as a replay", async () => {
     const guard = named(env.REPLAY);
     expect(await guard.use("mark", "", later())).toBe("first");
     expect(await guard.use("mark", "", later())).toBe("replay");
     expect(await guard.isUsedFor("mark", "")).toBe(false);
   });
 
-  it("forgets a proof once it is stale, and keeps the others over its alarm", async () => {
+  it("forgets a proof once it is stale, and keeps the others when its alarm fires", async () => {
     const guard = named(env.REPLAY);
     await guard.use("stale", "", Date.now() - 1);
     await guard.use("fresh", "", later());
@@ -77,13 +77,13 @@ describe("an attempt guard", () => {
     expect(kept).toEqual([{ account: "b" }]);
   });
 
-  it("counts an address's failures over all accounts", async () => {
+  it("counts an address's failures across all accounts", async () => {
     const guard = named(env.ATTEMPTS);
     for (const account of ["a", "b", "c"]) await begin(guard, account, NOW);
     expect(await begin(guard, "d", NOW + 100)).toEqual({ ok: false, retryAfterMs: 900 });
   });
 
-  it("gives back a good attempt, and forgets the failures of one account", async () => {
+  it("removes a good attempt, and forgets the failures of one account", async () => {
     const guard = named(env.ATTEMPTS);
     const good = await begin(guard, "a", NOW);
     await begin(guard, "a", NOW);
@@ -95,7 +95,7 @@ describe("an attempt guard", () => {
     expect(await begin(guard, "a", NOW)).toMatchObject({ ok: true });
   });
 
-  it("counts and forgives each client of the network apart", async () => {
+  it("counts and forgives each client of the network separately", async () => {
     const guard = named(env.ATTEMPTS);
     const other = by("a", "192.0.2.2");
     for (const client of [by("a"), other])
@@ -107,7 +107,7 @@ describe("an attempt guard", () => {
     expect(await guard.begin(other, NOW, limits, UNBOUND)).toMatchObject({ ok: true });
   });
 
-  it("has places for so many derivations at once, then for one in each interval, whatever asks for them", async () => {
+  it("has places for a number of derivations at once, then for one in each interval, whether they belong to attempts or not", async () => {
     const guard = named(env.ATTEMPTS);
     const bucket = { atOnce: 3, everyMs: 100 };
     expect(await guard.derive(NOW, bucket)).toEqual({ ok: true });
@@ -118,7 +118,7 @@ describe("an attempt guard", () => {
     expect(await guard.derive(NOW + 99, bucket)).toEqual({ ok: false, retryAfterMs: 1 });
     expect(await guard.derive(NOW + 100, bucket)).toEqual({ ok: true });
     expect(await guard.derive(NOW + 100, bucket)).toEqual({ ok: false, retryAfterMs: 100 });
-    // After a rest there are as many places as in the beginning.
+    // After a rest there are as many places as at the beginning.
     for (let n = 0; n < bucket.atOnce; n++) expect(await guard.derive(NOW + 400, bucket)).toEqual({ ok: true });
     expect(await guard.derive(NOW + 400, bucket)).toEqual({ ok: false, retryAfterMs: 100 });
   });
@@ -142,7 +142,7 @@ describe("an attempt guard", () => {
     expect(alarm).toBe(NOW + 5_000 + limits.windowMs);
   });
 
-  it("keeps nothing once it was quiet for a window", async () => {
+  it("keeps nothing after it was quiet for a window", async () => {
     const guard = named(env.ATTEMPTS);
     await begin(guard, "a", NOW);
     await begin(guard, "a", NOW);
@@ -151,8 +151,8 @@ describe("an attempt guard", () => {
   });
 });
 
-describe("the requests in flight under a credential's keys", () => {
-  it("tell a request of the same body from one of another, and let others through", async () => {
+describe("the idempotency object of a credential", () => {
+  it("distinguishes a request with the same body from one with another body, and lets other keys through", async () => {
     const object = named(env.IDEMPOTENCY);
     const begun = await object.begin("key", "body");
     if (begun.state !== "go") throw new Error(begun.state);
@@ -165,7 +165,7 @@ describe("the requests in flight under a credential's keys", () => {
     expect(await object.begin("key", "other")).toMatchObject({ state: "go" });
   });
 
-  it("end with their lease, for a request that crashed never ends", async () => {
+  it("frees a key at the end of its lease, because a crashed request never ends", async () => {
     const object = named(env.IDEMPOTENCY);
     for (const key of ["crashed", "young"]) expect(await object.begin(key, "body")).toMatchObject({ state: "go" });
     await runInDurableObject(object, (instance) => {

@@ -1,5 +1,5 @@
-// A call that is not wanted any more while it waits for its block (CHN-15), and counts that are not believed (CHN-16). The network
-// `lab-replaced` belongs to this file alone.
+// Tests calls that are no longer wanted while they wait for their block (CHN-15), and counts that are not believed (CHN-16). Only this file uses
+// the network `lab-replaced`.
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -19,7 +19,7 @@ describe("another call for a purpose whose first call waits", () => {
   const toOther = ({ key }: Asked, wallet = account(7)) => ({ key, call: registration(didOf(key), wallet).call });
   const didOf = (key: string) => key.slice("provider_split:".length);
 
-  it("replaces it under its nonce, so that only the newer one is mined", async () => {
+  it("replaces the first under its nonce, so that only the new call is mined", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const before = await count("latest");
@@ -30,14 +30,14 @@ describe("another call for a purpose whose first call waits", () => {
     const replacing = await transaction(hash);
     expect([replacing.nonce, replacing.input]).toEqual([nonce, other.call.data]);
     expect(BigInt(replacing.maxFeePerGas)).toBeGreaterThanOrEqual((BigInt(maxFeePerGas) * 9n) / 8n);
-    // Asked for again, it is the same one.
+    // A repeated request returns the same transaction.
     expect(await submitted(other)).toBe(hash);
     await mine();
     expect([await isMined(old), await isMined(hash)]).toEqual([false, true]);
     expect(await count("latest")).toBe(before + 1);
   });
 
-  it("that is to keep its place behind it waits for it", async () => {
+  it("leaves the first in place and waits for it, if it is submitted that way", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const hash = await submitted(asked);
@@ -47,7 +47,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("that the contract refuses takes the first one back all the same", async () => {
+  it("withdraws the first even if the contract refuses the new call", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const old = await submitted(asked);
@@ -57,7 +57,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await isMined(old)).toBe(false);
   });
 
-  it("finds the first one mined: the caller plans again, and nothing is sent", async () => {
+  it("is not sent if the first was mined meanwhile, and the caller plans again", async () => {
     const asked = registration();
     const hash = await submitted(asked);
     await mine();
@@ -66,7 +66,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await count("pending")).toBe(before);
   });
 
-  it("above the bound of fees waits, and the first one stays as it is", async () => {
+  it("waits while fees are above the bound, and the first stays as it is", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const hash = await submitted(asked);
@@ -79,7 +79,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  it("is none: what waits is replaced by an empty transfer, and then nothing waits", async () => {
+  it("may be no call at all: an empty transfer replaces the first, and then nothing waits", async () => {
     await lab("evm_setAutomine", false);
     const asked = registration();
     const old = await submitted(asked);
@@ -94,7 +94,7 @@ describe("another call for a purpose whose first call waits", () => {
     expect(await signer.withdraw(asked.key, soon())).toEqual({ ok: true, value: { state: "clear" } });
   });
 
-  it("after a reorganisation that left two waiting: only the wanted one is mined", async () => {
+  it("is the only call that is mined if a reorg left two waiting", async () => {
     const asked = registration();
     const key = asked.key;
     const { token } = chainOf(LAB);
@@ -127,10 +127,10 @@ describe("a node that counts far too few or too many transactions", () => {
     spoil(LAB, { method: "eth_getTransactionCount", times: 1, how: "answer", result });
   const look = () => tendSigner(env, "registrar", LAB);
 
-  it("once does not make the signer forget what waits, nor give its nonce away", async () => {
+  it("does not make the signer forget a waiting transaction or reuse its nonce, if it does so once", async () => {
     const before = await count("latest");
     await lab("anvil_setNonce", REGISTRAR, "0x64");
-    // Far above the last one: believed when it has stood for a minute.
+    // This is far above the last count, so it is believed only after a minute.
     expect(await look()).toMatchObject(bad);
     await ageDoubt(LAB, MINUTE_MS);
     expect(await look()).toMatchObject({ ok: true });
@@ -149,7 +149,7 @@ describe("a node that counts far too few or too many transactions", () => {
     expect(await count("latest")).toBe(102);
   });
 
-  it("once gives no call a nonce behind a gap", async () => {
+  it("does not cause a gap before a call's nonce, if it does so once", async () => {
     const before = await count("latest");
     const asked = registration();
     await countOnce("0x2710");
@@ -158,7 +158,7 @@ describe("a node that counts far too few or too many transactions", () => {
     expect(Number((await transaction(hash)).nonce)).toBe(before);
   });
 
-  it("for a minute is believed, and what waits far above is given up: the chain was reset", async () => {
+  it("is believed after a minute, and transactions far above its count are dropped, because the chain was reset", async () => {
     await lab("evm_setAutomine", false);
     const hash = await submitted(registration());
     await lab("anvil_dropTransaction", hash);

@@ -1,4 +1,4 @@
-// The registrar's signer on a lab's chain, the registrations that it is asked for, and short ways to read what became of them.
+// Provides the registrar's signer on a lab's chain, registrations to submit, and short ways to read their outcome.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, expect } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -19,7 +19,7 @@ export const nextDid = (): string => `did:aeap:${String(++last).padStart(8, "0")
 export const soon = (): number => Date.now() + MINUTE_MS;
 export const outcome = (value: Submission) => ({ ok: true, value });
 
-/** The signer on a lab. Before a test its node makes no faults, and after a test nothing waits. */
+/** Returns the signer on a lab. Its node makes no faults when a test begins, and nothing waits after the test. */
 export function useSigner(network: string) {
   const { lab, mine } = labOf(network);
   const signer = signerOn(env, "registrar", network);
@@ -56,7 +56,7 @@ function readingsOf(network: string) {
   };
 }
 
-/** A registration that nobody has asked for yet. */
+/** Returns a registration that was not submitted yet, unless `did` is given. */
 function registrationOn(network: string, did: string, wallet: string): Asked {
   const { token } = chainOf(network);
   const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
