@@ -1,5 +1,5 @@
-// The settlement contract's roles are separate keys, and its authority is nobody's (CHN-5 to CHN-7): every role against every restricted
-// function, the delays, and everybody against the vaults.
+// Tests the settlement contract's roles (CHN-5 to CHN-7): they are separate keys, and the authority's root has no holder. Tries every role on every
+// restricted function, the delays, and every person on the vaults.
 import { type Abi, encodeFunctionData, getAbiItem, getContractAddress, type Hex, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -23,7 +23,7 @@ import {
 } from "./support.ts";
 import { createTestContract, testContracts } from "./test-contracts.ts";
 
-// Every function that not everybody may call, the one person that may, and a call that is good but for the caller.
+// Every restricted function, the one person who may call it, and a call that is valid except for its caller.
 type Call = {
   readonly by: Person;
   readonly args: (world: World, facts: Facts) => readonly unknown[] | Promise<readonly unknown[]>;
@@ -63,7 +63,7 @@ const DELAYED = [
   "listToken",
 ];
 
-/** A settlement in a token that refuses where its refunds go. */
+/** Makes a settlement in a token that refuses its `refundTo`. */
 async function refusedBack(world: World): Promise<Facts> {
   const { abi } = testContracts.UsdcLike;
   const { consumer, stranger, wallet } = world.people;
@@ -89,7 +89,7 @@ async function listAndRegister(world: World, token: Hex, wallet: Hex): Promise<v
 const settled = async (world: World): Promise<Facts> =>
   factsOf(world, await world.send("consumer", "pay", [world.chain.token, 10n * UNIT, PROVIDER, CONSUMER]));
 
-test("every function that changes something is in one of the two tables", () => {
+test("every function that changes state is in one of the two tables", () => {
   const writes = settlementAbi.flatMap((entry) =>
     entry.type === "function" && entry.stateMutability !== "view" && entry.stateMutability !== "pure"
       ? [entry.name]
@@ -110,7 +110,7 @@ describe("without delays", () => {
   }, NO_DELAYS);
 
   test.each(Object.entries(PRIVILEGED))(
-    "%s is for one role alone, and through the authority alone",
+    "%s can be called by one role only, and only through the authority",
     async (name, { by, args }) => {
       const values = await args(world, await settled(world));
       for (const person of PEOPLE) {
@@ -122,7 +122,7 @@ describe("without delays", () => {
   );
 
   test.each(["admin", "registrar", "arbiter", "guardian", "consumer", "wallet", "stranger"] as const)(
-    "a vault releases nothing to %s, nor does the code it is a clone of",
+    "neither a vault nor its implementation releases anything to %s",
     async (person) => {
       const vault = await world.vault(PROVIDER);
       await world.mint(vault, UNIT);
@@ -134,12 +134,12 @@ describe("without delays", () => {
     },
   );
 
-  test("a vault takes its settlement contract from its code", async () => {
+  test("a vault has its settlement contract in its code", async () => {
     const vault = { address: await world.vault(PROVIDER), abi: artifacts.EscrowVault.abi };
     expect(await world.client.readContract({ ...vault, functionName: "settlementContract" })).toBe(
       world.chain.settlementContract,
     );
-    // A minimal clone (ERC-1167) and nothing beside it, at the address that follows from the provider alone (CREATE2).
+    // The vault is a minimal clone (ERC-1167) and nothing else, at an address that follows from the provider alone (CREATE2).
     const implementation = world.chain.vaultImplementation.slice(2).toLowerCase();
     const code = await world.client.getCode({ address: vault.address });
     expect(code).toBe(`0x363d3d373d3d3d363d73${implementation}5af43d82803e903d91602b57fd5bf3`);
@@ -148,7 +148,7 @@ describe("without delays", () => {
     expect(getContractAddress({ opcode: "CREATE2", from, salt: PROVIDER, bytecode })).toBe(vault.address);
   });
 
-  test("nobody holds the authority's root, so nobody changes the table of functions, delays or guardians", async () => {
+  test("the table of functions, delays and guardians cannot change, because the authority's root has no holder", async () => {
     const { authority, settlementContract } = world.chain;
     const manager = { address: authority, abi: authorityAbi } as const;
     const selector = toFunctionSelector(getAbiItem({ abi: settlementAbi, name: "payOut" }));
@@ -177,7 +177,7 @@ describe("without delays", () => {
     expect(await world.read("authority")).toBe(authority);
   });
 
-  test("the owner gives roles and takes them", async () => {
+  test("the owner grants and revokes roles", async () => {
     const { authority } = world.chain;
     const { registrar, other } = world.people;
     const manage = (name: string, args: readonly unknown[]) =>
@@ -206,7 +206,7 @@ describe("with the delays of production", () => {
         ? DELAYS.admin
         : DELAYS.wallet;
 
-  test.each(DELAYED)("%s is scheduled, and executed once, within a week after its delay", async (name) => {
+  test.each(DELAYED)("%s is scheduled, and can be executed once, within a week after its delay", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
     const args = await call.args(world, await settled(world));
@@ -220,7 +220,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
   });
 
-  test.each(DELAYED)("%s is cancelled by the guardian, who cannot schedule it", async (name) => {
+  test.each(DELAYED)("%s can be cancelled by the guardian, who cannot schedule it", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
     const args = await call.args(world, await settled(world));
@@ -233,7 +233,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf(call.by, name, args)).toBe("AccessManagerNotScheduled");
   });
 
-  test.each(DELAYED)("%s is cancelled by who scheduled it, and scheduled anew with its whole delay", async (name) => {
+  test.each(DELAYED)("%s can be cancelled by its scheduler, and then waits its whole delay again", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
     const args = await call.args(world, await settled(world));
@@ -247,7 +247,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf(call.by, name, args)).toBeNull();
   });
 
-  test.each(DELAYED)("%s is executed until a week after its delay, and then forgotten", async (name) => {
+  test.each(DELAYED)("%s can be executed until a week after its delay, and then expires", async (name) => {
     const call = PRIVILEGED[name];
     if (!call) throw new Error(name);
     const args = await call.args(world, await settled(world));
@@ -259,7 +259,7 @@ describe("with the delays of production", () => {
     expect((await world.act(call.by, name, args)).status).toBe("reverted");
   });
 
-  test("the guardian cancels many calls in one transaction, also while payments are paused", async () => {
+  test("the guardian cancels many calls in one transaction, even while payments are paused", async () => {
     const { chain, people } = world;
     const facts = await settled(world);
     await world.act("guardian", "pause", []);
@@ -285,7 +285,7 @@ describe("with the delays of production", () => {
       expect([name, await world.refusalOf(by, name, args)]).toEqual([name, "AccessManagerNotScheduled"]);
   });
 
-  test("a wallet that was scheduled before the present one moved is not set", async () => {
+  test("a scheduled wallet is not set if the present one has moved meanwhile", async () => {
     const { chain, people } = world;
     const args = [PROVIDER, chain.token, people.wallet.address, people.other.address];
     await world.schedule("registrar", "setOperationalWallet", args);
@@ -294,7 +294,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf("registrar", "setOperationalWallet", args)).toBe("WalletDiffers");
   });
 
-  test("a low threshold that was scheduled before the present one was set is not set", async () => {
+  test("a scheduled low threshold is not set if the present one has changed meanwhile", async () => {
     const args = [PROVIDER, world.chain.token, THRESHOLD, 0n];
     await world.schedule("registrar", "setLowThreshold", args);
     await world.act("registrar", "setThreshold", [PROVIDER, world.chain.token, THRESHOLD - 1n]);
@@ -302,7 +302,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf("registrar", "setLowThreshold", args)).toBe("InvalidThreshold");
   });
 
-  test("of two wallets that wait beside each other one is set", async () => {
+  test("only one of two scheduled wallets is set", async () => {
     const { chain, people } = world;
     const change = (to: Person) => [PROVIDER, chain.token, people.wallet.address, people[to].address];
     await world.schedule("registrar", "setOperationalWallet", change("other"));
@@ -312,7 +312,7 @@ describe("with the delays of production", () => {
     expect(await world.refusalOf("registrar", "setOperationalWallet", change("stranger"))).toBe("WalletDiffers");
   });
 
-  test("of two awards of a settlement that wait beside each other one is executed, the next one names it", async () => {
+  test("only one of two scheduled awards of a settlement is executed, and the next award has to name it", async () => {
     const facts = await settled(world);
     const awards = [300_000n, 400_000n] as const;
     for (const amount of awards) await world.schedule("arbiter", "payOut", [facts, amount]);

@@ -1,4 +1,4 @@
-// A local chain starts on a free port, reports plainly when it cannot, and continues where it was left.
+// Tests that a local chain starts on a free port, reports plainly when it cannot, and continues where it stopped.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ function deployment(anvil: Anvil): DeployOptions {
   return { deployerKey: deployer.privateKey, keys: addressesOf(holders), feeRecipient: feeRecipient.address };
 }
 
-test("answers at once with its chain id and funded accounts whose keys are theirs", async () => {
+test("a chain answers at once with its chain id and funded accounts", async () => {
   const anvil = await start();
   const client = clientFor(anvil.rpcUrl);
   expect(await client.getChainId()).toBe(84532);
@@ -46,12 +46,12 @@ test("answers at once with its chain id and funded accounts whose keys are their
   for (const { address } of anvil.accounts) expect(await client.getBalance({ address })).toBeGreaterThan(0n);
 });
 
-test("a port in use is one clear line", async () => {
+test("a port in use is reported in one line", async () => {
   const { port } = await start();
   await expect(start({ port })).rejects.toThrow(new Error(`anvil did not start: port ${port} is in use`));
 });
 
-test("a chain that started late gives its blocks the machine's second", async () => {
+test("a chain that started late gives its blocks the machine's time", async () => {
   const second = () => Math.floor(Date.now() / 1_000);
   const { rpcUrl } = await start({ genesis: second() - 90 });
   const client = clientFor(rpcUrl);
@@ -63,7 +63,7 @@ test("a chain that started late gives its blocks the machine's second", async ()
   expect(Number(timestamp)).toBeLessThanOrEqual(second());
 });
 
-test("deploys once: the same addresses again, on another chain too, and nothing where they are known", async () => {
+test("a repeated deployment sends nothing, and another chain gets the same addresses", async () => {
   const [first, second] = await Promise.all([start(), start()]);
   const options = deployment(first);
   const deployed = await deployContracts(first.rpcUrl, options);
@@ -74,12 +74,12 @@ test("deploys once: the same addresses again, on another chain too, and nothing 
   expect(await deployContracts(second.rpcUrl, { ...options, known: deployed })).toEqual(deployed);
 });
 
-test("never talks to a public chain", async () => {
+test("the client never connects to a public chain", async () => {
   await expect(mineBlocks("https://sepolia.base.org", 1)).rejects.toThrow("not a local chain: sepolia.base.org");
 });
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "after a %s everything is still there: balances, nonces, receipts, logs",
+  "a chain keeps its balances, nonces, receipts and logs after a %s",
   async (signal) => {
     const statePath = join(folder, "state.json");
     const first = await start({ statePath });

@@ -1,5 +1,4 @@
-// settleWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and nobody can use the signature
-// for anything else.
+// Tests settleWithAuthorization (CHN-2): a payer without an allowance signs, anyone submits, and the signature cannot be used for anything else.
 import {
   type Abi,
   encodeAbiParameters,
@@ -48,7 +47,7 @@ useWorld(async (built) => {
   world = built;
   token = built.chain.token;
   await world.act("registrar", "registerProvider", [OTHER_PROVIDER, token, world.people.other.address, THRESHOLD]);
-  // No allowance in this file: it must not be what pays.
+  // The payer has no allowance in this file, so that an allowance cannot be what pays.
   await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [world.chain.settlementContract, 0n]);
   signed = await sign();
 });
@@ -79,7 +78,7 @@ const submit = (change: Change = {}, by = signed) =>
 const refusal = (change: Change, by = signed) =>
   world.refusal("stranger", "settleWithAuthorization", argsOf(by, change));
 
-// As the contract computes it, and so a payer's own software.
+// Computes the nonce as the contract does, and as a payer's own software would.
 const nonceOf = ({ payment, salt }: AuthorizedPayment): Hex => {
   const { inputs } = getAbiItem({ abi: settlementAbi, name: "nonceOf" });
   return keccak256(encodeAbiParameters(inputs, [payment, salt]));
@@ -94,11 +93,11 @@ const compact = (signature: Hex): Hex =>
   serializeCompactSignature(signatureToCompactSignature(parseSignature(signature)));
 const withParity = (signature: Hex): Hex => `${signature.slice(0, -2)}0${parseSignature(signature).yParity}` as Hex;
 
-// The token's errors, by selector, since the settlement contract hands them through.
+// An error of the token, by its selector, because the settlement contract passes it through.
 const INVALID_SIGNATURE = toFunctionSelector("ERC3009InvalidSignature()");
 
 describe("settleWithAuthorization", () => {
-  test("splits like a payment; the payer is who signed, not who submits", async () => {
+  test("splits like a payment, and the payer is the signer, not the submitter", async () => {
     const { consumer, stranger, wallet } = world.people;
     const receipt = await submit();
     const [settled, recorded] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs });
@@ -112,7 +111,7 @@ describe("settleWithAuthorization", () => {
     expect(await world.balance(stranger.address)).toBe(0n);
     expect(await world.balance(await world.vault(PROVIDER))).toBe(999_500n);
     expect(await world.balance(wallet.address)).toBe(8_995_500n);
-    // The fee.
+    // The contract holds the fee.
     expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
   });
 
@@ -124,10 +123,10 @@ describe("settleWithAuthorization", () => {
     ["wallet", () => ({ operationalWallet: world.people.other.address })],
     ["highest fee", () => ({ maxFeeBps: 6 })],
     ["deadline", () => ({ deadline: 10_000_000_001n })],
-    ["place of refunds", () => ({ refundTo: world.people.stranger.address })],
+    ["address for refunds", () => ({ refundTo: world.people.stranger.address })],
     ["salt", () => ({ salt: REASON })],
     ["end of validity", () => ({ validBefore: 2n ** 40n })],
-    ["begin of validity", () => ({ validAfter: 1n })],
+    ["start of validity", () => ({ validAfter: 1n })],
     ["signature", () => ({ signature: `${signed.signature.slice(0, -4)}0000` as Hex })],
     ["form of the same signature (the other s)", () => ({ signature: otherS(signed.signature) })],
     ["form of the same signature (compact)", () => ({ signature: compact(signed.signature) })],
@@ -136,12 +135,12 @@ describe("settleWithAuthorization", () => {
     ["shorter signature", () => ({ signature: signed.signature.slice(0, -2) as Hex })],
     ["no signature", () => ({ signature: "0x" })],
   ];
-  test.each(CHANGES)("cannot be given another %s", async (_, change) => {
+  test.each(CHANGES)("refuses a change: %s", async (_, change) => {
     const before = await world.balance(world.people.consumer.address);
     expect(await refusal(change())).not.toBeNull();
     expect((await submit(change())).status).toBe("reverted");
     expect(await world.balance(world.people.consumer.address)).toBe(before);
-    // The signature is still good for what it was made for.
+    // The signature is still valid for its own payment.
     expect((await submit()).status).toBe("success");
   });
 
@@ -150,25 +149,25 @@ describe("settleWithAuthorization", () => {
     expect((await submit({ from: world.people.other.address })).status).toBe("reverted");
   });
 
-  test("is refused with the token's own reason", async () => {
+  test("is refused for the token's own reason", async () => {
     expect(await refusal({ salt: REASON })).toBe(INVALID_SIGNATURE);
   });
 
-  test("is good once, whoever comes first", async () => {
+  test("works once, whoever submits it first", async () => {
     const front = await world.send("other", "settleWithAuthorization", argsOf(signed));
     expect(front.status).toBe("success");
     expect((await submit()).status).toBe("reverted");
-    // All that the front-runner did was to pay the gas.
+    // The front-runner only paid the gas.
     expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
     expect(await world.balance(world.people.other.address)).toBe(0n);
   });
 
-  test("a second authorization of the same intent is refused: it was paid", async () => {
+  test("refuses a second authorization of an intent that was paid", async () => {
     await submit();
     expect(await refusal({}, await sign())).toBe("AlreadyPaid");
   });
 
-  test("is refused before and after its time", async () => {
+  test("refuses an authorization before and after its time", async () => {
     const now = (await world.client.getBlock()).timestamp;
     const late = await sign({}, { validBefore: now - 1n });
     const early = await sign({}, { validAfter: now + 1_000n });
@@ -177,7 +176,7 @@ describe("settleWithAuthorization", () => {
     expect(await refusal({}, past)).toBe("DeadlinePassed");
   });
 
-  test("cannot be taken to the token directly, by the submitter or by the payer", async () => {
+  test("has an authorization that neither submitter nor payer can use at the token directly", async () => {
     const { abi } = artifacts.TestUSDC;
     const { from, settlementContract, payment, validAfter, validBefore, signature } = signed;
     const args = [from, settlementContract, payment.amount, validAfter, validBefore, nonceOf(signed), signature];
@@ -187,7 +186,7 @@ describe("settleWithAuthorization", () => {
     }
   });
 
-  test("cannot be used at the token in another of its ways", async () => {
+  test("has an authorization that the token's transferWithAuthorization refuses", async () => {
     const { from, settlementContract, payment, validAfter, validBefore, signature } = signed;
     const { r, s, yParity } = parseSignature(signature);
     const args = [
@@ -205,7 +204,7 @@ describe("settleWithAuthorization", () => {
     expect(await refused).toBe("ERC3009InvalidSignature");
   });
 
-  test("takes no other token that the payer has as well", async () => {
+  test("takes no other token of the payer", async () => {
     const other = await createTestContract(world, "UsdcLike", []);
     const { consumer, wallet } = world.people;
     await world.act("admin", "listToken", [other, THRESHOLD]);
@@ -217,7 +216,7 @@ describe("settleWithAuthorization", () => {
     expect([(await submit({}, by)).status, (await submit({ token }, by)).status]).toEqual(["success", "reverted"]);
   });
 
-  test("is paid for by nobody's allowance", async () => {
+  test("uses no allowance", async () => {
     await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [signed.settlementContract, 100n * UNIT]);
     await submit();
     const allowance = { address: token, abi: artifacts.TestUSDC.abi, functionName: "allowance" };
@@ -225,14 +224,14 @@ describe("settleWithAuthorization", () => {
     expect(await world.client.readContract({ ...allowance, args })).toBe(100n * UNIT);
   });
 
-  test("is overtaken by the payer's own payment of the intent, and takes nothing then", async () => {
+  test("takes nothing once the payer has paid the intent in another way", async () => {
     await world.sendTo("consumer", token, artifacts.TestUSDC.abi, "approve", [signed.settlementContract, 100n * UNIT]);
     await world.send("consumer", "settle", [signed.payment]);
     expect(await refusal({})).toBe("AlreadyPaid");
     expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
   });
 
-  test("is not good on another chain", async () => {
+  test("refuses an authorization for another chain", async () => {
     expect((await submit({}, await sign({}, {}, 8453))).status).toBe("reverted");
   });
 
@@ -249,7 +248,7 @@ describe("settleWithAuthorization", () => {
     expect(await refusal({ token: world.people.other.address })).toBe("UnknownToken");
   });
 
-  test("is signed by a smart wallet (ERC-1271), for its own money", async () => {
+  test("accepts the signature of a smart wallet (ERC-1271) for the wallet's own money", async () => {
     const { consumer, stranger } = world.people;
     const wallet = await createTestContract(world, "SmartWallet", [consumer.address]);
     await world.mint(wallet, 20n * UNIT);
@@ -264,7 +263,7 @@ describe("settleWithAuthorization", () => {
     expect(await refusal({}, foreign)).toBe(INVALID_SIGNATURE);
   });
 
-  test("a smart wallet pays from its allowance as well, and refunds go to it", async () => {
+  test("does not stop a smart wallet from paying from its allowance, and refunds go to it", async () => {
     const { consumer } = world.people;
     const { settlementContract } = world.chain;
     const wallet = await createTestContract(world, "SmartWallet", [consumer.address]);
@@ -281,7 +280,7 @@ describe("settleWithAuthorization", () => {
     expect(await world.balance(wallet)).toBe(10n * UNIT + 7n);
   });
 
-  test("is signed like this by the scripts", async () => {
+  test("accepts what the scripts sign", async () => {
     const { rpcUrl } = world.anvil;
     const { privateKey } = world.people.stranger;
     await expect(submitAuthorized(rpcUrl, privateKey, { ...signed, salt: ZERO_HASH })).rejects.toThrow();
@@ -289,7 +288,7 @@ describe("settleWithAuthorization", () => {
     expect((await world.client.getTransactionReceipt({ hash })).status).toBe("success");
   });
 
-  test("has the key and the nonce that the contract computes", async () => {
+  test("uses the key and the nonce that the contract computes", async () => {
     expect(await world.read("nonceOf", [signed.payment, signed.salt])).toBe(nonceOf(signed));
     const [, recorded] = parseEventLogs({ abi: settlementAbi, logs: (await submit()).logs });
     expect(recorded?.args).toMatchObject({ key: await world.read("keyOf", [signed.payment]) });

@@ -1,4 +1,4 @@
-// A local chain with a block time mines by itself, in real time.
+// Tests that a local chain with a block time mines by itself, in real time.
 import { setTimeout } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
@@ -7,7 +7,7 @@ import { clientFor } from "../../scripts/chain/client.ts";
 let anvil: Anvil | undefined;
 afterEach(() => anvil?.stop());
 
-test("mines a block without a transaction", async () => {
+test("a chain with a block time mines a block without a transaction", async () => {
   anvil = await startAnvil({ chainId: 84532, port: 0, blockTime: 1 });
   const client = clientFor(anvil.rpcUrl);
   while ((await client.getBlockNumber({ cacheTime: 0 })) === 0n) await setTimeout(50);

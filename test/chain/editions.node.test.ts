@@ -1,4 +1,4 @@
-// What was paid through an earlier edition of the contract stays readable beside the present one (CHN-22).
+// Tests that payments through an earlier edition of the contract stay readable next to the present edition (CHN-22).
 import { type Abi, encodeFunctionData, type Hex } from "viem";
 import { expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -58,14 +58,14 @@ const payEarlier = () =>
     INTENT,
   ]);
 
-test("a payment through an earlier edition is read, with the contract that took it", async () => {
+test("a payment through an earlier edition is read with the contract that took it", async () => {
   const { transactionHash } = await payEarlier();
   expect(await settlementsOf(transactionHash)).toEqual([]);
   const [settled] = await settlementsOf(transactionHash, { earlier_editions: [earlier] });
   expect(settled).toMatchObject({ contract: earlier.settlement_contract.toLowerCase(), gross: UNIT });
 });
 
-test("it is paid out of the vault of that edition", async () => {
+test("a payout for an earlier edition comes from the vault of that edition", async () => {
   const { token } = world.chain;
   const facts = await factsOf(world, await payEarlier());
   const settlement = { ...facts, settledAt: Number(facts.settledAt) };
@@ -86,7 +86,7 @@ test("it is paid out of the vault of that edition", async () => {
   expect(onEdition(networks, token)).toBeNull();
 });
 
-test("what one edition waits for is nothing that another one's act replaces", async () => {
+test("an act on one edition does not replace a waiting act on another", async () => {
   const networks = { ...world.network, earlier_editions: [earlier] };
   const purposes: string[] = [];
   const signer = keySigner(senderFor(world), world.people.arbiter.privateKey);
@@ -113,7 +113,7 @@ test("what one edition waits for is nothing that another one's act replaces", as
   expect(new Set(purposes).size).toBe(2);
 });
 
-test("the present edition is read beside it", async () => {
+test("the present edition is read next to an earlier one", async () => {
   const { transactionHash } = await pay(world, UNIT);
   const [settled] = await settlementsOf(transactionHash, { earlier_editions: [earlier] });
   expect(settled).toMatchObject({ contract: world.chain.settlementContract.toLowerCase() });

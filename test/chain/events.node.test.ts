@@ -1,5 +1,5 @@
-// The contract's events, read range by range from a real node (CHN-24): every kind, ranges that end where the node ends them, forks, nodes that
-// fail, are behind or answer what does not agree.
+// Tests reading the contract's events range by range from a real node (CHN-24): every kind of event, ranges that the node limits, forks, and nodes
+// that fail, lag or contradict themselves.
 import { createServer } from "node:http";
 import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -53,7 +53,7 @@ const kindsOf = (events: readonly EventAt[]) => events.map(({ kind }) => kind);
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 
-/** A node that answers a method in another way, and all others as the chain does. */
+/** Starts a node that changes its answers to one method and passes on all others. */
 async function spoiledNode(
   method: string,
   spoil: (result: never, params: readonly unknown[], calls: readonly Call[]) => unknown,
@@ -81,7 +81,7 @@ async function spoiledNode(
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-test("every movement of a vault, each payment, and what was set, in the order of the chain", async () => {
+test("a reading has every vault movement, payment and setting, in the order of the chain", async () => {
   const { people, chain } = world;
   const paid = await world.send("consumer", "settle", [paymentOf(world)]);
   const settlement = await factsOf(world, paid);
@@ -121,7 +121,7 @@ test("every movement of a vault, each payment, and what was set, in the order of
   expect(events[0]?.minedAt).toBe(Number(timestamp) * 1_000);
 });
 
-test("an event's place is counted from the first log of its transaction, as facilitation counts it", async () => {
+test("an event's log index counts from the first log of its transaction, as in facilitation", async () => {
   const { transactionHash } = await pay(world, UNIT);
   const gateway = createChainGateway([world.network]);
   const settlement = must(await gateway.readSettlement(world.network.network, transactionHash));
@@ -133,7 +133,7 @@ test("an event's place is counted from the first log of its transaction, as faci
   expect(settlement.settlements[0]?.logIndex).toBeGreaterThan(0);
 });
 
-test("a range has as many blocks as are wanted, and the next one goes on behind it", async () => {
+test("a range has as many blocks as are requested, and the next one continues after it", async () => {
   for (const amount of [1n, 2n, 3n]) await pay(world, amount * UNIT);
   const first = await read({ ...begin, most: 2 });
   expect([first.end.number, first.head.number, first.events.length]).toEqual([begin.number + 2, begin.number + 3, 2]);
@@ -142,7 +142,7 @@ test("a range has as many blocks as are wanted, and the next one goes on behind 
   expect(await read(second.end)).toMatchObject({ events: [], end: second.end });
 });
 
-test("what has the network's confirmations is settled, and nothing behind it", async () => {
+test("the settled block is the last one that has the network's confirmations", async () => {
   for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
   const hashAt = async (number: number) => (await world.client.getBlock({ blockNumber: BigInt(number) })).hash;
   for (const [required_confirmations, most, number] of [
@@ -171,12 +171,12 @@ test("a range that the node refuses is halved until it answers, down to one bloc
   });
   const reading = must(await readWith({ rpc_url: url }));
   expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 }, events: [{ gross: UNIT }] });
-  // Each size twice: a request that fails is tried once more.
+  // Each size that fails appears twice, because a failed request is tried once more.
   expect(asked).toEqual([4, 4, 2, 2, 1]);
 });
 
-describe("receipts with 6 MB of logs of others, of which two fit into an answer", () => {
-  /** `asked`: how many receipts each request named that was answered. */
+describe("receipts with 6 MB of other contracts' logs, of which two fit into an answer", () => {
+  /** `asked`: the number of receipts in each request. */
   async function largeNode() {
     const asked: number[] = [];
     const large = {
@@ -194,17 +194,17 @@ describe("receipts with 6 MB of logs of others, of which two fit into an answer"
     return { url, asked };
   }
 
-  test("are read of fewer blocks, and then of the next ones", async () => {
+  test("are read for fewer blocks at a time", async () => {
     for (const amount of [1n, 2n, 3n, 4n]) await pay(world, amount * UNIT);
     const { url, asked } = await largeNode();
     const reading = must(await readWith({ rpc_url: url }));
     expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 2 } });
     expect(reading).toMatchObject({ events: [{ gross: UNIT }, { gross: 2n * UNIT }] });
-    // Each size that fails twice.
+    // A size that fails appears twice.
     expect(asked).toEqual([4, 4, 2]);
   });
 
-  test("of one block are asked for in smaller parts", async () => {
+  test("are requested in smaller parts if they are of one block", async () => {
     const { token, settlementContract: to } = world.chain;
     const request = (method: string, ...params: unknown[]) =>
       world.client.request({ method: method as never, params: params as never });
@@ -220,7 +220,7 @@ describe("receipts with 6 MB of logs of others, of which two fit into an answer"
     const reading = must(await readWith({ rpc_url: url }, { ...begin, most: 1 }));
     expect(reading).toMatchObject({ state: "read", end: { number: begin.number + 1 } });
     expect(reading).toMatchObject({ events: [1n, 2n, 3n, 4n].map((amount) => ({ gross: amount * UNIT })) });
-    // The first part also asks who sent them.
+    // The first request also asks for the senders.
     expect(asked).toEqual([4, 4, 4, 4, 2, 2]);
   });
 });
@@ -244,7 +244,7 @@ test("a range of more than 200 transactions is halved", async () => {
   expect(asked).toEqual([2, 1]);
 });
 
-test("whether the contract is paused is told with each reading, as it is at the head", async () => {
+test("each reading says whether the contract is paused at the head", async () => {
   expect((await read()).paused).toBe(false);
   await world.act("guardian", "pause", []);
   expect((await read()).paused).toBe(true);
@@ -253,13 +253,13 @@ test("whether the contract is paused is told with each reading, as it is at the 
   expect((await read()).paused).toBe(false);
 });
 
-describe("a chain that is another one than it was", () => {
-  test("is forked where the block behind which it is read has another hash", async () => {
+describe("a chain that has changed since it was read", () => {
+  test("is forked if the block after which it is read has another hash", async () => {
     const { hash } = await world.client.getBlock({ blockNumber: BigInt(begin.number - 1) });
     expect(must(await readWith({}, { number: begin.number, hash }))).toMatchObject({ state: "forked" });
   });
 
-  test("is forked after a reorganisation", async () => {
+  test("is forked after a reorg", async () => {
     await pay(world, UNIT);
     const { end } = await read();
     await world.client.request({ method: "anvil_reorg" as never, params: [1, []] as never });
@@ -267,13 +267,13 @@ describe("a chain that is another one than it was", () => {
     expect(must(await readWith({}, end))).toMatchObject({ state: "forked" });
   });
 
-  test("is behind where it has become shorter", async () => {
+  test("counts as lagging if it has become shorter", async () => {
     const ahead = { number: begin.number + 5, hash: begin.hash };
     expect(must(await readWith({}, ahead))).toMatchObject({ state: "behind", head: { number: begin.number } });
   });
 });
 
-describe("a node that answers what does not agree is not believed, and the other node is asked", () => {
+describe("a node that contradicts itself or the network", () => {
   type Part = Record<string, unknown>;
   const HASH = `0x${"ab".repeat(32)}`;
   const each = (change: Part) => (logs: never) => (logs as Part[]).map((log) => ({ ...log, ...change }));
@@ -282,19 +282,19 @@ describe("a node that answers what does not agree is not believed, and the other
     ["logs of another contract", "eth_getLogs", each({ address: `0x${"ab".repeat(20)}` })],
     ["logs of another block", "eth_getLogs", each({ blockHash: HASH })],
     ["logs of a block out of the range", "eth_getLogs", each({ blockNumber: "0x1" })],
-    ["logs that a reorganisation took away", "eth_getLogs", each({ removed: true })],
+    ["logs that a reorg removed", "eth_getLogs", each({ removed: true })],
     ["logs with other amounts than their receipts", "eth_getLogs", each({ data: `0x${"11".repeat(192)}` })],
     ["no list", "eth_getLogs", () => null],
     ["no receipt", "eth_getTransactionReceipt", () => null],
     ["receipts of another transaction", "eth_getTransactionReceipt", one({ transactionHash: HASH })],
     ["receipts of another block", "eth_getTransactionReceipt", one({ blockHash: HASH })],
-    ["receipts of what was reverted", "eth_getTransactionReceipt", one({ status: "0x0" })],
+    ["receipts of a reverted transaction", "eth_getTransactionReceipt", one({ status: "0x0" })],
     ["receipts without the logs", "eth_getTransactionReceipt", one({ logs: [] })],
     ["no blocks", "eth_getBlockByNumber", () => null],
     ["an older head", "eth_getBlockByNumber", one({ number: "0x1" })],
   ];
 
-  test.each(LIES)("%s", async (_, method, spoil) => {
+  test.each(LIES)("is not believed with %s, and the other node is read", async (_, method, spoil) => {
     const { transactionHash } = await pay(world, UNIT);
     const rpc_url = await spoiledNode(method, spoil);
     const alone = await readWith({ rpc_url });
@@ -303,21 +303,21 @@ describe("a node that answers what does not agree is not believed, and the other
     expect(both).toMatchObject({ state: "read", events: [{ kind: "settled", txHash: transactionHash }] });
   });
 
-  test("of another chain", async () => {
+  test("is not believed if it is on another chain, and the other node is read", async () => {
     const rpc_url = await spoiledNode("eth_chainId", () => "0x1");
     expect(await readWith({ rpc_url })).toMatchObject({ ok: false, error: { reason: "wrong_chain" } });
     expect(await readWith({ rpc_url, fallback_rpc_url: world.anvil.rpcUrl })).toMatchObject({ ok: true });
   });
 });
 
-test("what another contract emits is no event, whatever it says", async () => {
+test("a log of another contract is no event, whatever it says", async () => {
   const elsewhere = { settlement_contract: world.chain.token };
   await pay(world, UNIT);
   const gateway = createChainGateway([{ ...world.network, ...elsewhere }]);
   expect(must(await gateway.readEvents(world.network.network, begin))).toMatchObject({ state: "read", events: [] });
 });
 
-test("what an earlier edition takes is read beside it", async () => {
+test("payments through an earlier edition are read too", async () => {
   const { settlementContract, authority, token } = world.chain;
   const earlier_editions = [{ settlement_contract: settlementContract, authority }];
   await pay(world, UNIT);
@@ -327,7 +327,7 @@ test("what an earlier edition takes is read beside it", async () => {
   expect(reading.events[0]?.contract).toBe(settlementContract.toLowerCase());
 });
 
-test("times are asked of the node where its logs do not say them", async () => {
+test("the node is asked for the time of a block if its logs do not state it", async () => {
   const { blockNumber } = await pay(world, UNIT);
   const { timestamp } = await world.client.getBlock({ blockNumber });
   const rpc_url = await spoiledNode("eth_getLogs", (logs) =>

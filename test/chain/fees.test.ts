@@ -1,4 +1,4 @@
-// Fees follow the node's suggestion within the network's bounds, and a replacement pays an eighth more within them (CHN-17).
+// Tests that fees follow the node's suggestion within the network's bounds, and that a replacement pays an eighth more within them (CHN-17).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { feesFor, replacementFees } from "../../src/chain/fees.ts";
@@ -19,7 +19,7 @@ describe("the fees of a new transaction", () => {
     expect([fees?.maxFeePerGas, fees?.maxPriorityFeePerGas]).toEqual([(fee ?? 0n) * GWEI, (paidTip ?? 0n) * GWEI]);
   });
 
-  it("are never above a bound, whatever the node says, and none where the base fee alone is", () => {
+  it("are never above a bound, whatever the node suggests, and null if base fee and tip together are above it", () => {
     fc.assert(
       fc.property(wei, wei, (baseFee, tip) => {
         const fees = feesFor(baseFee, tip, BOUNDS);
@@ -33,7 +33,7 @@ describe("the fees of a new transaction", () => {
 });
 
 describe("the fees of a replacement", () => {
-  it("are at least an eighth higher and never above the bound; where that is impossible there are none", () => {
+  it("are at least an eighth higher and never above the bound, or null if that is impossible", () => {
     fc.assert(
       fc.property(wei, wei, (baseFee, tip) => {
         const waiting = feesFor(baseFee, tip, BOUNDS);
@@ -50,7 +50,7 @@ describe("the fees of a replacement", () => {
     );
   });
 
-  it("follow the present fees where those are higher", () => {
+  it("follow the present fees if those are higher", () => {
     const waiting = { maxFeePerGas: 4n * GWEI, maxPriorityFeePerGas: GWEI };
     const present = { maxFeePerGas: 50n * GWEI, maxPriorityFeePerGas: 3n * GWEI };
     expect(replacementFees(waiting, present, BOUNDS)).toEqual(present);

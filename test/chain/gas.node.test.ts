@@ -1,4 +1,4 @@
-// The gas of the settlement contract keeps its gates, in a token as USDC is (CHN-21). The bench prints the same table.
+// Tests that the settlement contract's gas stays within its gates, with a token like USDC (CHN-21). The bench prints the same table.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,25 +10,25 @@ const profiles: Profiles = new Map();
 const measured = await measureGas(profiles);
 const page = readFileSync(join(import.meta.dirname, "../../docs/contracts.md"), "utf8");
 
-test("every call keeps its gate", () => {
+test("every call stays within its gate", () => {
   expect(checkGas(measured)).toEqual([]);
-  // The page for those who hold keys says the same.
+  // docs/contracts.md states the same numbers.
   const gasSection = page.slice(page.indexOf("## Gas"), page.indexOf("### Where it goes"));
   const rows = [...gasSection.matchAll(/^\| ([a-zA-Z].*?) \| ([\d,]+) \| ([\d,]*) ?\|$/gm)];
   expect(rows.map(([, call]) => call).sort()).toEqual(measured.map(({ call }) => call).sort());
   for (const [, call = "", gas, gate] of rows) {
     const found = measured.find((one) => one.call === call)?.gas ?? 0;
-    // Times and salts have bytes that are zero by chance.
+    // Times and salts have random zero bytes, which cost less gas.
     expect([call, Math.abs(found - number(gas)) < 400]).toEqual([call, true]);
     expect([call, number(gate)]).toEqual([call, GATES[call] ?? 0]);
   }
-  // A gate that is missed, and a call that was not measured, are told.
+  // A missed gate and a call that was not measured are reported.
   const [first] = Object.keys(GATES);
   expect(checkGas(measured.map((one) => (one.call === first ? { ...one, gas: 1_000_000 } : one)))).toHaveLength(1);
   expect(checkGas([])).toHaveLength(Object.keys(GATES).length + RATIOS.length);
 });
 
-test("a payment uses the slots, events and calls that the page names, and computes little beside them", () => {
+test("a payment uses the slots, events and calls that the page names, and little computation besides", () => {
   const calls = RATIOS.map(([call]) => call);
   const order = [...calls, PLAIN, PLAIN_AUTHORIZED];
   const section = page.slice(page.indexOf("### Where it goes"), page.indexOf("## More"));
@@ -42,7 +42,7 @@ test("a payment uses the slots, events and calls that the page names, and comput
   expect(rows.map(([, row]) => row)).toEqual(Object.keys(first ? rowsOf(first) : {}));
   for (const [, row = "", cells = ""] of rows) {
     const told = cells.split("|").slice(0, -1).map(number);
-    // The token alone is one contract: what it does itself is the token's.
+    // A call of the token alone has one contract, so its own work counts as the token's.
     const measuredRow = found.map((profile, at) => {
       const own = rowsOf(at < calls.length ? profile : { ...profile, own: profile.others, others: profile.own });
       return own[row] ?? 0;
@@ -53,7 +53,7 @@ test("a payment uses the slots, events and calls that the page names, and comput
     ]);
   }
   for (const call of calls) expect(profiles.get(call)).toMatchObject({ ownSlots: 4, ownNewSlots: 1 });
-  // Without one instruction of its own it would still be more than 1.75 times what the token alone uses.
+  // Even without instructions of its own, it would use more than 1.75 times the gas of the token alone.
   const [, authorized, , alone] = found;
   if (!authorized || !alone) throw new Error("nothing was profiled");
   expect(floorOf(authorized) / alone.gas).toBeGreaterThan(1.75);

@@ -1,5 +1,4 @@
-// The gateway on a real node (CHN-9 to CHN-12): unknown, waiting, reverted, foreign and doubled transactions, and
-// failing nodes.
+// Tests the gateway on a real node (CHN-9 to CHN-12): unknown, waiting, reverted, foreign and doubled transactions, and failing nodes.
 import { type Abi, concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -50,7 +49,7 @@ const read = async (txHash: string, change: Partial<Network> = {}) =>
   must(await gatewayWith(change).readSettlement(world.network.network, txHash));
 const payIntent = () => world.send("consumer", "payIntent", [token, 10n * UNIT, PROVIDER, CONSUMER, INTENT]);
 
-// Sent and left in the pool, or mined as reverted: the caller decides how the chain mines.
+// Sends a transaction and does not wait for it. The caller decides how the chain mines.
 function sendUnmined(amount: bigint): Promise<Hex> {
   const args = [token, amount, PROVIDER, CONSUMER] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "pay", args });
@@ -59,7 +58,7 @@ function sendUnmined(amount: bigint): Promise<Hex> {
 }
 
 describe("reading a settlement", () => {
-  test("a mined settlement comes with every number of its events", async () => {
+  test("a mined settlement has every number of its events", async () => {
     const receipt = await payIntent();
     const block = await world.client.getBlock({ blockHash: receipt.blockHash });
     expect(await read(receipt.transactionHash)).toEqual({
@@ -97,7 +96,7 @@ describe("reading a settlement", () => {
     expect(await read(transactionHash)).toMatchObject({ settlements: [{ intentHash: null, gross: UNIT }] });
   });
 
-  test("the hash is taken without 0x and in any case", async () => {
+  test("a hash is accepted without 0x and in any case", async () => {
     const { transactionHash } = await payIntent();
     for (const text of [transactionHash.slice(2), transactionHash.toUpperCase().replace("0X", "0x")]) {
       expect(await read(text)).toMatchObject({ state: "mined" });
@@ -123,7 +122,7 @@ describe("reading a settlement", () => {
     }
   });
 
-  test("is pending in the pool and until it has the required confirmations, the first being its own block", async () => {
+  test("a transaction is pending in the pool and until it has the required confirmations, of which its own block is the first", async () => {
     await world.client.setAutomine(false);
     const hash = await sendUnmined(UNIT);
     const required = { required_confirmations: 3 };
@@ -136,26 +135,26 @@ describe("reading a settlement", () => {
     expect(await read(hash, required)).toMatchObject({ state: "mined", confirmations: 3 });
   });
 
-  test("a reverted payment is reverted, once that is final", async () => {
+  test("a reverted payment is reported as reverted once that is final", async () => {
     const hash = await sendUnmined(5_000n * UNIT);
     await receiptOf(world.client, hash);
     expect(await read(hash, { required_confirmations: 2 })).toEqual({ state: "pending", confirmations: 1 });
     expect(await read(hash)).toEqual({ state: "reverted" });
   });
 
-  test("after a reorganisation the transaction is unknown again", async () => {
+  test("a transaction is unknown again after a reorg", async () => {
     const before = await world.client.snapshot();
     const { transactionHash } = await payIntent();
     await world.client.revert({ id: before });
     expect(await read(transactionHash)).toEqual({ state: "unknown" });
   });
 
-  test("a transaction that settles nothing is mined with no settlement", async () => {
+  test("a transaction that settles nothing is mined without a settlement", async () => {
     const { transactionHash } = await world.mint(world.people.other.address, 1n);
     expect(await read(transactionHash)).toMatchObject({ state: "mined", settlements: [] });
   });
 
-  test("the same event from another contract is nobody's settlement", async () => {
+  test("an equal event of another contract is no settlement", async () => {
     const foreign = await foreignContract();
     const { transactionHash } = await world.sendTo("consumer", foreign, settlementAbi, "pay", [
       token,
@@ -186,7 +185,7 @@ describe("reading a settlement", () => {
 });
 
 describe("asking nodes", () => {
-  test("one settlement is one request of two calls, once the node is trusted", async () => {
+  test("reading a settlement takes one request of two calls once the node is trusted", async () => {
     const { transactionHash } = await payIntent();
     const proxy = await startProxy();
     const gateway = gatewayWith({ rpc_url: proxy.url });
@@ -198,7 +197,7 @@ describe("asking nodes", () => {
     ]);
   });
 
-  test("the block is read where a node's logs have no time", async () => {
+  test("the block is read if a node's logs have no time", async () => {
     const receipt = await payIntent();
     const proxy = await startProxy((body) => body.replaceAll("blockTimestamp", "somethingElse"));
     const reading = await read(receipt.transactionHash, { rpc_url: proxy.url });
@@ -213,7 +212,7 @@ describe("asking nodes", () => {
     expect(await read(transactionHash, { rpc_url: proxy.url })).toMatchObject({ state: "mined" });
   });
 
-  test("the fallback is used where the first node fails", async () => {
+  test("the fallback node is used if the first node fails", async () => {
     const { transactionHash } = await payIntent();
     const broken = await startProxy(() => "<html>");
     const reading = await read(transactionHash, { rpc_url: broken.url, fallback_rpc_url: world.anvil.rpcUrl });
@@ -236,13 +235,13 @@ describe("asking nodes", () => {
     error: { kind: "chain_unavailable", network: "base-sepolia", reason },
   });
 
-  test("a dead node is unreachable, and its address stays inside", async () => {
+  test("a dead node is unreachable, and the error does not contain its address", async () => {
     const result = await failure({ rpc_url: "http://127.0.0.1:9/v2/secret-key" });
     expect(result).toEqual(unavailable("unreachable"));
     expect(JSON.stringify(result)).not.toMatch(/secret|127\.0\.0\.1|http/);
   });
 
-  test("a silent node times out, twice after four seconds", async () => {
+  test("a silent node times out twice, after four seconds each", async () => {
     const { url, limit, limits } = await startSilentNode(world.anvil.rpcUrl);
     expect(await failure({ rpc_url: url }, createRpc(fetch, limit))).toEqual(unavailable("timeout"));
     expect(limits).toEqual([4_000, 4_000]);
@@ -258,7 +257,7 @@ describe("asking nodes", () => {
       (body: string) => body.replace(/"result":"0x/, '"error":{"code":-32005,"message":"slow"},"x":"0x'),
     ],
     ["an absurd receipt", (body: string) => body.replace('"result":null', '"result":{"status":1}')],
-  ])("a node that answers %s is a bad answer", async (_, change) => {
+  ])("a node that answers with %s gives a bad answer", async (_, change) => {
     const proxy = await startProxy(change);
     expect(await failure({ rpc_url: proxy.url })).toEqual(unavailable("bad_answer"));
   });
@@ -267,18 +266,18 @@ describe("asking nodes", () => {
     expect(await failure({ chain_id: 8453 })).toEqual(unavailable("wrong_chain"));
   });
 
-  test("a network that isn't configured is no exception", async () => {
+  test("a network that is not configured is an error, not an exception", async () => {
     const result = await gatewayWith().readSettlement("elsewhere", INTENT);
     expect(result).toMatchObject({ ok: false, error: { reason: "unknown_network", network: "elsewhere" } });
   });
 
-  test("a contract that isn't there is a bad answer, not a provider", async () => {
+  test("a missing contract is a bad answer, not a provider", async () => {
     const gateway = gatewayWith({ settlement_contract: world.people.other.address });
     expect(await gateway.readProvider("base-sepolia", PROVIDER)).toEqual(unavailable("bad_answer"));
   });
 });
 
-// The same contract once more: same events, same token, same provider.
+// Deploys an equal contract: same events, same token, same provider.
 async function foreignContract(): Promise<Hex> {
   const { other, wallet, feeRecipient } = world.people;
   const { settlementContract, authority } = await deployContracts(world.anvil.rpcUrl, {
@@ -322,7 +321,7 @@ async function authorized(settlementContract: Hex, amount: bigint): Promise<{ to
   return { to: settlementContract, data };
 }
 
-// A contract whose constructor makes the calls: PUSH2 size, PUSH2 offset, PUSH1 0, CODECOPY, then CALL and POP for each.
+// Creates a contract whose constructor makes the calls: PUSH2 size, PUSH2 offset, PUSH1 0, CODECOPY, then CALL and POP for each.
 async function inOneTransaction(calls: readonly { to: Hex; data: Hex }[]): Promise<Hex> {
   const STEP = 44;
   let offset = calls.length * STEP + 1;

@@ -1,11 +1,11 @@
-// A DID and an intent stand on-chain as keccak256 of their text (CHN-8), checked against a second implementation.
+// Tests that a DID and an intent are on-chain as keccak256 of their text (CHN-8), against a second implementation.
 import { keccak256, toHex } from "viem";
 import { expect, test } from "vitest";
 import { didHash, intentHash, isPayableDid, namesNoPayer, parseTxHash } from "../../src/chain/hashes.ts";
 
 const DID = "did:aeap:11111111-1111-4111-8111-111111111111";
 
-test("keccak256 of the empty text is the one of the yellow paper, and not SHA3's", () => {
+test("keccak256 of the empty text is that of the yellow paper, not that of SHA-3", () => {
   expect(didHash("")).toBe("0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
 });
 
@@ -14,7 +14,7 @@ test("a DID and an intent hash to keccak256 of their UTF-8 text", () => {
   expect(intentHash("pin_ü")).toBe(keccak256(toHex("pin_ü")));
 });
 
-test("an intent that names its payer ends with that address, behind the highest bit and 95 bits of its hash", () => {
+test("an intent that names its payer hashes to the highest bit, 95 bits of its own hash, and that address", () => {
   const payer = "0x0180680277302Fa8f5f35FcaCd53E7Be5D63519F";
   const ids = Array.from({ length: 100 }, (_, index) => `pin_${index}`);
   for (const id of ids) {

@@ -1,6 +1,6 @@
-// Random histories of the settlement contract (CHN-1 to CHN-7), its authority, two tokens and time: every call does what a plain model says, or is
-// refused for the reason that the model gives, and the events alone explain what stands. A failure prints the seed, the path and the shortest
-// history that fails.
+// Plays random histories of the settlement contract (CHN-1 to CHN-7), its authority, two tokens and time. Every call does what a plain model says,
+// or is refused for the model's reason, and the events alone explain the state. A failure prints the seed, the path and the shortest history that
+// fails.
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DELAYS, type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
@@ -12,7 +12,7 @@ import { chainRuns } from "./support.ts";
 
 const [HISTORIES, STEPS] = [200, 100];
 
-/** What a token of this kind never lets happen; a call in the middle of another is refused to the token, which swallows it. */
+/** Errors that never occur with these tokens. A reentrant call is refused to the token, which swallows the error. */
 const NEVER = [
   ...["FailedDeployment", "InsufficientBalance", "SafeERC20FailedOperation", "ReentrancyGuardReentrantCall"],
   "AmountNotReceived",
@@ -24,7 +24,7 @@ const REFUSALS = settlementAbi
 
 const kind = fc.oneof(...KINDS.map(({ weight, kind }) => ({ weight, arbitrary: fc.constant(kind) })));
 const step = fc.noShrink(fc.record({ kind, seed: fc.nat() }));
-// A history that fails shrinks to null steps, so that what is left of it can be read.
+// A failing history shrinks to null steps, so that the remaining steps can be read.
 const history = fc.array(fc.option(step, { freq: 1_000 }), { minLength: STEPS, maxLength: STEPS });
 
 // The first four histories of each seed call every function.
@@ -45,7 +45,7 @@ describe.each<[string, Delays, number]>([
       });
     });
     await fc.assert(property, { ...chainRuns(HISTORIES, 4), seed });
-    // Else it would prove nothing of what never happened.
+    // Every function was called; otherwise the histories would prove nothing about it.
     expect([...(play?.through ?? [])].sort()).toEqual([...FUNCTIONS].sort());
     if (isWhole()) expect([...(play?.refusals ?? [])]).toEqual(expect.arrayContaining(REFUSALS));
   });

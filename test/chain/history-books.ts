@@ -1,4 +1,4 @@
-// What the contract's events alone say (CHN-3, CHN-4): what each vault holds, what the fees come to, and the facts of each settlement.
+// Books the contract's events alone (CHN-3, CHN-4): the balance of each vault, the sum of the fees, and the facts of each settlement.
 import { encodeAbiParameters, getAbiItem, type Hex, keccak256, parseEventLogs, type RpcLog } from "viem";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import type { Facts } from "./support.ts";
@@ -17,7 +17,7 @@ export class Books {
   readonly #intents = new Set<string>();
   readonly #refunded = new Map<Hex, bigint>();
 
-  /** The events of one transaction. Returns what the events say that a vault holds after them, by provider and token. */
+  /** Books the events of one transaction. Returns the vault balances that the events state, by provider and token. */
   add(events: readonly Event[], settledAt: bigint): Record<string, bigint> {
     const said: Record<string, bigint> = {};
     events.forEach((event, index) => {

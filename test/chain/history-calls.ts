@@ -1,4 +1,4 @@
-// The calls of the random histories: mostly good ones near a bound, or just beyond it, and some that make no sense.
+// Generates the calls of the random histories: mostly valid ones near a bound, or just beyond it, and some that make no sense.
 import {
   type Account,
   type Act,
@@ -22,7 +22,7 @@ export const TOKENS: readonly TokenName[] = ["usdc", "hooked"];
 export const PROVIDERS = ["provider0", "provider1", "provider2"] as const;
 export const PAYERS: readonly Account[] = ["consumer", "stranger", "other"];
 export const VAULTS = PROVIDERS.map(vaultOf);
-/** All that ever hold a token. */
+/** Every account that ever holds a token. */
 export const ACCOUNTS: readonly Account[] = [...PEOPLE, ...VAULTS, "contract", "authority", ...TOKENS];
 const WALLETS: readonly Account[] = [
   "wallet",
@@ -37,7 +37,7 @@ const WALLETS: readonly Account[] = [
 const REFUND_TO: readonly Account[] = [...PAYERS, ...PAYERS, ...PAYERS, "wallet", "hooked", "contract", ...VAULTS];
 export const BASES: Readonly<Record<TokenName, bigint>> = { usdc: 15n * UNIT, hooked: 15n * UNIT + 1n };
 
-/** Numbers that depend on the seed alone. */
+/** Pseudo-random numbers that depend on the seed alone. */
 export class Dice {
   #state = 0;
 
@@ -61,7 +61,7 @@ export class Dice {
 export class Calls {
   readonly #model: Model;
   readonly #dice: Dice;
-  /** What has been agreed to and signed before is often tried again. */
+  /** Earlier payments and signed payments, which are often tried again. */
   readonly #payments: Payment[] = [];
   readonly #signed: Functions["settleWithAuthorization"][] = [];
 
@@ -70,7 +70,7 @@ export class Calls {
     this.#dice = dice;
   }
 
-  /** Time passes before the next block. */
+  /** Moves the time of the next block forward. */
   wait(seconds: bigint): void {
     if (seconds > 0n) this.#model.state.now += seconds;
   }
@@ -87,7 +87,7 @@ export class Calls {
     const some = BigInt(dice.below(20_000_000) + 1);
     const odd = [0n, 1n, 9n, 10n, 10_000n, model.held(token, by), model.held(token, by) + 1n, 2n ** 96n, LIMITLESS];
     if (dice.in(15)) return dice.of(odd);
-    // Near where it fills the vault.
+    // An amount near the one that fills the vault.
     if (missing > 0n && dice.in(20))
       return (missing * 10n * 10_000n) / (10_000n - model.state.feeBps) + dice.of([-9n, 0n, 9n, 20n]) + 9n;
     return dice.of([some, some, BigInt(dice.below(30_000) + 1), BigInt(dice.below(120) + 1), 10n * some]);
@@ -113,7 +113,7 @@ export class Calls {
     this.#payments.push(payment);
     return payment;
   }
-  /** The facts of a settlement, or almost. */
+  /** Returns the facts of a settlement, sometimes with one wrong value. */
   #facts(): Facts {
     const dice = this.#dice;
     const known = Object.values(this.#model.state.settlements);
@@ -185,7 +185,7 @@ export class Calls {
       const [from, { now }] = [dice.of(PAYERS), this.#model.state];
       const after = dice.in(15) ? dice.of([now - 1n, now]) : 0n;
       const before = now + (dice.in(15) ? dice.of([0n, 1n]) : dice.of([DAY, 1_000n * DAY]));
-      // Nobody signs what is never valid.
+      // An authorization that is never valid is not signed.
       const valid = [after, before > after ? before : after + 1n] as const;
       const signer = dice.in(95) ? from : dice.of(PAYERS);
       const args: Functions["settleWithAuthorization"] = [
@@ -209,7 +209,7 @@ export class Calls {
       return [facts, this.#amount(facts.token, facts.providerDidHash, by)];
     },
     releaseSurplus: () => {
-      // Where there is something to release, mostly.
+      // Mostly chooses a vault with a surplus.
       const { splits, reserves } = this.#model.state;
       const all = PROVIDERS.flatMap((p) => TOKENS.map((t): [string, TokenName] => [p, t]));
       const full = all.filter(([p, t]) => {
@@ -259,7 +259,7 @@ export class Calls {
       const [dice, model, facts] = [this.#dice, this.#model, this.#facts()];
       const last = facts.settledAt + WINDOW - model.delayOf("payOut");
       if (dice.in(4) && facts.settledAt > 1n) this.wait(last - model.state.now + dice.of([0n, 1n, -1n]));
-      // Facts that are almost right may say that more was paid out than was paid.
+      // Wrong facts may say that more was paid out than was paid.
       const left = facts.gross > facts.paidOut ? facts.gross - facts.paidOut : 0n;
       const held = model.held(facts.token, vaultOf(facts.providerDidHash));
       const enough = held > left;
@@ -268,7 +268,7 @@ export class Calls {
       return [facts, dice.of([part, part, part, 1n, most, most, left, left + 1n, held, held + 1n, 0n])];
     },
     setRefundTo: () => {
-      // Of one that its token refuses, where there is one.
+      // Prefers a settlement whose token refuses its `refundTo`.
       const { settlements, tokens } = this.#model.state;
       const refused = Object.values(settlements).filter((one) => tokens[one.token].blacklist[one.refundTo]);
       const facts = refused.length > 0 && this.#dice.in(80) ? this.#dice.of(refused) : this.#facts();

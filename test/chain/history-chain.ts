@@ -1,4 +1,4 @@
-// The chain of the random histories: what the names stand for, and each act as one block of its own.
+// Runs the random histories on a chain: resolves names, and mines each act as a block of its own.
 import {
   type Abi,
   decodeErrorResult,
@@ -27,7 +27,7 @@ export const ABIS = {
   vault: artifacts.EscrowVault.abi,
 } as const;
 const ERRORS = Object.values(ABIS).flatMap((abi) => abi.filter(({ type }) => type === "error"));
-// Enough for every act, the callings back included; naming it lets a refused act be mined as reverted.
+// Enough for every act with its callbacks. A fixed limit lets a refused act be mined as reverted.
 const GAS = "0x4c4b40";
 
 export type Reading = {
@@ -52,7 +52,7 @@ export class Chain {
   static async build(delays: Delays): Promise<Chain> {
     const world = await buildWorld(undefined, delays);
     const implementation = await createTestContract(world, "UsdcLike", []);
-    // The proxy passes on everybody but its admin, who is nobody that acts here.
+    // The proxy passes on every caller except its admin, who does not act here.
     const usdc = await createTestContract(world, "UsdcProxy", [implementation, implementation]);
     const hooked = await createTestContract(world, "ReentrantToken", []);
     const hashes = [
@@ -79,7 +79,7 @@ export class Chain {
     return new Chain(world, new Map(names));
   }
 
-  // ---- What the names stand for ----------------------------------------------------------------------------------------
+  // ---- Names -----------------------------------------------------------------------------------------------------------
 
   hex(name: string): Hex {
     const [kind, provider = "", consumer = "", intent = "", token = "", amount = "0"] = name.split(" ");
@@ -100,7 +100,6 @@ export class Chain {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, this.resolve(one)]));
   }
 
-  /** The transaction of an act. */
   async transactionOf(act: Act): Promise<Transaction> {
     if (act.on === "contract") return { to: this.hex("contract"), data: await this.#dataOf(act.call) };
     if (act.on === "vault") return this.#transaction(act.vault, "vault", "release", ["usdc", act.to, 1n]);
@@ -115,7 +114,7 @@ export class Chain {
     return this.#transaction(act.on, "token", fn, [inner.to, inner.data]);
   }
 
-  /** The name under which the authority knows a scheduled call. */
+  /** Returns the id under which the authority keeps a scheduled call. */
   async operationOf(by: Account, call: Call): Promise<Hex> {
     const operation = [this.hex(by), this.hex("contract"), await this.#dataOf(call)];
     return hashOf(["address", "address", "bytes"], operation);
@@ -142,7 +141,7 @@ export class Chain {
 
   // ---- Blocks ------------------------------------------------------------------------------------------------------------
 
-  /** Mines the act at that time. Returns the reason of its refusal, or what the contract logged. */
+  /** Mines the act at that time. Returns the reason of its refusal, or the contract's logs. */
   async mine(act: Act, at: bigint): Promise<string | RpcLog[]> {
     const { request } = this.world.client.transport;
     const call = { from: this.hex(act.by), ...(await this.transactionOf(act)) };
@@ -150,7 +149,7 @@ export class Chain {
     const receipt: Receipt = await request({ method: "eth_sendTransactionSync", params: [{ ...call, gas: GAS }] });
     const contract = this.hex("contract").toLowerCase();
     if (receipt.status === "0x1") return receipt.logs.filter(({ address }) => address === contract);
-    // The state is what it was before and the block is the same: so is the refusal.
+    // A reverted act leaves the state unchanged, so a call in the same block is refused for the same reason.
     const answer = request({ method: "eth_call", params: [call, "latest"] });
     const data = await answer.then(
       () => "0x" as const,
@@ -161,7 +160,7 @@ export class Chain {
     return errorName === "Error" ? String(args?.[0]) : errorName;
   }
 
-  /** What stands after the last block, by label: all of it in one call. */
+  /** Reads the state after the last block by label, all in one call. */
   async read(readings: readonly Reading[]): Promise<Record<string, unknown>> {
     const contracts = readings.map(({ of, at, view, args }) => {
       return { address: this.hex(at), abi: ABIS[of], functionName: view, args: this.resolve(args) as unknown[] };

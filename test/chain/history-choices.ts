@@ -1,10 +1,10 @@
-// What happens next in a random history, and by whom.
+// Chooses the next act of a random history, and its caller.
 import { Calls, Dice, PAYERS, VAULTS } from "./history-calls.ts";
 import { type Account, type Act, type Call, DAY, EXPIRY, type Functions, splitKey, WINDOW } from "./history-words.ts";
 import type { Model } from "./model.ts";
 import { PEOPLE } from "./support.ts";
 
-/** How often an act is of the kind. */
+/** The weight of each kind of act. */
 const CALLS = {
   pay: 6,
   payIntent: 8,
@@ -55,7 +55,7 @@ export class Chooser {
     this.#calls = new Calls(model, this.#dice);
   }
 
-  /** The next act; before it time may pass. */
+  /** Chooses the next act. Time may pass before it. */
   choose(kind: Kind, seed: number): Act {
     const dice = this.#dice;
     dice.from(seed);
@@ -75,12 +75,12 @@ export class Chooser {
     const call = this.#calls.call(kind, this.#payer());
     if (this.#model.holderOf(kind) !== undefined) return this.#role(call);
     const by = kind === "moveOperationalWallet" ? this.#mover(call) : (this.#payerOf(call) ?? this.#payer());
-    // Through the authority nobody may call what needs no role.
+    // The authority refuses functions that need no role.
     if (dice.in(1)) return { on: "authority", by, how: dice.of(["execute", "schedule"]), whose: by, call };
     return { on: "contract", by, call };
   }
 
-  // ---- Who ---------------------------------------------------------------------------------------------------------------
+  // ---- Callers -----------------------------------------------------------------------------------------------------------
 
   #payer(): Account {
     return this.#dice.of(this.#dice.in(90) ? PAYERS : PEOPLE);
@@ -98,7 +98,10 @@ export class Chooser {
     return able && this.#dice.in(60) ? (wallet as Account) : this.#dice.of(PEOPLE);
   }
 
-  /** By whoever holds the role or by anybody; what needs a delay is scheduled, and executed once it is ready, or just not. */
+  /**
+   * Makes a call by the holder of its role, or by any person. A call with a delay is scheduled, and executed when it is ready or shortly before or
+   * after.
+   */
   #role(call: Call): Act {
     const [dice, model] = [this.#dice, this.#model];
     const by = dice.in(60) ? (model.holderOf(call.fn) as Account) : dice.of(PEOPLE);
@@ -126,7 +129,7 @@ export class Chooser {
     return { on: "authority", by, how: "cancel", whose, call };
   }
 
-  /** What the hooked token does in the middle of its transfers. */
+  /** Chooses what the hooked token does in the middle of its transfers. */
   #inner(): Act {
     const dice = this.#dice;
     const by = "hooked";

@@ -1,4 +1,4 @@
-// A random history on the chain beside its model: each act is one block, and what it does or why it is refused is what the model says.
+// Plays a random history on the chain and on the model: each act is one block, and its effect or its refusal is what the model says.
 import type { Hex, RpcLog } from "viem";
 import { expect } from "vitest";
 import type { Delays } from "../../scripts/chain/roles.ts";
@@ -28,9 +28,9 @@ export class Play {
   readonly #commitments = new Map<string, Hex>();
   #beginning: { snapshot: Hex; state: Model["state"] } | null = null;
   #books = new Books();
-  /** What happened, for the report of a failure. */
+  /** The acts so far, for the report of a failure. */
   trace: string[] = [];
-  /** The functions of the contract that did something, and why acts were refused. */
+  /** The contract's functions that succeeded, and the reasons of refused acts. */
   readonly through = new Set<string>();
   readonly refusals = new Set<string>();
 
@@ -38,7 +38,7 @@ export class Play {
     [this.#chain, this.#model] = [chain, model];
   }
 
-  /** Two tokens are listed, two of three providers are registered in both, and the payers have money. */
+  /** Begins with two listed tokens, two of three providers registered in both, and payers that have money. */
   static async begin(delays: Delays): Promise<Play> {
     const chain = await Chain.build(delays);
     const { timestamp } = await chain.world.client.getBlock();
@@ -78,7 +78,7 @@ export class Play {
         if (payer !== "hooked") yield { on: token, by: payer, call: approve };
       }
     }
-    // The token that calls back pays, too.
+    // The hooked token pays, too.
     for (const on of TOKENS) {
       yield callBack({ on, by: "hooked", call: approve });
       yield { on: "hooked", by: "other", call: { fn: "transfer", args: ["other", 1n] } };
@@ -126,7 +126,7 @@ export class Play {
     this.#compareBooks(stands, vaults);
   }
 
-  /** The events alone explain what the contract and the vaults hold, but for what was given to them. */
+  /** Checks that the events alone explain what the contract and the vaults hold, except for gifts. */
   #compareBooks(stands: Record<string, unknown>, said: Record<string, bigint>): void {
     const { tokens, settlements, callBack } = this.#model.state;
     for (const token of TOKENS) {
@@ -140,7 +140,7 @@ export class Play {
         const holds = stands[`${token} of ${vaultOf(provider)}`];
         const booked = (this.#books.vaults[vault] ?? 0n) + (gifts[vaultOf(provider)] ?? 0n);
         expect([token, provider, holds]).toEqual([token, provider, booked]);
-        // What a token does in the middle of a transfer may come after the contract has looked.
+        // With a callback, the balance may change after the contract has read it.
         if (said[vault] !== undefined && callBack === null) expect([vault, said[vault]]).toEqual([vault, holds]);
       }
     }

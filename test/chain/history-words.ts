@@ -1,5 +1,5 @@
-// The words of the random histories: accounts, hashes and keys are names, and an act is what somebody does to the contract (CHN-1 to CHN-7), to
-// its authority, to a token or to a vault.
+// The vocabulary of the random histories: accounts, hashes and keys are names, and an act is a call of the contract (CHN-1 to CHN-7), its
+// authority, a token or a vault.
 
 export type TokenName = "usdc" | "hooked";
 export type Account = string;
@@ -24,12 +24,12 @@ export type Facts = {
   readonly paidOut: bigint;
 };
 
-/** The functions of the contract, with their arguments in its order. */
+/** The contract's functions with their arguments in order. */
 export type Functions = {
   pay: [token: TokenName, amount: bigint, provider: string, consumer: string];
   payIntent: [token: TokenName, amount: bigint, provider: string, consumer: string, intent: string];
   settle: [payment: Payment];
-  /** The last is whose key signs. */
+  /** `signer`: the account whose key signs. */
   settleWithAuthorization: [
     payment: Payment,
     from: Account,
@@ -87,11 +87,11 @@ export type Ledger = {
   used: Record<string, boolean>;
   supply: bigint;
   paused: boolean;
-  /** What came to the contract or a vault otherwise than the contract's events say. */
+  /** Amounts that the contract or a vault received outside the contract's events. */
   gifts: Record<Account, bigint>;
 };
 export type Split = { readonly wallet: Account; readonly threshold: bigint };
-/** `SettlementContract`'s event with its arguments by name. */
+/** An event of `SettlementContract` with its arguments by name. */
 export type Said = readonly [name: string, args: Readonly<Record<string, string | bigint>>];
 export type State = {
   now: bigint;
@@ -100,19 +100,19 @@ export type State = {
   splits: Record<string, Split>;
   reserves: Record<string, bigint>;
   settlements: Record<string, Facts>;
-  /** What was refunded, by key. */
+  /** The sum of refunds by settlement key. */
   refunded: Record<string, bigint>;
-  /** Each provider's first. */
+  /** Each provider's first token. */
   firstTokens: Record<string, TokenName>;
   scheduled: Record<string, { at: bigint; by: Account; call: Call }>;
   paused: boolean;
   feeBps: bigint;
   feeRecipient: Account;
   plainPayments: bigint;
-  /** What the hooked token does in the middle of a transfer, and whether it came through. */
+  /** The act of the hooked token in the middle of a transfer, and whether it succeeded. */
   callBack: Act | null;
   cameThrough: boolean;
-  /** Of the last step. */
+  /** The events of the last step. */
   said: Said[];
 };
 

@@ -1,4 +1,4 @@
-// A token that refuses (CHN-1, CHN-4, CHN-7): its blacklist and its pause stop whom they name and nobody else, and nothing is half done.
+// Tests tokens that refuse (CHN-1, CHN-4, CHN-7): a blacklist or a pause stops only the accounts that it concerns, and nothing is half done.
 import { encodeFunctionData, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -55,7 +55,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect(await standing()).toEqual(before);
   };
 
-  test("that lists the fee's recipient stops nobody but the sweep", async () => {
+  test("stops only the sweep if it blacklists the fee's recipient", async () => {
     await blacklist(world.people.feeRecipient.address);
     expect((await payAgain()).status).toBe("success");
     await unchanged(() => world.send("stranger", "sweepFees", [token]));
@@ -63,13 +63,13 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect((await world.send("stranger", "sweepFees", [token])).status).toBe("success");
   });
 
-  test("that lists a wallet keeps the surplus until the provider has another one", async () => {
+  test("keeps the surplus in the vault if it blacklists the wallet, until the provider has another one", async () => {
     const { wallet, other } = world.people;
     const vault = await world.vault(PROVIDER);
     await world.sendTo("other", token, abi, "mint", [vault, THRESHOLD]);
     await blacklist(wallet.address);
     await unchanged(() => world.send("stranger", "releaseSurplus", [PROVIDER, token]));
-    // Nothing moves, so the token has no say in it.
+    // No token moves, so the token cannot refuse this.
     expect((await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, other.address])).status).toBe(
       "success",
     );
@@ -79,7 +79,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect(again.status).toBe("success");
   });
 
-  test("that lists one provider's vault stops its deposits, and no other provider's payments", async () => {
+  test("stops the deposits of a provider whose vault it blacklists, and no other provider's payments", async () => {
     const { other } = world.people;
     await world.act("registrar", "registerProvider", [OTHER_PROVIDER, token, other.address, THRESHOLD]);
     await blacklist(await world.vault(PROVIDER));
@@ -87,19 +87,19 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     await unchanged(() => world.send("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER]));
     expect((await world.send("consumer", "pay", [token, UNIT, OTHER_PROVIDER, CONSUMER])).status).toBe("success");
     expect((await world.send("consumer", "refund", [facts, 1n])).status).toBe("success");
-    // Full, it takes no escrow: the payment goes on beside it.
+    // A full vault takes no escrow, so the payment succeeds.
     await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 999_500n]);
     expect((await payAgain()).status).toBe("success");
   });
 
-  test("that lists the payer stops what the payer pays", async () => {
+  test("stops the payments and refunds of a payer that it blacklists", async () => {
     await blacklist(world.people.consumer.address);
     await unchanged(payAgain);
     await unchanged(() => world.send("consumer", "refund", [facts, 1n]));
     expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
   });
 
-  test("that lists where refunds go keeps the award for later", async () => {
+  test("delays an award while it blacklists the address for refunds", async () => {
     await blacklist(facts.refundTo);
     await unchanged(() => world.act("arbiter", "payOut", [facts, 1n]));
     await unchanged(() => world.send("consumer", "refund", [facts, 1n]));
@@ -108,11 +108,11 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect((await world.act("arbiter", "payOut", [facts, 1n])).status).toBe("success");
   });
 
-  test("that lists where refunds go is passed by, once the holder or the arbiter names another address", async () => {
+  test("no longer stops an award once the holder or the arbiter names another address for refunds", async () => {
     const { other, arbiter, stranger } = world.people;
     const named = (refundTo: Hex) => [facts, refundTo];
     await blacklist(facts.refundTo);
-    // Nothing of a listed holder moves, but what it names needs no token.
+    // A blacklisted holder can move no tokens, but it can name another address.
     expect((await world.send("stranger", "moveRefundTo", named(other.address))).status).toBe("success");
     expect((await world.act("arbiter", "payOut", [{ ...facts, refundTo: other.address }, 3n])).status).toBe("success");
     await blacklist(other.address);
@@ -125,7 +125,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect(await balance(stranger.address)).toBe(0n);
   });
 
-  test("that takes where refunds go, or moves nothing at all, lets the arbiter name nobody", async () => {
+  test("does not let the arbiter name another address while it accepts the present one, or moves nothing at all", async () => {
     const { other } = world.people;
     const refusal = (refundTo: Hex) => world.refusalOf("arbiter", "setRefundTo", [facts, refundTo]);
     expect(await refusal(other.address)).toBe("RefundToAccepted");
@@ -138,7 +138,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect(await refusal(other.address)).not.toBeNull();
   });
 
-  test("that takes where refunds go takes it whatever gas the arbiter sends", async () => {
+  test("accepts the address for refunds whatever gas the arbiter sends", async () => {
     const { authority, settlementContract } = world.chain;
     const data = encodeFunctionData({
       abi: settlementAbi,
@@ -162,7 +162,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     );
   });
 
-  test("that lists a provider's wallet or vault stops what would go there, whole", async () => {
+  test("stops a payment as a whole if it blacklists the provider's wallet or vault", async () => {
     const [wallet, vault] = [world.people.wallet.address, await world.vault(PROVIDER)];
     await blacklist(wallet);
     await unchanged(payAgain);
@@ -174,7 +174,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     expect((await payAgain()).status).toBe("success");
   });
 
-  test("that is paused stops all of it, and nothing is lost", async () => {
+  test("stops everything while it is paused, and nothing is lost", async () => {
     await world.sendTo("other", token, abi, "setPaused", [true]);
     await unchanged(payAgain);
     await unchanged(() => world.act("arbiter", "payOut", [facts, 1n]));
@@ -184,7 +184,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
   });
 });
 
-describe.each(["SwallowingToken", "TakingToken"] as const)("%s, which does not move what it is told to", (name) => {
+describe.each(["SwallowingToken", "TakingToken"] as const)("%s, which does not move the full amount", (name) => {
   const { abi } = testContracts.UsdcLike;
   let world: World;
   let token: Hex;
@@ -196,7 +196,7 @@ describe.each(["SwallowingToken", "TakingToken"] as const)("%s, which does not m
     await world.act("registrar", "registerProvider", [PROVIDER, token, wallet.address, THRESHOLD]);
     await world.sendTo("other", token, abi, "mint", [consumer.address, 1_000n * UNIT]);
     await world.sendTo("consumer", token, abi, "approve", [world.chain.settlementContract, 1_000n * UNIT]);
-    // The fees of earlier payments.
+    // These stand for the fees of earlier payments.
     await world.sendTo("other", token, abi, "mint", [world.chain.settlementContract, 1_000n * UNIT]);
   });
 
@@ -209,7 +209,7 @@ describe.each(["SwallowingToken", "TakingToken"] as const)("%s, which does not m
     expect(await world.refusal("stranger", "settleWithAuthorization", args)).toBe("AmountNotReceived");
   });
 
-  test("settles out of an allowance only what comes whole", async () => {
+  test("settles from an allowance only if the full amount arrives", async () => {
     const expected = name === "TakingToken" ? "AmountNotReceived" : null;
     expect(await world.refusal("consumer", "settle", [paymentOf(world, { token })])).toBe(expected);
     expect(await world.refusal("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER])).toBe(expected);

@@ -1,4 +1,5 @@
-// Networks as their chains have them (CHN-31), on a real chain with real faults: one line each, one request to each node, and no node's address.
+// Tests how networks are judged by their chains (CHN-31), with real faults on a real chain: one line for each fault, one request to each node, and
+// no node's address.
 import type { Abi, Hex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { authorityAbi } from "../../scripts/chain/abi.ts";
@@ -56,11 +57,11 @@ async function look(change: Partial<Network> = {}, keys: Partial<SignerAddresses
 const judge = ({ network, ...facts }: SeenNetwork, now = Date.now()) => liveFaultsOf(network, facts, now);
 const faultsWith = async (change: Partial<Network> = {}, keys: Partial<SignerAddresses> = {}) =>
   (await look(change, keys)).faults;
-/** Somebody who is nobody's account, so that no code stands there. */
+/** An address without code. */
 const EMPTY = `0x${"1234".repeat(10)}`;
 
-describe("a network that is as it should be", () => {
-  test("has no fault, and shows its contract, its token, its roles with their delays, and its accounts", async () => {
+describe("a network without faults", () => {
+  test("has no line, and shows its contract, its token, its roles with their delays, and its accounts", async () => {
     const { seen, faults } = await look({ earlier_editions: [earlier], fallback_rpc_url: world.anvil.rpcUrl });
     expect(faults).toEqual([]);
     const head = Number(await world.client.getBlockNumber());
@@ -101,7 +102,7 @@ describe("a network that is as it should be", () => {
     });
   });
 
-  test("is asked in one request to each node", async () => {
+  test("is read in one request to each node", async () => {
     const [first, second] = [await proxyTo(world.anvil.rpcUrl), await proxyTo(world.anvil.rpcUrl)];
     proxies.push(first, second);
     const change = { rpc_url: first.url, fallback_rpc_url: second.url, earlier_editions: [earlier] };
@@ -111,19 +112,19 @@ describe("a network that is as it should be", () => {
 });
 
 describe("a node", () => {
-  test("of another chain is one line, and nothing that it says of the contract is shown", async () => {
+  test("on another chain is reported in one line, and what it says of the contract is ignored", async () => {
     const { seen, faults } = await look({ rpc_url: production.anvil.rpcUrl });
     expect(faults).toEqual(["chain_id is 84532 in NETWORKS, the node says 8453"]);
     expect([seen.node.chainId, seen.token, seen.editions]).toEqual([8_453, null, []]);
   });
 
-  test("that is the fallback of another chain is one line, beside all that the first one says", async () => {
+  test("that is the fallback on another chain is reported in one line, and the first node still counts", async () => {
     const { seen, faults } = await look({ fallback_rpc_url: production.anvil.rpcUrl });
     expect(faults).toEqual(["chain_id is 84532 in NETWORKS, the fallback node says 8453"]);
     expect(seen.editions).toHaveLength(1);
   });
 
-  test("that is not there, is silent, or is no node, is a line that does not name it", async () => {
+  test("that is missing, is silent, or is no node, is reported in a line that does not name it", async () => {
     const silent = await startSilentNode(world.anvil.rpcUrl);
     const page = await proxyTo(world.anvil.rpcUrl, () => "<html>secret-key</html>");
     const busy = await proxyTo(world.anvil.rpcUrl, (body) =>
@@ -144,7 +145,7 @@ describe("a node", () => {
       expect(await faultsWith({ rpc_url: `${url}/secret-key` })).toEqual([incomplete]);
   });
 
-  test("that stands still is told by the age of its newest block, where blocks come by themselves", async () => {
+  test("that stands still is reported by the age of its newest block, if blocks come by themselves", async () => {
     const { seen } = await look({ block_seconds: 2 });
     const at = seen.node.head?.time ?? 0;
     expect(judge(seen, at + 120_000)).toEqual([]);
@@ -152,7 +153,7 @@ describe("a node", () => {
     expect(judge({ ...seen, network: networkWith() }, at + 500_000)).toEqual([]);
   });
 
-  test("that fails or is silent holds up no other network", async () => {
+  test("that fails or is silent delays no other network", async () => {
     const silent = await startSilentNode(world.anvil.rpcUrl);
     proxies.push(silent);
     const networks = ["http://127.0.0.1:1", silent.url, world.anvil.rpcUrl].map((rpc_url) => networkWith({ rpc_url }));
@@ -169,12 +170,12 @@ describe("a contract", () => {
   const FAULTY: [string, () => Partial<Network>, () => string][] = [
     ["no contract", () => ({ settlement_contract: EMPTY }), () => `no contract code at settlement_contract ${EMPTY}`],
     [
-      "a token",
+      "a token as the contract",
       () => ({ settlement_contract: otherToken }),
       () => `settlement_contract ${otherToken} is a token, and no settlement contract`,
     ],
     [
-      "the authority of another edition",
+      "another edition's authority as the contract",
       () => ({ settlement_contract: earlier.authority }),
       () => `settlement_contract ${earlier.authority} is another contract, and no settlement contract`,
     ],
@@ -193,23 +194,23 @@ describe("a contract", () => {
     ],
     ["other decimals", () => ({ decimals: 8 }), () => "decimals is 8 in NETWORKS, the token says 6"],
     [
-      "no contract of an earlier edition",
+      "an earlier edition without code",
       () => ({ earlier_editions: [{ ...earlier, settlement_contract: EMPTY }] }),
       () => `no contract code at earlier_editions.0.settlement_contract ${EMPTY}`,
     ],
   ];
-  test.each(FAULTY)("that is %s is told by member and address", async (_name, change, line) => {
+  test.each(FAULTY)("is reported by member and address if NETWORKS has %s", async (_name, change, line) => {
     expect(await faultsWith(change())).toContain(line());
   });
 
-  test("with decimals of its own is a token, whatever else it can", async () => {
+  test("with decimals counts as a token, whatever else it can do", async () => {
     const euro = await createTestContract(world, "EurcLike", []);
     expect(await faultsWith({ settlement_contract: euro })).toEqual([
       `settlement_contract ${euro} is a token, and no settlement contract`,
     ]);
   });
 
-  test("that is paused is told, and an earlier edition may be", async () => {
+  test("that is paused is reported, but a paused earlier edition is not", async () => {
     await world.act("guardian", "pause", []);
     expect(await faultsWith()).toEqual(["the settlement contract is paused: it takes no payments"]);
     const present = {
@@ -221,7 +222,7 @@ describe("a contract", () => {
     expect(await faultsWith(present)).toEqual([]);
   });
 
-  test("whose threshold of an unrated provider is not the service's is told with both", async () => {
+  test("whose threshold of an unrated provider is not the service's is reported with both values", async () => {
     const { admin, feeRecipient } = world.people;
     const cheap = await deployContracts(world.anvil.rpcUrl, {
       deployerKey: admin.privateKey,
@@ -243,12 +244,12 @@ describe("a key of the service", () => {
       (role) => `the ${holder}'s key, ${address}, does not hold the role ${role}`,
     );
 
-  test.each(["registrar", "arbiter"] as const)("that is not the %s's is told for each role", async (holder) => {
+  test.each(["registrar", "arbiter"] as const)("that is not the %s's is reported for each role", async (holder) => {
     const { address } = world.people.stranger;
     expect(await faultsWith({}, { [holder]: address })).toEqual(withoutRoles(holder, address));
   });
 
-  test("without its role at the authority of an earlier edition is told with that one", async () => {
+  test("without its role at the authority of an earlier edition is reported with that edition", async () => {
     const { admin, registrar, stranger } = world.people;
     const forgotten = await deployContracts(world.anvil.rpcUrl, {
       deployerKey: admin.privateKey,
@@ -263,7 +264,7 @@ describe("a key of the service", () => {
     );
   });
 
-  test("whose role was revoked is told from then on", async () => {
+  test("is reported once its role was revoked", async () => {
     const { arbiter } = world.people;
     const args = [ROLES.ARBITER_DELAYED.id, arbiter.address] as const;
     await world.sendTo("arbiter", world.chain.authority, authorityAbi as Abi, "renounceRole", args);
@@ -272,8 +273,8 @@ describe("a key of the service", () => {
     ]);
   });
 
-  test("whose role does not open the contract's functions is told by their names", async () => {
-    // An edition whose roles were never given: the table is empty, the holders are there.
+  test("is reported with the functions that its role does not open", async () => {
+    // In this edition, the roles have holders but no functions.
     const { admin } = world.people;
     const salt = `0x${"0a".repeat(32)}` as const;
     const { address: authority } = await deploy(
@@ -298,7 +299,7 @@ describe("a key of the service", () => {
     ]);
   });
 
-  test("that is no key, or is short of gas, is told", async () => {
+  test("is reported if it is no key or is low on gas", async () => {
     const { registrar } = world.people;
     await world.client.setBalance({ address: registrar.address, value: 9_000_000_000_000_000n });
     expect(await faultsWith({}, { arbiter: null })).toEqual([
@@ -308,7 +309,7 @@ describe("a key of the service", () => {
   });
 });
 
-test("a script tells of each network by its name, and of a healthy one nothing", async () => {
+test("a script reports the faults of each network with its name, and nothing of a healthy one", async () => {
   const { network } = production;
   const input = { ...network, block_seconds: 0, rpc_url: world.anvil.rpcUrl };
   expect(await checkNetworks([networkWith(), input], signers())).toEqual([

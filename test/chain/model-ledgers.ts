@@ -1,5 +1,5 @@
-// The part of the model that is no contract of ours: two tokens, of which one calls back in the middle of a transfer, and the way a transaction
-// does all or nothing.
+// The part of the model that is not our contract: two tokens, one of which calls back in the middle of a transfer, and transactions that do all or
+// nothing.
 import {
   type Account,
   type Act,
@@ -49,7 +49,7 @@ export abstract class Ledgers {
 
   protected abstract run(act: Act): void;
 
-  /** The reason of the refusal, after which nothing has changed, or null. */
+  /** Returns the reason of a refusal, after which nothing has changed, or null. */
   step(act: Act): string | null {
     this.state.said = [];
     return this.#attempt(act);
@@ -60,7 +60,7 @@ export abstract class Ledgers {
   }
 
   #attempt(act: Act): string | null {
-    // What the transaction does to the state is done to a copy of it.
+    // The transaction works on a copy of the state.
     const before = this.state;
     this.state = structuredClone(before);
     try {
@@ -105,7 +105,7 @@ export abstract class Ledgers {
     this.move(name, from, to, amount, booked);
   }
 
-  /** Out of the allowance that the contract has. */
+  /** Takes from the allowance of the contract. */
   protected take(name: TokenName, from: Account, to: Account, amount: bigint, booked: boolean): void {
     this.usable(name, "contract", from, to);
     const { allowances } = this.state.tokens[name];

@@ -1,4 +1,4 @@
-// Whose calls of the contract go through the authority (CHN-5 to CHN-7), and after which delay.
+// The functions that go through the authority (CHN-5 to CHN-7), with the holder of their role and their delay.
 import type { Account, Functions } from "./history-words.ts";
 
 export type Delays = { readonly wallet: bigint; readonly payOut: bigint; readonly admin: bigint };

@@ -1,5 +1,5 @@
-// A plain model of the settlement contract (CHN-1 to CHN-7) and of the authority before it: records, and each act as a few lines on them. It
-// shares nothing with the contract but the words.
+// A plain model of the settlement contract (CHN-1 to CHN-7) and its authority: records, and each act as a few lines that change them. It shares
+// only the vocabulary with the contract.
 import {
   type Account,
   type Act,
@@ -24,7 +24,7 @@ import { Ledgers, refuse } from "./model-ledgers.ts";
 import { type Delays, ROLES } from "./model-roles.ts";
 
 const MOST = 2n ** 96n - 1n;
-/** The payer has fixed neither wallet nor fee nor deadline, and the gross is taken from its allowance. */
+/** The payer fixes neither wallet nor fee nor deadline, and the gross is taken from its allowance. */
 const UNBOUND = { agreed: false, received: false };
 
 export class Model extends Ledgers {
@@ -81,7 +81,7 @@ export class Model extends Ledgers {
     this.#contract("authority", call);
   }
 
-  /** Nobody can call a vault; before it exists a call meets nothing. */
+  /** A vault refuses every caller. Before it exists, a call has no effect. */
   #vault(vault: Account): void {
     const providers = Object.keys(this.state.splits).map((key) => key.split(" ")[0] ?? "");
     if (providers.map(vaultOf).includes(vault)) refuse("NotSettlementContract");

@@ -1,9 +1,9 @@
-// The contract's documentation for those who call it: every call, event and error says what it is, and every number in which unit (CHN-1 to CHN-7).
+// Tests the contract's documentation for its callers (CHN-1 to CHN-7): it explains every call, event and error, and the unit of every number.
 import { expect, test } from "vitest";
 import { documented } from "./natspec.ts";
 
 const ENTRIES = documented();
-// Of the libraries; nothing of ours stands with them.
+// Errors of the libraries, which this documentation does not cover.
 const FOREIGN = new Set([
   ...["FailedDeployment", "InsufficientBalance", "ReentrancyGuardReentrantCall"],
   ...["SafeCastOverflowedUintDowncast", "SafeERC20FailedOperation"],
@@ -11,11 +11,11 @@ const FOREIGN = new Set([
 const OWN = ENTRIES.filter(({ name }) => !FOREIGN.has(name));
 const UNIT = /base units|hundredths of a percent|the same unit|epoch seconds/;
 
-test("every call, event and error says what it is", () => {
+test("every call, event and error is described", () => {
   expect(OWN.filter(({ notice }) => notice === "").map(({ name }) => name)).toEqual([]);
 });
 
-test("every parameter and every answer is explained", () => {
+test("every parameter and every return value is explained", () => {
   const silent = OWN.filter(({ isVariable, said }) => !isVariable && said.some(({ text }) => text === ""));
   expect(silent.map(({ name }) => name)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What the contracts' sources say about themselves (NatSpec), by the compiler that explorers use too.
+// Reads the documentation in the contracts' sources (NatSpec), with the compiler that explorers use too.
 import { join } from "node:path";
 import solc from "solc";
 import type { AbiParameter } from "viem";
@@ -16,16 +16,16 @@ type Compiled = { readonly devdoc: Entries<Said>; readonly userdoc: Entries<Noti
 export type Documented = {
   readonly kind: Group;
   readonly name: string;
-  /** Whether it is a variable that can be read, whose parameters nothing can be said about. */
+  /** True for a public variable, whose parameters cannot be documented. */
   readonly isVariable: boolean;
   readonly notice: string;
-  /** Which errors it answers, for one. */
+  /** Names the errors of a call, among others. */
   readonly details: string;
-  /** What is said about each parameter and answer; empty where nothing is. */
+  /** The text about each parameter and return value; empty if there is none. */
   readonly said: readonly { readonly type: string; readonly text: string }[];
 };
 
-/** All that is in the settlement contract's interface. */
+/** Returns every entry of the settlement contract's interface. */
 export function documented(): readonly Documented[] {
   const input = standardInput(FOLDER, "SettlementContract.sol");
   const settings = { outputSelection: { "SettlementContract.sol": { "*": ["devdoc", "userdoc"] } } };

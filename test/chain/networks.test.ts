@@ -1,4 +1,5 @@
-// The configuration of networks (CHN-13, CHN-26), and the refusal of a currency with different decimals, whose amounts are added (HTTP-6).
+// Tests the configuration of networks (CHN-13, CHN-26), and that a currency with different decimals is refused, because its amounts are added
+// (HTTP-6).
 import { describe, expect, it } from "vitest";
 import {
   currencyNamed,
@@ -24,7 +25,7 @@ const NETWORK: NetworkInput = {
   decimals: 6,
   required_confirmations: 3,
 };
-/** From the first block on, of a chain whose blocks come by themselves. */
+/** Defaults: the network is followed from its first block, and its blocks come by themselves. */
 const FOLLOWED = { first_block: 0, block_seconds: 2 };
 const parse = (...networks: unknown[]) => parseNetworks(JSON.stringify(networks));
 const messageOf = (act: () => unknown): string => {
@@ -38,7 +39,7 @@ const messageOf = (act: () => unknown): string => {
 const configured = (): NetworkInput[] => JSON.parse(networksWith());
 
 describe("the configuration of networks", () => {
-  it("is all that the service needs to offer another one", async () => {
+  it("is all that the service needs to offer another network", async () => {
     const optimism = { ...NETWORK, explorer: "https://explorer.example" };
     const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), optimism]) });
     const { body } = await world.call("GET", "/v1/markets?limit=100", { key: null });
@@ -50,7 +51,7 @@ describe("the configuration of networks", () => {
     });
   });
 
-  it("has bounds of fees where it states none", () => {
+  it("has default bounds of fees if it states none", () => {
     const usual = {
       max_fee_gwei: 100,
       max_tip_gwei: 5,
@@ -87,11 +88,11 @@ describe("the configuration of networks", () => {
     ["max_fee_gwei", 0],
     ["max_tip_gwei", -1],
     ["low_gas_eth", "0.01"],
-  ])("is refused where %s is %j", (name, value) => {
+  ])("is refused if %s is %j", (name, value) => {
     expect(() => parse({ ...NETWORK, [name]: value })).toThrow(name);
   });
 
-  it("is refused with a member that it does not have, such as a misspelt bound", () => {
+  it("is refused with an unknown member, such as a misspelt bound", () => {
     expect(() => parse({ ...NETWORK, max_fee_gwie: 1 })).toThrow("max_fee_gwie");
   });
 
@@ -111,7 +112,7 @@ describe("the configuration of networks", () => {
       { earlier_editions: edition(mistyped) },
       "optimism: earlier_editions.0.settlement_contract: the checksum (EIP-55) is wrong",
     ],
-    ["nobody's address", { token: `0x${"0".repeat(40)}` }, "optimism: token: the zero address is no contract"],
+    ["the zero address", { token: `0x${"0".repeat(40)}` }, "optimism: token: the zero address is no contract"],
     ["the token as the contract", { token: CONTRACT }, "optimism: token: the address is settlement_contract too"],
     ["the token as the authority", { token: `0x${"EF".repeat(20)}` }, "optimism: token: the address is authority too"],
     [
@@ -144,18 +145,18 @@ describe("the configuration of networks", () => {
     expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
-  it("takes a token of 18 decimals with a base that can be counted", () => {
+  it("accepts a token of 18 decimals with a base that can be counted", () => {
     const long = { currency: "WETH", decimals: 18, escrow_base: "0.009" };
     expect(parse({ ...NETWORK, ...long })).toMatchObject([long]);
     expect(messageOf(() => parse({ ...NETWORK, ...long, escrow_base: "0.01" }))).toContain("escrow_base");
   });
 
-  it("takes addresses in one case or with their checksum, and one authority for two editions", () => {
+  it("accepts addresses in one case or with their checksum, and one authority for two editions", () => {
     expect(parse({ ...NETWORK, token: MIXED, earlier_editions: edition(`0x${"12".repeat(20)}`) })).toHaveLength(1);
     expect(parse({ ...NETWORK, token: MIXED.toLowerCase() })).toHaveLength(1);
   });
 
-  it("tells all faults at once, and of what is not JSON no text", () => {
+  it("reports all faults at once, and does not quote a text that is not JSON", () => {
     const message = messageOf(() => parse({ ...NETWORK, authority: mistyped, token: CONTRACT }));
     expect(message).toContain(
       "authority: the checksum (EIP-55) is wrong: a character is mistyped; optimism: token: the address",
@@ -164,7 +165,7 @@ describe("the configuration of networks", () => {
     expect(messageOf(() => parseNetworks('[{"rpc_url": "secret"}]'))).not.toContain("secret");
   });
 
-  it("is found by name or CAIP-2, and a stored name that it lacks is an error", () => {
+  it("finds a network by name or CAIP-2 id, and a stored name that it lacks is an error", () => {
     const networks = parse(NETWORK);
     expect(findNetwork(networks, "optimism")).toBe(networks[0]);
     expect(findNetwork(networks, "eip155:10")).toBe(networks[0]);
@@ -174,7 +175,7 @@ describe("the configuration of networks", () => {
 });
 
 describe("the currencies of all networks", () => {
-  it("are several, each with decimals of its own", async () => {
+  it("may differ, each with decimals of its own", async () => {
     const euro = { ...NETWORK, currency: "EURC", decimals: 8 };
     const world = await createWorld({ NETWORKS: JSON.stringify([...configured(), euro]) });
     const { body } = await world.call("GET", "/v1/markets?limit=100", { key: null });
@@ -185,7 +186,7 @@ describe("the currencies of all networks", () => {
     expect([decimals("GLOBAL-EURC"), decimals("GLOBAL-USDC")]).toEqual([[8], [6]]);
   });
 
-  it("have the same decimals on all their networks: others are refused in one line, also beside another currency (HTTP-6)", async () => {
+  it("must have the same decimals on all their networks, and others are refused in one line, even next to another currency (HTTP-6)", async () => {
     const euro = { ...NETWORK, network: "arbitrum", chain_id: 42161, currency: "EURC" };
     const networks = [...configured(), euro, { ...NETWORK, decimals: 8 }];
     const line =
@@ -194,7 +195,7 @@ describe("the currencies of all networks", () => {
     expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
-  it("are known: a stored sum of another one is an error, and no amount", () => {
+  it("are all known: a stored sum of another one is an error, not an amount", () => {
     const networks = parse(NETWORK, {
       ...NETWORK,
       network: "arbitrum",

@@ -1,4 +1,4 @@
-// The gateway polls for a receipt with growing pauses (CHN-10). The test records the pauses and mines a block at the last one.
+// Tests that the gateway polls for a receipt with growing pauses (CHN-10). The test records the pauses and mines a block at the last one.
 import { encodeFunctionData, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -31,7 +31,7 @@ async function sendUnmined(): Promise<Hex> {
 test.each([
   [0, [10, 20, 40, 80, 160, 250, 250]],
   [2, [250, 250]],
-])("with a block every %i seconds it pauses %j ms", async (block_seconds, pauses) => {
+])("with a block every %i seconds the gateway pauses %j ms", async (block_seconds, pauses) => {
   const hash = await sendUnmined();
   const made: number[] = [];
   const pause = async (ms: number) => {

@@ -1,5 +1,5 @@
-// A listed token that calls back in the middle of its transfers (CHN-1 to CHN-6): whatever it calls, in the middle of whatever, gets nowhere, and
-// what was going on ends as if it had not called.
+// Tests a listed token that calls back in the middle of its transfers (CHN-1 to CHN-6): its call always fails, and the outer call ends as if the
+// token had not called.
 import { type Abi, encodeFunctionData, getAddress, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -26,7 +26,7 @@ const LIMITLESS = 2n ** 256n - 1n;
 const { abi } = testContracts.ReentrantToken;
 const manager = authorityAbi as Abi;
 
-// Every function that moves money: once as what goes on, once as what the token calls back.
+// Every function that moves money, as the outer call and as the token's callback.
 const FUNCTIONS = [
   ...["pay", "payIntent", "settle", "settleWithAuthorization", "depositEscrow", "refund", "releaseSurplus"],
   ...["sweepFees", "payOut"],
@@ -39,7 +39,7 @@ let token: Hex;
 let facts: Record<Part, Facts>;
 let signed: Record<Part, AuthorizedPayment>;
 const INTENTS = { outer: intentHash("pin_outer"), inner: intentHash("pin_2") };
-// What the token calls is about another provider, so that nothing but the guard is in its way.
+// The callback is about another provider, so that only the guard stops it.
 const PROVIDERS = { outer: PROVIDER, inner: OTHER_PROVIDER };
 
 useWorld(async (built) => {
@@ -56,7 +56,7 @@ useWorld(async (built) => {
   await world.sendTo("consumer", token, abi, "approve", [chain.settlementContract, LIMITLESS]);
   const approve = encodeFunctionData({ abi, functionName: "approve", args: [chain.settlementContract, LIMITLESS] });
   expect(await callBack(token, approve)).toBe(true);
-  // Even a token that is an arbiter is stopped.
+  // The token is an arbiter, so that only the guard stops its payout.
   const grant = [ROLES.ARBITER_DELAYED.id, token, 0];
   await world.sendTo("owner", chain.authority, manager, "grantRole", grant);
   facts = { outer: await bought("outer"), inner: await bought("inner") };
@@ -74,7 +74,7 @@ const succeeded = () => world.client.readContract({ address: token, abi, functio
 const bought = async (part: Part): Promise<Facts> =>
   factsOf(world, await world.send("consumer", "pay", [token, 10n * UNIT, PROVIDERS[part], CONSUMER]));
 
-/** Whether the token's call would pass outside of everything: it is made in a transfer of the token alone. */
+/** Makes the token's call in a plain transfer of the token, outside other calls. Returns whether it succeeded. */
 async function callBack(to: Hex, data: Hex) {
   await setCallBack(to, data);
   await world.sendTo("consumer", token, abi, "transfer", [world.people.other.address, 1n]);
@@ -110,7 +110,7 @@ const outer = (name: Name) =>
     ? world.act("arbiter", name, argsOf(name, "outer"))
     : world.send("consumer", name, argsOf(name, "outer"));
 
-/** All that the token's accounts hold, in base units. */
+/** Returns the balances of all accounts of the token, in base units. */
 const standing = async () => {
   const { people, chain } = world;
   const vaults = [await world.vault(PROVIDER), await world.vault(OTHER_PROVIDER)];
@@ -120,7 +120,7 @@ const standing = async () => {
   return Promise.all(accounts.map(balanceOf));
 };
 
-test("every function with a guard is played", () => {
+test("every function with a guard is in the list", () => {
   const writes = settlementAbi.flatMap((entry) =>
     entry.type === "function" && entry.stateMutability === "nonpayable" ? [entry.name as string] : [],
   );
@@ -128,11 +128,11 @@ test("every function with a guard is played", () => {
   expect([...FUNCTIONS, ...unguarded, "moveOperationalWallet", "moveRefundTo"].sort()).toEqual([...writes].sort());
 });
 
-test.each(FUNCTIONS)("%s by the token passes outside of everything", async (name) => {
+test.each(FUNCTIONS)("%s by the token succeeds outside other calls", async (name) => {
   expect(await callBack(...inner(name))).toBe(true);
 });
 
-/** All in a whole run; else each function three times, once in the middle of itself. */
+/** All functions in a whole run; otherwise three for each function, one of which is the function itself. */
 const calledIn = (name: Name): Name[] =>
   FUNCTIONS.filter((_, at) => {
     const distance = (at - FUNCTIONS.indexOf(name) + FUNCTIONS.length) % FUNCTIONS.length;
@@ -140,7 +140,7 @@ const calledIn = (name: Name): Name[] =>
   });
 
 describe.each(FUNCTIONS)("in the middle of %s", (name) => {
-  test.each(calledIn(name))("the token's call of %s fails, and nothing else does", async (called) => {
+  test.each(calledIn(name))("the token's call of %s fails, and nothing else fails", async (called) => {
     const undisturbed = await world.client.snapshot();
     expect((await outer(name)).status).toBe("success");
     const expected = await standing();
@@ -151,7 +151,7 @@ describe.each(FUNCTIONS)("in the middle of %s", (name) => {
   });
 });
 
-describe("the operational wallet that is the token itself", () => {
+describe("an operational wallet that is the token itself", () => {
   const move = async (): Promise<void> => {
     const { people, chain } = world;
     const change = [PROVIDER, token, people.wallet.address, token];
@@ -161,14 +161,14 @@ describe("the operational wallet that is the token itself", () => {
     await setCallBack(chain.settlementContract, data);
   };
 
-  test("and moves on in the middle of a payment is paid, and so it is told", async () => {
+  test("is paid if it moves in the middle of a payment, and the event says so", async () => {
     await move();
     const recorded = eventsOf(await outer("pay")).find(({ eventName }) => eventName === "SettlementRecorded");
     expect([await succeeded(), recorded?.args]).toMatchObject([true, { operationalWallet: token }]);
     expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.stranger.address, THRESHOLD]);
   });
 
-  test("and moves on while the payer's authorization is taken is not what the payer agreed to", async () => {
+  test("is not the wallet that the payer agreed to if it moves while the authorization is taken", async () => {
     await move();
     const { consumer } = world.people;
     const payment = { ...signed.outer.payment, operationalWallet: token };

@@ -1,5 +1,5 @@
-// The registrar's operations through gateway, sender and signer on a real node (CHN-14, CHN-17): the split of a
-// provider, bounded fees, and a node's answers to what is sent.
+// Tests the registrar's operations through gateway, sender and signer on a real node (CHN-14, CHN-17): the split of a provider, bounded fees, and a
+// node's answers to sent transactions.
 import { encodeFunctionData, type Hex, parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -57,7 +57,7 @@ const drive = (change: Change = {}, signer = registrar, waitMs = 60_000): Promis
 };
 const provider = async (hash: string = didHash(DID)) => must(await gateway.readProvider(NETWORK, hash));
 
-/** The number of calls that a signer was given. */
+/** Records the calls that a signer is given. */
 function counted(signer: Signer): Signer & { calls: string[] } {
   const calls: string[] = [];
   return {
@@ -71,7 +71,7 @@ function counted(signer: Signer): Signer & { calls: string[] } {
 }
 
 describe("a provider's split", () => {
-  test("an unregistered provider already has a vault address, and no wallet", async () => {
+  test("has a vault address but no wallet before the provider is registered", async () => {
     expect(await provider()).toEqual({
       registered: false,
       operationalWallet: null,
@@ -81,7 +81,7 @@ describe("a provider's split", () => {
     });
   });
 
-  test("is brought about by one registration; wanted again, nothing is sent", async () => {
+  test("is set by one registration, and a repeated request sends nothing", async () => {
     const signer = counted(registrar);
     const first = await drive({}, signer);
     expect(first).toMatchObject({ state: "done", txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
@@ -90,7 +90,7 @@ describe("a provider's split", () => {
     expect(signer.calls).toEqual([`provider_split:${DID}`]);
   });
 
-  test("sets what differs: the wallet, then the threshold", async () => {
+  test("changes what differs: first the wallet, then the threshold", async () => {
     await drive();
     const signer = counted(registrar);
     const change = { wallet: world.people.stranger.address.toLowerCase(), threshold: 8_000_000 };
@@ -99,19 +99,19 @@ describe("a provider's split", () => {
     expect(signer.calls).toHaveLength(2);
   });
 
-  test("leaves the wallet alone where none is given; without one no provider is registered", async () => {
+  test("keeps the wallet if none is given, and registers no provider without one", async () => {
     expect(await drive({ wallet: null })).toEqual({ state: "failed", reason: "UnknownProvider", txHash: null });
     await drive();
     expect(await drive({ wallet: null, threshold: 9_000_000 })).toMatchObject({ state: "done" });
     expect(await provider()).toMatchObject({ operationalWallet: wallet(), threshold: 9n * UNIT });
   });
 
-  test("sees what the vault holds", async () => {
+  test("includes the balance of the vault", async () => {
     await world.send("consumer", "depositEscrow", [PROVIDER, world.chain.token, 4n * UNIT]);
     expect(await provider(PROVIDER)).toMatchObject({ registered: true, balance: 4n * UNIT });
   });
 
-  test("the contract's refusal comes back by name, and nothing is sent", async () => {
+  test("fails with the name of the contract's refusal, and nothing is sent", async () => {
     const { stranger } = world.people;
     const before = await world.client.getTransactionCount({ address: stranger.address });
     const failed = (reason: string) => ({ state: "failed", reason, txHash: null });
@@ -122,7 +122,7 @@ describe("a provider's split", () => {
     expect(await world.client.getTransactionCount({ address: stranger.address })).toBe(before);
   });
 
-  test("is planned again by a refusal that shows the node behind, however often that comes", async () => {
+  test("is planned again after each refusal that shows a stale node", async () => {
     let left = 2;
     const refused: Submission = { state: "refused", reason: "ProviderExists" };
     const signer: Signer = {
@@ -140,7 +140,7 @@ describe("a provider's split", () => {
     expect(await drive()).toMatchObject({ state: "done", txHash: null });
   });
 
-  test("a receipt that says reverted is not believed against the contract", async () => {
+  test("follows the contract's state, not a receipt that says reverted", async () => {
     await drive();
     const change = { threshold: 9_000_000 };
     // Another call came first, so this one reverts, and the contract has the wanted split.
@@ -160,7 +160,7 @@ describe("a provider's split", () => {
     expect(await drive({ threshold: 10_000_000 }, lying)).toMatchObject({ state: "failed", reason: "reverted" });
   });
 
-  test("a node that never shows what its receipts say is not asked without an end", async () => {
+  test("waits after a few rounds if a node never shows what its receipts say", async () => {
     const mined = await world.act("registrar", "setThreshold", [PROVIDER, world.chain.token, THRESHOLD]);
     const signer = counted({
       ...registrar,
@@ -189,17 +189,17 @@ describe("fees", () => {
     expect(fees).toEqual({ maxFeePerGas: gwei(22), maxPriorityFeePerGas: gwei(2) });
   });
 
-  test("bound the tip that the node suggests, and the whole", () => {
+  test("are bounded in the tip that the node suggests, and in total", () => {
     expect(feesFor(gwei(10), gwei(900), bounds)).toEqual({ maxFeePerGas: gwei(25), maxPriorityFeePerGas: gwei(5) });
     expect(feesFor(gwei(80), gwei(2), bounds)?.maxFeePerGas).toBe(gwei(100));
     expect(feesFor(gwei(10), gwei(900), { max_fee_gwei: 20, max_tip_gwei: 50 })).toBeNull();
   });
 
-  test("are none where the base fee alone is above the bound", () => {
+  test("are null if the base fee alone is above the bound", () => {
     expect(feesFor(gwei(101), 0n, bounds)).toBeNull();
   });
 
-  test("of a replacement are an eighth higher, or what a new one would pay, within the bound", () => {
+  test("are an eighth higher for a replacement, or those of a new transaction, within the bound", () => {
     const waiting = { maxFeePerGas: gwei(8), maxPriorityFeePerGas: gwei(1) };
     const low = replacementFees(waiting, { maxFeePerGas: gwei(2), maxPriorityFeePerGas: gwei(1) }, bounds);
     expect(low).toEqual({ maxFeePerGas: gwei(9) + 1n, maxPriorityFeePerGas: gwei(1.125) + 1n });
@@ -231,7 +231,7 @@ describe("signing", () => {
     data: "0x8edb6743",
   };
 
-  test("gives the transaction that was meant, by the key's address, under its own hash", async () => {
+  test("yields the given transaction, signed by the key's address", async () => {
     const signed = await signCall({ privateKey: key(), to: world.chain.settlementContract, ...terms });
     expect(parseTransaction(signed.raw)).toMatchObject({
       type: "eip1559",
@@ -244,7 +244,7 @@ describe("signing", () => {
     expect(addressOf(key())).toBe(privateKeyToAccount(key()).address.toLowerCase());
   });
 
-  test("is the same for the same input", async () => {
+  test("yields the same bytes for the same input", async () => {
     const sign = () => signCall({ privateKey: key(), to: world.chain.settlementContract, ...terms });
     expect(await sign()).toEqual(await sign());
   });
@@ -270,7 +270,7 @@ describe("sending", () => {
   const included = async (hash: string) =>
     expect(must(await gateway.waitForReceipt(NETWORK, hash, 60_000))).toEqual({ state: "included" });
 
-  test("the dry run has gas above the need; the account counts what stands in blocks", async () => {
+  test("the dry run adds gas to the estimate, and the account counts only mined transactions", async () => {
     await world.client.setAutomine(false);
     const before = must(await sender.account(world.people.stranger.address));
     await sender.send(await signed());
@@ -285,7 +285,7 @@ describe("sending", () => {
     expect(dryRun).toEqual({ state: "ready", gas: (need * 6n) / 5n });
   });
 
-  test("the same bytes again are taken, mined or not, and have one effect", async () => {
+  test("repeated bytes are taken, mined or not, and have one effect", async () => {
     await world.client.setAutomine(false);
     const before = await world.balance(world.people.other.address);
     const bytes = await signed();
@@ -310,7 +310,7 @@ describe("sending", () => {
     expect(must(await sender.send(cheap))).toEqual(refused("underpriced"));
   });
 
-  test("waiting ends with the block, or with the time", async () => {
+  test("waiting ends with the block, or when the time is over", async () => {
     await world.client.setAutomine(false);
     const { raw, hash } = await signed();
     await sender.send({ raw, hash });
@@ -320,7 +320,7 @@ describe("sending", () => {
     expect(must(await waiting)).toEqual({ state: "included" });
   });
 
-  test("a node that is busy at the dry run is not the contract refusing", async () => {
+  test("an error of a busy node at the dry run is not a refusal of the contract", async () => {
     const busy = '"error":{"code":-32005,"message":"rate limited"},"x":"0x';
     const proxy = await proxyTo(world.anvil.rpcUrl, (body) => body.replace(/"result":"0x/, busy));
     const behind = createChainSender({ ...world.network, rpc_url: proxy.url });
@@ -329,12 +329,12 @@ describe("sending", () => {
     expect(prepared).toMatchObject({ ok: false, error: { reason: "bad_answer" } });
   });
 
-  test("a transaction that fails in its block is reverted", async () => {
+  test("a transaction that fails in its block is reported as reverted", async () => {
     const receipt = await world.send("stranger", "pause", []);
     expect(must(await gateway.waitForReceipt(NETWORK, receipt.transactionHash, 0))).toEqual({ state: "reverted" });
   });
 
-  test("a refusal has its name", async () => {
+  test("a refused dry run has the name of the contract's error", async () => {
     const data = encodeFunctionData({ abi: settlementAbi, functionName: "unpause" });
     const asked = { network: NETWORK, to: world.chain.settlementContract, data };
     const { dryRun } = must(await sender.prepare(asked, world.people.stranger.address));

@@ -1,5 +1,5 @@
-// A second token of the list, of 18 decimals (CHN-3 to CHN-7): a provider of the first one is registered in it, paid in both ways, pays an award and a
-// refund back, and leaves with an empty vault; nothing of it touches the first token.
+// Tests a second listed token, of 18 decimals (CHN-3 to CHN-7): a provider of the first token is registered in it, is paid in both ways, pays an
+// award and a refund, and leaves with an empty vault. The first token is not affected.
 import type { Hex } from "viem";
 import { expect, test } from "vitest";
 import { signPayment } from "../../scripts/chain/payments.ts";
@@ -39,7 +39,7 @@ const balance = async (address: Hex): Promise<bigint> =>
 const held = () => world.read<bigint>("escrowBalance", [PROVIDER, token]);
 const isDone = ({ status }: { status: string }): boolean => status === "success";
 
-test("is played from the payment to the empty vault", async () => {
+test("a second token works from the payment to the empty vault, and leaves the first one alone", async () => {
   const { consumer, wallet, stranger } = world.people;
   const first = await vaultBalance(world);
   const payment = paymentOf(world, { token, amount: 100n * WHOLE, refundTo: stranger.address });

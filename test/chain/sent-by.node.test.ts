@@ -1,4 +1,4 @@
-// The sender and the nonce of a transaction come from its own bytes (PAY-11).
+// Tests that the sender and the nonce of a transaction come from its own bytes (PAY-11).
 import { type Hex, keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// The settlement contract's arbiter, guardian and admin, and the limits of their power (CHN-6, CHN-7).
+// Tests the settlement contract's arbiter, guardian and admin, and the limits of their power (CHN-6, CHN-7).
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { receiptOf } from "../../scripts/chain/client.ts";
@@ -42,7 +42,7 @@ describe("the arbiter's payout", () => {
     facts = await factsOf(world, await pay(world, 10n * UNIT));
   });
 
-  test("goes to where the payer wanted refunds, out of the provider's vault", async () => {
+  test("goes from the provider's vault to the payer's address for refunds", async () => {
     const { consumer, stranger } = world.people;
     const receipt = await world.send("consumer", "settle", [paymentOf(world, { refundTo: stranger.address })]);
     facts = await factsOf(world, receipt);
@@ -55,11 +55,11 @@ describe("the arbiter's payout", () => {
     expect(await vaultBalance(world)).toBe(2n * 999_500n - 400_000n);
   });
 
-  test("is at most the settlement's gross, over all payouts, each of which names what was paid before", async () => {
+  test("is at most the settlement's gross over all payouts, and has to name what was paid out before", async () => {
     await world.mint(await world.vault(PROVIDER), 100n * UNIT);
     expect(await refused(10n * UNIT + 1n)).toBe("ExceedsGross");
     await payOut(6n * UNIT);
-    // Two awards that were decided beside each other: the second one names facts that are not so any more.
+    // If two awards are decided at the same time, the second one names facts that are no longer true.
     expect(await refused(4n * UNIT)).toBe("UnknownSettlement");
     const paidOut = 6n * UNIT;
     expect(await refused(4n * UNIT + 1n, { paidOut })).toBe("ExceedsGross");
@@ -85,13 +85,13 @@ describe("the arbiter's payout", () => {
     ["refundTo", () => ({ refundTo: world.people.stranger.address })],
     ["settledAt", () => ({ settledAt: facts.settledAt + 1n })],
     ["paidOut", () => ({ paidOut: 1n })],
-  ])("is refused with another %s than the settlement's, as a refund is", async (_, change) => {
+  ])("is refused with another %s than the settlement's, and so is a refund", async (_, change) => {
     expect(await refused(1n, change())).toBe("UnknownSettlement");
     const args = [{ ...facts, ...change() }, 1n];
     expect(await world.refusal("consumer", "refund", args)).toBe("UnknownSettlement");
   });
 
-  test("is possible until the end of the 400th day, and a refund for ever", async () => {
+  test("is possible until the end of the 400th day, and a refund at any time", async () => {
     const last = facts.settledAt + 400n * 86_400n;
     const at = (timestamp: bigint) => world.client.setNextBlockTimestamp({ timestamp });
     await at(last);
@@ -102,17 +102,17 @@ describe("the arbiter's payout", () => {
     expect((await world.send("consumer", "refund", [{ ...facts, paidOut: 1n }, 1n])).status).toBe("success");
   });
 
-  test("of nothing is refused", async () => {
+  test("is refused if its amount is zero", async () => {
     expect(await refused(0n)).toBe("ZeroAmount");
   });
 
-  test("does not count what was refunded", async () => {
+  test("does not count refunds", async () => {
     await world.mint(await world.vault(PROVIDER), 100n * UNIT);
     await world.send("consumer", "refund", [facts, 9n * UNIT]);
     expect((await payOut(10n * UNIT)).status).toBe("success");
   });
 
-  test("works while payments are paused and after the token was delisted, as all does that gives money back", async () => {
+  test("works while payments are paused and after the token was delisted, like all that returns money", async () => {
     await world.mint(await world.vault(PROVIDER), THRESHOLD);
     await world.act("guardian", "pause", []);
     await world.act("admin", "listToken", [token, 0n]);
@@ -128,7 +128,7 @@ describe("the arbiter's payout", () => {
 });
 
 describe("a refund", () => {
-  test("is paid by the caller to where the payer wanted it, and leaves the vault alone", async () => {
+  test("is paid by the caller to the payer's address for refunds, and leaves the vault alone", async () => {
     const { stranger } = world.people;
     facts = await factsOf(
       world,
@@ -150,11 +150,11 @@ describe("a refund", () => {
     expect(await world.balance(stranger.address)).toBe(2n * UNIT);
     expect(await vaultBalance(world)).toBe(held);
     expect(await world.refusal("consumer", "refund", [facts, 0n])).toBe("ZeroAmount");
-    // Nobody pays for another.
+    // A refund comes out of the caller's own tokens.
     expect(await world.refusal("other", "refund", [facts, 1n])).not.toBeNull();
   });
 
-  test("is at most what payouts and earlier refunds have left of the gross", async () => {
+  test("is at most the part of the gross that payouts and earlier refunds have left", async () => {
     facts = await factsOf(world, await pay(world, 10n * UNIT));
     await payOut(400_000n);
     const now = { ...facts, paidOut: 400_000n };
@@ -164,13 +164,13 @@ describe("a refund", () => {
     await world.send("consumer", "refund", [now, left - 2n]);
     expect(await world.read("refundedOf", [facts.key])).toBe(left - 2n);
     expect([await refusal(2n), await refusal(3n)]).toEqual([null, "ExceedsGross"]);
-    // A payout after it may leave less than nothing.
+    // A later payout may leave less than nothing.
     await world.mint(await world.vault(PROVIDER), 10n * UNIT);
     await payOut(10n * UNIT - 400_000n, { paidOut: 400_000n });
     expect(await refusal(1n, { ...facts, paidOut: 10n * UNIT })).toBe("ExceedsGross");
   });
 
-  test("of one unit invalidates no payout that waits", async () => {
+  test("does not invalidate a waiting payout", async () => {
     facts = await factsOf(world, await pay(world, 10n * UNIT));
     await world.send("wallet", "pay", [token, 1n, PROVIDER, CONSUMER]);
     await world.sendTo("wallet", token, artifacts.TestUSDC.abi, "approve", [world.chain.settlementContract, 1n]);
@@ -185,7 +185,7 @@ describe("another address for refunds", () => {
     facts = await factsOf(world, await pay(world, 10n * UNIT));
   });
 
-  test("is named by the holder of the present one, at once: payouts and refunds go there", async () => {
+  test("is named at once by the holder of the present one, and payouts and refunds go there", async () => {
     const [event] = eventsOf(await world.send("consumer", "moveRefundTo", [facts, to()]));
     const named = { key: facts.key, providerDidHash: PROVIDER, refundTo: to() };
     expect(event).toMatchObject({ eventName: "RefundToSet", args: named });
@@ -196,7 +196,7 @@ describe("another address for refunds", () => {
     expect(await world.balance(to())).toBe(7n);
   });
 
-  test("is named by nobody else, and is neither nobody's nor the contract nor the vault", async () => {
+  test("is not named by other callers, and is never the zero address, the contract or the vault", async () => {
     const refusal = (address: Hex, of = facts) => world.refusal("consumer", "moveRefundTo", [of, address]);
     expect(await world.refusal("wallet", "moveRefundTo", [facts, to()])).toBe("RefundToDiffers");
     expect(await refusal(to(), { ...facts, paidOut: 1n })).toBe("UnknownSettlement");
@@ -206,7 +206,7 @@ describe("another address for refunds", () => {
     }
   });
 
-  test("is not named by the arbiter while the token takes the present one", async () => {
+  test("is not named by the arbiter while the token accepts the present one", async () => {
     expect(await world.refusalOf("arbiter", "setRefundTo", [facts, to()])).toBe("RefundToAccepted");
   });
 });
@@ -215,7 +215,7 @@ describe("the surplus of a vault", () => {
   const release = () => world.send("stranger", "releaseSurplus", [PROVIDER, token]);
   const refusal = (provider = PROVIDER) => world.refusal("stranger", "releaseSurplus", [provider, token]);
 
-  test("above threshold and reserve is released to the operational wallet, by anybody", async () => {
+  test("is released to the operational wallet above threshold and reserve, whoever calls", async () => {
     const { wallet } = world.people;
     expect(await refusal(OTHER_PROVIDER)).toBe("UnknownProvider");
     await world.mint(await world.vault(PROVIDER), THRESHOLD + 30n);
@@ -231,7 +231,7 @@ describe("the surplus of a vault", () => {
     expect(await world.balance(wallet.address)).toBe(30n);
   });
 
-  test("is all of it for a provider that has left", async () => {
+  test("is the whole balance for a provider that has left", async () => {
     await world.mint(await world.vault(PROVIDER), THRESHOLD);
     await world.act("registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
     await release();
@@ -249,7 +249,7 @@ describe("the surplus of a vault", () => {
 });
 
 describe("the admin", () => {
-  test("sets the fee up to its maximum, and where it is swept to", async () => {
+  test("sets the fee up to its maximum, and the recipient of fees", async () => {
     const { stranger, feeRecipient } = world.people;
     expect(await world.read("feeBps")).toBe(5);
     expect(await world.refusalOf("admin", "setFeeBps", [51n])).toBe("FeeTooHigh");
@@ -260,7 +260,7 @@ describe("the admin", () => {
     const [moved] = eventsOf(await world.act("admin", "setFeeRecipient", [stranger.address]));
     expect(moved).toMatchObject({ eventName: "FeeRecipientSet", args: { feeRecipient: stranger.address } });
     expect(await world.read("feeRecipient")).toBe(stranger.address);
-    // What was sent here by mistake is swept with it.
+    // Tokens that were sent to the contract by mistake are swept too.
     await world.mint(world.chain.settlementContract, 7n);
     const [swept] = eventsOf(await world.send("consumer", "sweepFees", [token]));
     expect(swept).toMatchObject({ eventName: "FeesSwept", args: { token, to: stranger.address, amount: 5_007n } });
@@ -273,7 +273,7 @@ describe("the admin", () => {
     expect(await world.refusalOf("admin", "setFeeRecipient", [world.chain.settlementContract])).toBe("InvalidWallet");
   });
 
-  test("lists tokens that are contracts", async () => {
+  test("lists only tokens that are contracts", async () => {
     expect(await world.refusalOf("admin", "listToken", [world.people.other.address, 1n])).toBe("UnknownToken");
     const [listed] = eventsOf(await world.act("admin", "listToken", [token, 3n]));
     expect(listed).toMatchObject({ eventName: "TokenListed", args: { token, base: 3n } });
@@ -307,12 +307,12 @@ describe("the admin", () => {
       false,
     ]);
     expect((await pay(world, UNIT)).status).toBe("success");
-    // Nothing of what was stopped is lost.
+    // A payment that was stopped is not lost.
     expect((await world.send("stranger", "settleWithAuthorization", signed)).status).toBe("success");
   });
 });
 
-test("money that was sent as the chain's own coin is not taken", async () => {
+test("the contract does not take the chain's own coin", async () => {
   const params = [
     { from: world.people.consumer.address, to: world.chain.settlementContract, value: "0x1", gas: "0x30d40" },
   ];

@@ -1,4 +1,4 @@
-// The settlement contract: payments, providers and deposits (CHN-1 to CHN-5).
+// Tests the settlement contract's payments, providers and deposits (CHN-1 to CHN-5).
 import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -52,7 +52,7 @@ async function formsOf(payment: FullPayment): Promise<Readonly<Record<(typeof FO
   };
 }
 
-test("its constants and what it starts with are what the payers were told", async () => {
+test("the contract's constants and initial values are the published ones", async () => {
   const { authority, vaultImplementation } = world.chain;
   const values = {
     ...{ BPS: 10_000n, MAX_FEE_BPS: 50n, ESCROW_BPS: 1_000n, PAY_OUT_WINDOW: 400n * 86_400n },
@@ -84,7 +84,7 @@ describe("paying", () => {
     expect(await world.balance(world.chain.settlementContract)).toBe(5_000n);
   });
 
-  test("Settled has the published signature, intentHash zero for pay, and the event with the key right behind it", async () => {
+  test("Settled has the published signature and a zero intentHash for pay, and the event with the key follows it", async () => {
     const receipt = await pay(world, 10n * UNIT);
     const [settled, recorded] = eventsOf(receipt);
     expect(settled).toMatchObject({
@@ -132,7 +132,7 @@ describe("paying", () => {
     });
   });
 
-  test("payIntent carries the intent's hash and the payment's key, and pay the key of its number", async () => {
+  test("payIntent has the intent's hash and the payment's key, and pay has the key of its number", async () => {
     await pay(world, UNIT);
     expect(eventsOf(await pay(world, UNIT))[1]?.args).toMatchObject({ key: plainKey(2n) });
     expect(await world.read("plainPayments")).toBe(2n);
@@ -144,16 +144,16 @@ describe("paying", () => {
     expect(await world.read("keyOf", [paymentOf(world, { amount: UNIT })])).toBe(key);
   });
 
-  test("what is stored is one slot, a commitment to the facts", async () => {
+  test("a payment stores one slot, a commitment to its facts", async () => {
     const facts = await factsOf(world, await pay(world, 10n * UNIT));
     const values = [facts.key, PROVIDER, token, facts.gross, facts.refundTo, facts.settledAt, 0n] as const;
     expect(await world.read("commitmentOf", [facts.key])).toBe(keccak256(encodeAbiParameters(FACTS, values)));
   });
 
-  test.each(FORMS)("a named intent is paid once: by %s, and then by no form again", async (form) => {
+  test.each(FORMS)("an intent that was paid by %s cannot be paid again in any form", async (form) => {
     const args = await formsOf(paymentOf(world));
     expect((await world.send("consumer", form, args[form])).status).toBe("success");
-    // Another wallet, fee, deadline or place of refunds makes no other payment of it.
+    // Another wallet, fee, deadline or address for refunds does not make it another payment.
     const changed = await formsOf(
       paymentOf(world, { maxFeeBps: 50, deadline: 9_999_999_999n, refundTo: world.people.other.address }),
     );
@@ -161,7 +161,7 @@ describe("paying", () => {
       for (const by of [args, changed])
         expect([again, await world.refusal("consumer", again, by[again])]).toEqual([
           again,
-          // A used authorization is the token's own refusal.
+          // The token itself refuses a used authorization.
           again === form && by === args && again === "settleWithAuthorization" ? USED : "AlreadyPaid",
         ]);
     expect(await world.balance(world.people.consumer.address)).toBe(990n * UNIT);
@@ -170,7 +170,7 @@ describe("paying", () => {
       expect(await world.refusal("consumer", "settle", [paymentOf(world, other)])).toBeNull();
   });
 
-  test.each(FORMS)("%s of an intent that names its payer is that address's alone", async (form) => {
+  test.each(FORMS)("%s of an intent that names its payer works from that address only", async (form) => {
     const { consumer, stranger } = world.people;
     const named = (payer: Hex) => formsOf(paymentOf(world, { intentHash: intentHash("pin_1", payer) }));
     expect(await world.refusal("consumer", form, (await named(stranger.address))[form])).toBe("PayerDiffers");
@@ -180,7 +180,7 @@ describe("paying", () => {
     expect(eventsOf(receipt)[0]?.args).toMatchObject({ payer: consumer.address });
   });
 
-  test("settle pays what the payer has agreed to, and sends refunds where the payer says", async () => {
+  test("settle pays on the payer's terms, and refunds go to the payer's address for them", async () => {
     const { stranger } = world.people;
     const receipt = await world.send("consumer", "settle", [paymentOf(world, { refundTo: stranger.address })]);
     expect(eventsOf(receipt)[1]?.args).toMatchObject({ refundTo: stranger.address });
@@ -191,8 +191,8 @@ describe("paying", () => {
     ["another wallet", "WalletDiffers", () => ({ operationalWallet: world.people.stranger.address })],
     ["a lower highest fee", "FeeTooHigh", () => ({ maxFeeBps: 4 })],
     ["a deadline that has passed", "DeadlinePassed", () => ({ deadline: 1n })],
-    ["no place of refunds", "ZeroAddress", () => ({ refundTo: ZERO_ADDRESS })],
-    // A payout to its own vault would be told as money that has left it.
+    ["no address for refunds", "ZeroAddress", () => ({ refundTo: ZERO_ADDRESS })],
+    // A payout to the provider's own vault would be recorded as money that has left it.
     ["refunds to the vault", "InvalidWallet", async () => ({ refundTo: await world.vault(PROVIDER) })],
     ["refunds to the contract", "InvalidWallet", () => ({ refundTo: world.chain.settlementContract })],
     ["no intent", "ZeroHash", () => ({ intentHash: ZERO_HASH })],
@@ -204,7 +204,7 @@ describe("paying", () => {
     expect(await world.refusal("consumer", "settle", [paymentOf(world, await change())])).toBe(error);
   });
 
-  test("settle pays until the deadline itself", async () => {
+  test("settle pays up to and including the deadline", async () => {
     const { timestamp } = await world.client.getBlock();
     const deadline = timestamp + 100n;
     await world.client.setNextBlockTimestamp({ timestamp: deadline + 1n });
@@ -240,7 +240,7 @@ describe("paying", () => {
     ["a zero consumer hash", "ZeroHash", () => [token, UNIT, PROVIDER, ZERO_HASH]],
     ["more than the payer has", "ERC20InsufficientBalance", () => [token, 1_001n * UNIT, PROVIDER, CONSUMER]],
   ])("pay refuses %s", async (_, error, args) => {
-    // A token's own error is not in our ABI: there the selector is enough.
+    // A token's own error is not in our ABI, so its selector is compared.
     const name = await world.refusal("consumer", "pay", args());
     expect(name).toBe(error === "ERC20InsufficientBalance" ? "0xe450d38c" : error);
     expect((await world.send("consumer", "pay", args())).status).toBe("reverted");
@@ -256,7 +256,7 @@ describe("paying", () => {
     expect((await world.send("stranger", "pay", [token, UNIT, PROVIDER, CONSUMER])).status).toBe("reverted");
   });
 
-  test("a delisted token is taken no more", async () => {
+  test("a delisted token is no longer accepted", async () => {
     await world.act("admin", "listToken", [token, 0n]);
     expect(await world.refusal("consumer", "pay", [token, UNIT, PROVIDER, CONSUMER])).toBe("UnknownToken");
     const signed = [paymentOf(world), world.people.consumer.address, 0n, 2n ** 40n, INTENT, "0x"];

@@ -1,5 +1,4 @@
-// Every error of the settlement contract, with the values that it tells the caller (CHN-1 to CHN-7), and what a contract that is made wrongly
-// answers.
+// Tests every error of the settlement contract with its values (CHN-1 to CHN-7), and the errors of a wrong deployment.
 import {
   type Abi,
   BaseError,
@@ -40,7 +39,7 @@ import { createTestContract, testContracts } from "./test-contracts.ts";
 type Refused = {
   readonly call: string;
   readonly by?: Person;
-  /** Past the authority, though the call needs a role. */
+  /** Called without the authority, although the call needs a role. */
   readonly direct?: true;
   readonly before?: () => Promise<unknown>;
   readonly args: () => Promise<readonly unknown[]> | readonly unknown[];
@@ -63,7 +62,7 @@ const ROLE_OF: ReadonlyMap<string, Person> = new Map(
 );
 const NOTHING = () => [];
 const HELD = 999_500n;
-// Answers 1 when it is asked for a balance, and false when it is told to move.
+// Code that returns 1 as a balance, and false for a transfer.
 const FALSE_TOKEN: Hex = "0x604436105f5260205ff3";
 const falseToken = getAddress(`0x${"fa15e".padStart(40, "0")}`);
 async function listTakingToken(): Promise<void> {
@@ -186,7 +185,7 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
   FeeTooHigh: [
     { call: "settle", args: () => [paymentOf(world, { maxFeeBps: 4 })], says: () => [5n, 4n] },
     { call: "setFeeBps", args: () => [51n], says: () => [51n, 50n] },
-    // Not cut off to sixteen bits before it is compared.
+    // The value is not cut to sixteen bits before it is compared.
     { call: "setFeeBps", args: () => [65_541n], says: () => [65_541n, 50n] },
   ],
   InvalidThreshold: [
@@ -245,7 +244,8 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
     },
   ],
 };
-// A call back gets it (reentrancy.node.test.ts); the library's own errors of a clone's making, which is made once and without money, don't happen.
+// reentrancy.node.test.ts covers the error of a callback. The library's errors of a clone's creation do not occur, because a clone is created once
+// and without value.
 const ELSEWHERE = ["ReentrancyGuardReentrantCall", "FailedDeployment", "InsufficientBalance"];
 
 const CASES = Object.entries(REFUSED).flatMap(([error, cases]) => cases.map((one) => [error, one.call, one] as const));
@@ -255,7 +255,7 @@ test("every error of the contract is in the table", () => {
   expect([...errors].sort()).toEqual([...Object.keys(REFUSED), ...ELSEWHERE].sort());
 });
 
-test.each(CASES)("%s is what %s answers", async (errorName, call, { by, direct, before, args, says }) => {
+test.each(CASES)("%s is an error of %s", async (errorName, call, { by, direct, before, args, says }) => {
   await before?.();
   const values = await args();
   const role = direct ? undefined : ROLE_OF.get(call);
@@ -265,7 +265,7 @@ test.each(CASES)("%s is what %s answers", async (errorName, call, { by, direct, 
   });
 });
 
-test("the contract's documentation names each error with the calls that answer it", () => {
+test("the contract's documentation names each error at the calls that have it", () => {
   const entries = documented();
   const unnamed = CASES.filter(([error, call]) => {
     const { details } = entries.find(({ name, kind }) => kind === "methods" && name === call) ?? {};
@@ -281,7 +281,7 @@ test.each<[string, () => readonly unknown[], string]>([
   ["an authority that is no contract", () => [who("admin"), who("other"), token, 1n], "ZeroAddress"],
   ["no recipient of fees", () => [world.chain.authority, ZERO_ADDRESS, token, 1n], "ZeroAddress"],
   ["a token that is no contract", () => [world.chain.authority, who("other"), who("stranger"), 1n], "UnknownToken"],
-])("it is not made with %s", async (_, args, errorName) => {
+])("the contract cannot be created with %s", async (_, args, errorName) => {
   const data = encodeDeployData({ ...artifacts.SettlementContract, args: args() });
   const refused = world.client.call({ account: who("other"), data });
   expect(await refused.then(() => null, creationError)).toBe(errorName);

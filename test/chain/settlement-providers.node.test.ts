@@ -1,4 +1,4 @@
-// The settlement contract's providers: their registration, thresholds, wallets, and deposits into their vaults (CHN-3 to CHN-5).
+// Tests the settlement contract's providers: their registration, thresholds, wallets, and deposits into their vaults (CHN-3 to CHN-5).
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import {
@@ -27,7 +27,7 @@ describe("registering a provider", () => {
   const register = (wallet: Hex, threshold = THRESHOLD, provider: Hex = OTHER_PROVIDER) =>
     [provider, token, wallet, threshold] as const;
 
-  test("makes the vault at the address that was known before", async () => {
+  test("creates the vault at the address that was known before", async () => {
     const predicted = await world.vault(OTHER_PROVIDER);
     expect(await world.client.getCode({ address: predicted })).toBeUndefined();
     const receipt = await world.act("registrar", "registerProvider", register(world.people.other.address));
@@ -39,7 +39,7 @@ describe("registering a provider", () => {
     expect(await world.read("splitOf", [OTHER_PROVIDER, token])).toEqual([world.people.other.address, THRESHOLD]);
   });
 
-  test("the same again changes nothing, other values are refused", async () => {
+  test("changes nothing if it is repeated, and is refused with other values", async () => {
     const { other, stranger } = world.people;
     await world.act("registrar", "registerProvider", register(other.address));
     const again = await world.act("registrar", "registerProvider", register(other.address));
@@ -49,7 +49,7 @@ describe("registering a provider", () => {
     }
   });
 
-  test("two providers have two vaults, and a second token shares the provider's vault", async () => {
+  test("gives each provider a vault of its own, which a second token shares", async () => {
     expect(await world.vault(PROVIDER)).not.toBe(await world.vault(OTHER_PROVIDER));
     const second = await createTestContract(world, "UsdcLike", []);
     await world.act("admin", "listToken", [second, 10n]);
@@ -59,7 +59,7 @@ describe("registering a provider", () => {
     expect(await world.read("splitOf", [PROVIDER, token])).toEqual([world.people.wallet.address, THRESHOLD]);
   });
 
-  test("in a further token is with the present wallet of the first one, so a new wallet waits for its delay", async () => {
+  test("in a further token requires the present wallet of the first one, so that a new wallet waits for its delay", async () => {
     const { wallet, other } = world.people;
     const second = await createTestContract(world, "UsdcLike", []);
     await world.act("admin", "listToken", [second, 10n]);
@@ -73,7 +73,7 @@ describe("registering a provider", () => {
     expect(await refusal(other.address)).toBeNull();
   });
 
-  test("finds what was sent to the vault before there was one, and what of another token", async () => {
+  test("counts tokens that were sent to the vault before it existed, and each token by itself", async () => {
     const { other } = world.people;
     const vault = await world.vault(OTHER_PROVIDER);
     await world.mint(vault, THRESHOLD - 3n);
@@ -85,7 +85,7 @@ describe("registering a provider", () => {
     expect(await world.read("escrowBalance", [OTHER_PROVIDER, second])).toBe(0n);
   });
 
-  test("refuses a zero hash, a zero wallet, the vault or the contract as wallet, an unlisted token, a threshold out of bounds", async () => {
+  test("refuses a zero hash, a zero wallet, the vault or the contract as wallet, an unlisted token, and a threshold out of bounds", async () => {
     const { other, stranger } = world.people;
     const refusal = (args: readonly unknown[]) => world.refusalOf("registrar", "registerProvider", args);
     expect(await refusal(register(other.address, THRESHOLD, ZERO_HASH))).toBe("ZeroHash");
@@ -97,7 +97,7 @@ describe("registering a provider", () => {
       expect(await refusal(register(other.address, threshold))).toBe("InvalidThreshold");
   });
 
-  test("threshold and wallet are set for later payments", async () => {
+  test("allows changes of threshold and wallet, which apply to later payments", async () => {
     const { stranger, wallet } = world.people;
     const half = THRESHOLD / 2n;
     const named = { providerDidHash: PROVIDER, token };
@@ -120,7 +120,7 @@ describe("registering a provider", () => {
     expect(await world.balance(stranger.address)).toBe(UNIT - 500n);
   });
 
-  test("a threshold is between half the base and the base, and a low one is a lower one than it names", async () => {
+  test("a threshold is between half the base and the base, and a low one is below the present one that it names", async () => {
     const set = (threshold: bigint) => world.refusalOf("registrar", "setThreshold", [PROVIDER, token, threshold]);
     expect([await set(THRESHOLD / 2n), await set(THRESHOLD)]).toEqual([null, null]);
     expect([await set(THRESHOLD / 2n - 1n), await set(THRESHOLD + 1n)]).toEqual([
@@ -140,7 +140,7 @@ describe("registering a provider", () => {
     expect([await set(THRESHOLD), await low(THRESHOLD, 0n)]).toEqual(["UnknownToken", null]);
   });
 
-  test("the present wallet names another one by itself, and nobody else does", async () => {
+  test("the present wallet alone can name another one at once", async () => {
     const { other, stranger } = world.people;
     const move = [PROVIDER, token, other.address];
     expect(await world.refusal("stranger", "moveOperationalWallet", move)).toBe("WalletDiffers");
@@ -160,7 +160,7 @@ describe("registering a provider", () => {
     );
   });
 
-  test("a threshold keeps its bounds with an odd base, and keeps itself when the base moves", async () => {
+  test("a threshold keeps its bounds with an odd base, and does not change when the base changes", async () => {
     await world.act("admin", "listToken", [token, 7n]);
     const set = (threshold: bigint) => world.refusalOf("registrar", "setThreshold", [PROVIDER, token, threshold]);
     expect([await set(3n), await set(4n), await set(7n), await set(8n)]).toEqual([
@@ -186,7 +186,7 @@ describe("registering a provider", () => {
 });
 
 describe("pre-funding", () => {
-  test("anyone deposits into a vault", async () => {
+  test("lets anyone deposit into a vault", async () => {
     const receipt = await world.send("consumer", "depositEscrow", [PROVIDER, token, 15n * UNIT]);
     expect(eventsOf(receipt)[0]).toMatchObject({
       eventName: "EscrowDeposited",
@@ -202,7 +202,7 @@ describe("pre-funding", () => {
     expect(eventsOf(await pay(world, UNIT))[0]?.args).toMatchObject({ escrow: 0n });
   });
 
-  test("refuses nothing, an unknown provider and an unlisted token", async () => {
+  test("refuses a zero amount, an unknown provider and an unlisted token", async () => {
     const refusal = (args: readonly unknown[]) => world.refusal("consumer", "depositEscrow", args);
     expect(await refusal([PROVIDER, token, 0n])).toBe("ZeroAmount");
     expect(await refusal([OTHER_PROVIDER, token, 1n])).toBe("UnknownProvider");

@@ -1,5 +1,5 @@
-// The split as a property (CHN-1): for any amount up to 2^53-1, any fee, threshold and vault balance, and every way to
-// pay, the parts follow the rule and no base unit is lost or made.
+// Tests the split as a property (CHN-1): for any amount up to 2^53-1, any fee, threshold and vault balance, and every way to pay, the parts follow
+// the rule and no base unit is lost or created.
 import fc from "fast-check";
 import type { Hex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -38,7 +38,7 @@ const scenario = fc.record({
   way: fc.constantFrom("pay", "payIntent", "settle", "settleWithAuthorization"),
 });
 
-test("gross = fee + escrow + operational, escrow fills up to the threshold and not over it, nothing is lost or made", async () => {
+test("gross is fee plus escrow plus operational, escrow fills the vault up to the threshold and not over it, and nothing is lost or created", async () => {
   await fc.assert(
     fc.asyncProperty(scenario, async ({ gross, feeBps, threshold, held, way }) => {
       await world.client.revert({ id: drained });
@@ -71,7 +71,7 @@ test("gross = fee + escrow + operational, escrow fills up to the threshold and n
   );
 });
 
-test("payments in a row fill the vault to its threshold exactly, and it stays there", async () => {
+test("consecutive payments fill the vault exactly to its threshold, and it stays there", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.bigInt(1n, 3n * UNIT),
@@ -93,7 +93,7 @@ test("payments in a row fill the vault to its threshold exactly, and it stays th
   );
 });
 
-/** Any one: the token's base is what bounds it. */
+/** Sets any threshold, by a change of the token's base, which bounds it. */
 async function setThreshold(threshold: bigint): Promise<void> {
   const [, present] = await world.read<[Hex, bigint]>("splitOf", [PROVIDER, token]);
   if (threshold < present)

@@ -1,5 +1,5 @@
-// The world of the chain tests: an anvil of its own, the contracts, a registered provider, a consumer with money, and
-// short ways to call as a role and to read a refusal.
+// Builds the world of the chain tests: an anvil of its own, the contracts, a registered provider, a consumer with money, and short ways to call as
+// a role and to read a refusal.
 import { createServer, type IncomingMessage } from "node:http";
 import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -20,7 +20,7 @@ import { isWhole, runs } from "../support/scale.ts";
 export const PROVIDER = didHash("did:aeap:11111111-1111-4111-8111-111111111111");
 export const OTHER_PROVIDER = didHash("did:aeap:33333333-3333-4333-8333-333333333333");
 export const CONSUMER = didHash("did:aeap:22222222-2222-4222-8222-222222222222");
-/** Names no payer, as every hash below that stands for an intent. */
+/** Names no payer, like every hash below that stands for an intent. */
 export const INTENT = intentHash("pin_01JD8Z5T7Q0000000000000003");
 export const ZERO_HASH: Hex = `0x${"0".repeat(64)}`;
 export const ZERO_ADDRESS: Hex = `0x${"0".repeat(40)}`;
@@ -42,10 +42,10 @@ export const PEOPLE = [
 ] as const;
 export type Person = (typeof PEOPLE)[number];
 
-// The functions of the authority with the errors of the contract, which come through it.
+// The functions of the authority with the errors of the contract, which pass through it.
 export const REFUSALS = [...authorityAbi, ...settlementAbi.filter(({ type }) => type === "error")] as Abi;
 
-// Enough for every call here; naming it spares a dry run, and lets a refused call be mined as reverted.
+// Enough for every call here. A fixed limit saves a dry run, and lets a refused call be mined as reverted.
 const GAS = 3_000_000n;
 
 export type World = {
@@ -56,16 +56,16 @@ export type World = {
   client: ReturnType<typeof clientFor>;
   /** Sends a call of a role through the authority and waits for its block; the receipt says whether it was refused. */
   act: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
-  /** The name of the error that a call of a role is refused with, or null when it would pass. */
+  /** Returns the name of the error with which a call of a role is refused, or null if it would pass. */
   refusalOf: (person: Person, functionName: string, args: readonly unknown[]) => Promise<string | null>;
   /** Schedules a call of a role with a delay; it may be executed by `act` once the delay is over. */
   schedule: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
-  /** Cancels what another person scheduled. */
+  /** Cancels a call that another person scheduled. */
   cancel: (person: Person, whose: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
   /** Sends a call of the settlement contract and waits for its block; the receipt says whether it was refused. */
   send: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
   sendTo: (person: Person, to: Hex, abi: Abi, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
-  /** The name of the error that a call is refused with, or null when it would pass. */
+  /** Returns the name of the error with which a call is refused, or null if it would pass. */
   refusal: (person: Person, functionName: string, args: readonly unknown[]) => Promise<string | null>;
   refusalAt: (
     person: Person,
@@ -83,10 +83,10 @@ export type World = {
 
 type Receipt = Awaited<ReturnType<ReturnType<typeof clientFor>["getTransactionReceipt"]>>;
 
-/** Each example is many calls of a chain: a run that is not whole takes few. */
+/** Each example takes many calls of a chain, so a run that is not whole plays few. */
 export const chainRuns = (whole: number, few: number) => ({ ...runs(whole), ...(isWhole() ? {} : { numRuns: few }) });
 
-/** Fresh chain and contracts, PROVIDER registered at THRESHOLD, the consumer with 1,000 units and an allowance. */
+/** Builds a fresh chain with contracts. PROVIDER is registered at THRESHOLD, and the consumer has 1,000 units and an allowance. */
 export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): Promise<World> {
   const anvil = await startAnvil({ chainId, port: 0 });
   const people = nameAccounts(anvil.accounts);
@@ -172,7 +172,7 @@ export function useWorld(prepare: (world: World) => unknown, delays: Delays = NO
   afterEach(() => snapshot && world?.client.revert({ id: snapshot }));
 }
 
-/** Undoes what has come since the snapshot, and has each transaction mined at once again. What waits in the pool would be mined later. */
+/** Reverts to the snapshot, and lets each transaction be mined at once again. Empties the pool, whose transactions would be mined later. */
 export async function restore({ client }: World, snapshot: Hex): Promise<void> {
   await client.transport.request({ method: "anvil_dropAllTransactions", params: [] });
   await client.setAutomine(true);
@@ -198,7 +198,7 @@ function networkFor(chainId: number, rpcUrl: string, chain: Deployment): Network
 export const pay = (world: World, amount: bigint, provider: Hex = PROVIDER): Promise<Receipt> =>
   world.send("consumer", "pay", [world.chain.token, amount, provider, CONSUMER]);
 
-/** A payment of 10 units to the provider, as its payer fixes it. */
+/** Returns a payment of 10 units to the provider, with all the terms that a payer can fix. */
 export const paymentOf = (world: World, change: Partial<FullPayment> = {}): FullPayment => ({
   token: world.chain.token,
   amount: 10n * UNIT,
@@ -221,7 +221,7 @@ export type Facts = {
   settledAt: bigint;
   paidOut: bigint;
 };
-/** The facts of a settlement, from its events alone. */
+/** Returns the facts of a settlement, from its events alone. */
 export async function factsOf(world: World, receipt: Receipt): Promise<Facts> {
   const [settled, recorded] = eventsOf(receipt);
   if (settled?.eventName !== "Settled" || recorded?.eventName !== "SettlementRecorded") throw new Error("not settled");
@@ -240,7 +240,7 @@ export const vaultBalance = async (world: World, provider: Hex = PROVIDER): Prom
 export const networkOf = (input: NetworkInput): Network =>
   networkNamed(parseNetworks(JSON.stringify([input])), input.network);
 
-/** Signs and sends with a key, taking the nonce from the node: good enough for a test, where nobody else uses the key. */
+/** Signs and sends with a key, with the node's nonce. This is enough for a test in which nothing else uses the key. */
 export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
   const submission = (value: Submission): ChainResult<Submission> => ({ ok: true, value });
   return {
@@ -262,14 +262,14 @@ export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
           : { state: "waiting", reason: "node_refused" },
       );
     },
-    // It keeps nothing that could wait.
+    // This signer keeps nothing that could wait.
     withdraw: async () => ({ ok: true, value: { state: "clear" } }),
   };
 }
 
 export const senderFor = (world: World): ChainSender => createChainSender(world.network);
 
-/** The value of a result that must be there. */
+/** Returns the value of a result, and throws if there is none. */
 export function must<T>(result: ChainResult<T>): T {
   if (!result.ok) throw new Error(`chain unavailable: ${result.error.reason}`);
   return result.value;
@@ -280,7 +280,7 @@ export function errorName(error: unknown): string {
   return data?.errorName ?? signature ?? "reverted";
 }
 
-/** The contract's refusal that viem's error is about; any other error is thrown on. */
+/** Returns the contract's refusal in viem's error, and rethrows any other error. */
 export function revertIn(error: unknown): ContractFunctionRevertedError {
   const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
   if (reverted instanceof ContractFunctionRevertedError) return reverted;
@@ -298,7 +298,7 @@ function nameAccounts(accounts: readonly AnvilAccount[]): Record<Person, AnvilAc
 
 export type SpoilingNode = { url: string; requests: string[][]; close: () => void };
 
-/** A node in front of a node, which remembers what was asked and may spoil the answer. */
+/** Starts a proxy of a node, which records the requests and may change the answers. */
 export async function proxyTo(
   rpcUrl: string,
   change: (body: string) => string | Promise<string> = (body) => body,
@@ -317,7 +317,9 @@ export async function proxyTo(
   return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close() };
 }
 
-/** A node that never answers, and a time limit that ends when a request has reached it. `limits`: those that were set, in milliseconds. */
+/**
+ * Starts a node that never answers, with a time limit that ends once a request has arrived. `limits`: the limits that were set, in milliseconds.
+ */
 export async function startSilentNode(rpcUrl: string) {
   const controller = new AbortController();
   const limits: number[] = [];

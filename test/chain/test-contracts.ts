@@ -1,4 +1,4 @@
-// The contracts that only tests meet: a token like USDC, one that calls back, a smart wallet (contracts/UsdcLike.sol).
+// Loads the contracts that only tests use: a token like USDC, a token that calls back, a smart wallet (contracts/UsdcLike.sol).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, encodeDeployData, type Hex } from "viem";
@@ -23,7 +23,7 @@ export const testContracts: Readonly<Record<Name, Artifact>> = JSON.parse(
 export const createTestContract = (world: World, name: Name, args: readonly unknown[]): Promise<Hex> =>
   createFrom(world.client, world.people.other.address, name, args);
 
-/** `from`: an account that the node has the key of. */
+/** `from`: an account whose key the node has. */
 export async function createFrom(
   client: World["client"],
   from: Hex,

@@ -1,4 +1,5 @@
-// What single people can do against a thief without anybody's help (CHN-5 to CHN-7): the admin's holder, a provider, a payer, the guardian.
+// Tests what each holder can do alone against a thief (CHN-5 to CHN-7): the owner, the registrar, a provider, a payer, the fee's recipient, the
+// guardian.
 import { concat, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
@@ -37,7 +38,7 @@ useWorld(async (built) => {
   scene = await setScene(built);
 }, DELAYS);
 
-describe("the owner's holder, whose key another has too", () => {
+describe("the owner, whose key a thief has too", () => {
   test.each([["owner"], ["owner", "guardian"]] as const)("renounces, and nothing is taken (%s %s)", async (...keys) => {
     const thief = thiefOf(scene, keys);
     await thief.strike();
@@ -55,7 +56,7 @@ describe("the owner's holder, whose key another has too", () => {
     expect(await world.refusalOf("registrar", "setThreshold", [PROVIDER, token, HALF])).toBeNull();
   });
 
-  test("cancels what the thief scheduled, each time", async () => {
+  test("cancels each call that the thief schedules", async () => {
     const thief = thiefOf(scene, ["owner", "guardian"]);
     await thief.strike();
     for (const _round of ["first", "second"]) {
@@ -68,7 +69,7 @@ describe("the owner's holder, whose key another has too", () => {
 });
 
 describe("the honest registrar", () => {
-  test("sends half of the base home before a stolen owner's grants are ready, whoever the guardian is", async () => {
+  test("sends half of the base home before a stolen owner's grants are ready, even if the guardian's key is stolen too", async () => {
     const thief = thiefOf(scene, ["owner", "guardian"]);
     await thief.strike();
     await world.act("registrar", "setThreshold", [OTHER_PROVIDER, token, HALF]);
@@ -81,21 +82,21 @@ describe("the honest registrar", () => {
 });
 
 describe("a provider", () => {
-  test("moves its wallet before a stolen registrar's call is ready: nothing of it is taken, the rest comes to itself", async () => {
+  test("loses nothing if it moves its wallet before a stolen registrar's call is ready, and gets its own escrow", async () => {
     const thief = thiefOf(scene, ["registrar", "guardian"]);
     await thief.strike();
     await world.send("wallet", "moveOperationalWallet", [PROVIDER, token, world.people.feeRecipient.address]);
     await pass(world, HOURS.admin);
     await thief.advance();
     expect((await lossesOf(scene)).taken).toBe(15);
-    // The lower threshold gave it its own escrow.
+    // The thief's lower threshold released the escrow to the provider itself.
     await world.send("wallet", "releaseSurplus", [PROVIDER, token]);
     expect(await world.balance(scene.places.recipient)).toBe(18n * UNIT);
   });
 });
 
 describe("a payer", () => {
-  test("who names another address for refunds loses no payout with his key", async () => {
+  test("loses no payout with its key if it named another address for refunds", async () => {
     const agreed = paymentOf(world, { refundTo: world.people.feeRecipient.address });
     const facts = await factsOf(world, await world.send("consumer", "settle", [agreed]));
     const award = ownCall(world, "arbiter", "payOut", [facts, PAYMENT]);
@@ -121,7 +122,7 @@ describe("a payer", () => {
 });
 
 describe("the fee's recipient", () => {
-  test("loses what was swept; a thief gets what is swept later until the admin names another", async () => {
+  test("loses fees that were swept, and later ones only until the admin names another recipient", async () => {
     await world.send(BYSTANDER, "sweepFees", [token]);
     expect(await world.balance(scene.places.recipient)).toBe(10_000n);
     await world.schedule("admin", "setFeeRecipient", [world.people[BYSTANDER].address]);
@@ -134,7 +135,7 @@ describe("the fee's recipient", () => {
 });
 
 describe("the guardian", () => {
-  test("cancels for less gas than a thief schedules, who can write one call in many ways", async () => {
+  test("cancels for less gas than a thief schedules, who can encode one call in many ways", async () => {
     const call = ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
     const variants = Array.from({ length: 20 }, (_, index) => ({
       ...call,
@@ -157,7 +158,7 @@ describe("the guardian", () => {
     for (const variant of variants) expect(isDone(await execute(world, variant))).toBe(false);
   });
 
-  test("can see a payout waiting whose settlement is not made yet", async () => {
+  test("can see a waiting payout whose settlement does not exist yet", async () => {
     const { timestamp } = await world.client.getBlock();
     const settledAt = timestamp + 100_000n;
     const thief = world.people[THIEF].address;
@@ -169,11 +170,11 @@ describe("the guardian", () => {
     await world.client.setNextBlockTimestamp({ timestamp: settledAt });
     expect(isDone(await world.send(THIEF, "settle", [agreed]))).toBe(true);
     expect(isDone(await execute(world, award))).toBe(true);
-    // It gives him back what he has just paid to the same provider, who loses the fee.
+    // The thief gets its own payment to the same provider returned, and that provider loses the fee.
     expect(await lossesOf(scene)).toEqual({ taken: 0, losses: { wallet: -9.995, vault: 10, fees: -0.005 } });
   });
 
-  test("looks at calls for a far day too: one comes back with the role of the key that scheduled it", async () => {
+  test("has to watch calls for a distant day too, because one becomes executable again with the role of the key that scheduled it", async () => {
     const { timestamp } = await world.client.getBlock();
     const call = ownCall(world, "registrar", "setLowThreshold", [PROVIDER, token, THRESHOLD, 0n]);
     await schedule(world, call, timestamp + 300n * 86_400n);

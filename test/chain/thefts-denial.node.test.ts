@@ -1,4 +1,4 @@
-// What a thief can block who wants nothing else, and how the honest holders come back (CHN-5 to CHN-7).
+// Tests what a thief can block who wants nothing else, and how the honest holders recover (CHN-5 to CHN-7).
 import { type Hex, parseEventLogs } from "viem";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -45,7 +45,7 @@ const replacements = (key: Key) =>
     roleCall(world, "owner", "grantRole", [id, world.people[BYSTANDER].address, delay]),
   ]);
 
-/** The owner replaces the key, and nobody hinders it. */
+/** Lets the owner replace the key, without any obstacle. */
 async function replace(key: Key): Promise<void> {
   const agenda = agendaOf(world);
   for (const call of replacements(key)) await agenda.add(call);
@@ -54,7 +54,7 @@ async function replace(key: Key): Promise<void> {
 }
 
 describe("a stolen guardian's key", () => {
-  test("stops payments and every scheduled call; two delays later all is as it was", async () => {
+  test("stops payments and every scheduled call, until all is as before after two of the owner's delays", async () => {
     await world.act("guardian", "pause", []);
     const agenda = agendaOf(world);
     const revoked = roleCall(world, "owner", "revokeRole", [ROLES.GUARDIAN.id, world.people.guardian.address]);
@@ -65,7 +65,7 @@ describe("a stolen guardian's key", () => {
     await agenda.add(roleCall(world, "owner", "grantRole", [ROLES.GUARDIAN.id, world.people[BYSTANDER].address, 0]));
     const cancelled = [];
     for (const call of agenda.waiting()) cancelled.push(isDone(await cancel(world, "guardian", call)));
-    // All but its own revocation.
+    // The key cancels everything except its own revocation.
     expect(cancelled).toEqual([false, true, true, true, true]);
     await pass(world, HOURS.owner);
     await agenda.advance();
@@ -92,7 +92,7 @@ describe("a stolen guardian's key", () => {
 });
 
 describe("a stolen arbiter's key", () => {
-  test("holds all surplus back, until the next arbiter lowers the reserve", async () => {
+  test("blocks all surplus until the next arbiter lowers the reserve", async () => {
     await world.act("arbiter", "setReserve", [PROVIDER, token, MOST]);
     expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBe("NothingToRelease");
     await replace("arbiter");
@@ -101,7 +101,7 @@ describe("a stolen arbiter's key", () => {
     expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBeNull();
   });
 
-  test("can give the vault to its provider's customers, each what he paid, but no unit more", async () => {
+  test("can pay the vault out to its provider's customers, up to what each has paid", async () => {
     const { payer, thief } = scene.bought;
     const calls = [payer, thief].map((facts) => ownCall(world, "arbiter", "payOut", [facts, facts.gross]));
     const agenda = agendaOf(world);
@@ -118,7 +118,7 @@ describe("a stolen arbiter's key", () => {
 });
 
 describe("a stolen registrar's key", () => {
-  test("takes hashes that nobody has registered, and what is paid to them by `pay`; `settle` refuses", async () => {
+  test("can register unregistered hashes and get what is paid to them by `pay`, while `settle` refuses", async () => {
     const squatted = didHash("did:aeap:44444444-4444-4444-8444-444444444444");
     const wallet = world.people.wallet.address;
     await world.act("registrar", "registerProvider", [squatted, token, world.people[THIEF].address, THRESHOLD]);
@@ -136,7 +136,7 @@ describe("a stolen registrar's key", () => {
 });
 
 describe("a stolen registrar's and guardian's key", () => {
-  test("is executed in the end, but the reserve holds until the wallet is the provider's again", async () => {
+  test("executes its calls in the end, but the reserve holds until the wallet is the provider's again", async () => {
     const keys = ["registrar", "guardian"] as const;
     const thief = thiefOf(scene, keys);
     await thief.strike();
@@ -155,7 +155,7 @@ describe("a stolen registrar's and guardian's key", () => {
     );
     await pass(world, HOURS.owner);
     await defence.advance();
-    // The member that is to wait becomes one that does not; that is a change of its delay, which waits the difference.
+    // The grant removes the delay of an existing member. That change itself waits for the length of the removed delay.
     await agenda.advance();
     await pass(world, HOURS.admin);
     const [present] = await split();
@@ -175,7 +175,7 @@ const split = () => world.read<[Hex, bigint]>("splitOf", [PROVIDER, token]);
 describe("a stolen wallet's key", () => {
   const move = (to: Hex) => [PROVIDER, token, to];
 
-  test("evades the registrar's call by moving on, but not a role without a delay", async () => {
+  test("evades the registrar's call by moving the wallet again, but not a role without a delay", async () => {
     const { wallet, other, feeRecipient, guardian } = world.people;
     await world.send("wallet", "moveOperationalWallet", move(feeRecipient.address));
     const rescue = [PROVIDER, token, feeRecipient.address, other.address];
@@ -188,7 +188,7 @@ describe("a stolen wallet's key", () => {
     await pass(world, HOURS.owner);
     await world.send("guardian", "moveOperationalWallet", move(wallet.address));
     await agenda.advance();
-    // It names the wallet that stands now.
+    // The call names the present wallet.
     const [present] = await world.read<[Hex]>("splitOf", [PROVIDER, token]);
     expect(isDone(await world.act(BYSTANDER, "setOperationalWallet", [PROVIDER, token, present, other.address]))).toBe(
       true,
@@ -196,14 +196,14 @@ describe("a stolen wallet's key", () => {
     expect(await world.refusal("wallet", "moveOperationalWallet", move(wallet.address))).toBe("WalletDiffers");
   });
 
-  test("loses no more surplus from the moment the arbiter reserves it, and never reaches the threshold", async () => {
+  test("gets no surplus once the arbiter has reserved it, and never reaches the threshold", async () => {
     await world.act("arbiter", "setReserve", [PROVIDER, token, MOST]);
     expect(await world.refusal("wallet", "releaseSurplus", [PROVIDER, token])).toBe("NothingToRelease");
   });
 });
 
 describe("a stolen admin's key", () => {
-  test("takes the token off the list after its delay: payments stop, payouts and releases go on", async () => {
+  test("delists the token after its delay, which stops payments, but not payouts and releases", async () => {
     const delist = ownCall(world, "admin", "listToken", [token, 0n]);
     const agenda = agendaOf(world);
     await agenda.add(delist);
@@ -216,7 +216,7 @@ describe("a stolen admin's key", () => {
     expect(await world.refusal(THIEF, "releaseSurplus", [PROVIDER, token])).toBeNull();
   });
 
-  test("given up with the guardian's, keeps payments paused until the owner has replaced both", async () => {
+  test("keeps payments paused together with the guardian's, until the owner has replaced both", async () => {
     await world.act("guardian", "pause", []);
     await renounce(world, "admin", ROLES.ADMIN.id);
     const grant = roleCall(world, "owner", "grantRole", [
@@ -240,7 +240,7 @@ describe("a stolen admin's key", () => {
 });
 
 describe("a stolen owner's key", () => {
-  test("takes everybody's role after its delay, which the guardian cannot cancel: payouts stop", async () => {
+  test("revokes every role after its delay, which the guardian cannot cancel, so that payouts stop", async () => {
     const agenda = agendaOf(world);
     const calls = (["guardian", "arbiter", "registrar", "admin"] as const).flatMap((key) =>
       lostRoles([key]).map(({ id }) => roleCall(world, "owner", "revokeRole", [id, world.people[key].address])),
@@ -256,7 +256,7 @@ describe("a stolen owner's key", () => {
     expect(isDone(await world.send("consumer", "pay", payment()))).toBe(true);
   });
 
-  test("renounced, leaves nobody who replaces a key; everything else goes on, and every escrow can go home", async () => {
+  test("can renounce its role, so that no key can be replaced, but all else goes on, and every escrow can go home", async () => {
     await renounce(world, "owner", ROLES.OWNER.id);
     const grant = roleCall(world, "owner", "grantRole", [ROLES.OWNER.id, world.people.owner.address, 0]);
     expect(isDone(await schedule(world, grant))).toBe(false);
@@ -272,7 +272,7 @@ describe("a stolen owner's key", () => {
     expect(await released(OTHER_PROVIDER)).toBe(15n * UNIT);
   });
 
-  test("with the guardian's: paused for ever at once; half of the base goes home, the rest is locked", async () => {
+  test("pauses payments for ever together with the guardian's, so that half of the base goes home and the rest is locked", async () => {
     await world.act("guardian", "pause", []);
     await renounce(world, "owner", ROLES.OWNER.id);
     const unpause = ownCall(world, "admin", "unpause", []);
@@ -287,7 +287,7 @@ describe("a stolen owner's key", () => {
   });
 });
 
-/** What a release by anybody gives to the provider. */
+/** Releases the surplus, as anyone may, and returns its amount. */
 async function released(provider: Hex): Promise<bigint> {
   const receipt = await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
   const [event] = parseEventLogs({ abi: settlementAbi, logs: receipt.logs, eventName: "SurplusReleased" });

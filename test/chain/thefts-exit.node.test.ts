@@ -1,6 +1,6 @@
-// A stolen owner's key takes the guardian's role and the registrar's away before its grants can no longer be cancelled (CHN-5, CHN-7). The honest
-// registrar's answer is to send every escrow home, after the buyer of the open dispute was paid: in time where it begins as long before the owner's
-// delay ends as its own is.
+// Tests the exit from a stolen owner's key, which revokes the roles of the guardian and the registrar before its grants take effect (CHN-5, CHN-7).
+// The honest registrar sends every escrow home, after the buyer of the open dispute was paid. This is in time if it begins at least its own delay
+// before the owner's delay ends.
 import { describe, expect, test } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { OTHER_PROVIDER, PROVIDER, THRESHOLD, UNIT, useWorld } from "./support.ts";
@@ -28,10 +28,10 @@ const LAST = HOURS.owner - HOURS.admin;
 describe.each([
   { owner: DELAYS.owner, begin: 1, losses: HOME },
   { owner: DELAYS.owner, begin: LAST - 1, losses: HOME },
-  // The buyer is paid, a day before the rest would have gone home. What stood above the threshold may go at any time.
+  // The buyer is paid a day before the rest would have gone home. The surplus may go at any time.
   { owner: DELAYS.owner, begin: LAST + 1, losses: { ...ALL, payer: -2, wallet: -3 } },
   { owner: DELAYS.wallet, begin: 1, losses: { ...ALL, payer: -2, wallet: -3 } },
-])("with $owner seconds for the owner's calls, after $begin hours", ({ owner, begin, losses }) => {
+])("with $owner seconds for the owner's calls, and an answer after $begin hours", ({ owner, begin, losses }) => {
   let scene: Scene;
   useWorld(
     async (world) => {
@@ -40,7 +40,7 @@ describe.each([
     { ...DELAYS, owner },
   );
 
-  test("the arbiter pays the buyer, and the registrar sends the escrows home", async () => {
+  test("the arbiter pays the buyer, and the registrar sends the escrows home if it is in time", async () => {
     const { world } = scene;
     const { token } = world.chain;
     const thief = thiefOf(scene, ["owner"]);
@@ -57,7 +57,7 @@ describe.each([
         await world.send(BYSTANDER, "releaseSurplus", [provider, token]);
       }
     };
-    // To the second: first the thief's revocations, or first the registrar's calls, as the delays say.
+    // The delays decide, to the second, whether the thief's revocations or the registrar's calls come first.
     const steps = [
       { at: owner / HOUR, act: thief.advance },
       {
@@ -77,13 +77,13 @@ describe.each([
       await act();
       await release();
     }
-    // His grants may have been cancelled until here: a patient thief waits for them once more.
+    // The thief's grants may have been cancelled until here, so a patient thief waits for them once more.
     await pass(world, owner / HOUR);
     await thief.advance();
     expect((await lossesOf(scene)).losses).toEqual(losses);
   });
 
-  test("what is reserved for a dispute does not go home before it is paid", async () => {
+  test("the reserve for a dispute does not go home before the award is paid", async () => {
     const { world } = scene;
     const { token } = world.chain;
     const exit = agendaOf(world);

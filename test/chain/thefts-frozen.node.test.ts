@@ -1,5 +1,5 @@
-// What no theft changes (CHN-5 to CHN-7): the root of the authority is nobody's, so the table of functions stands as it was deployed, for whoever
-// has every role, too; and nothing that moves a vault or a wallet is done by anybody at once.
+// Tests what no theft changes (CHN-5 to CHN-7): the root of the authority has no holder, so the table of functions stays as it was deployed, even
+// for a thief with every role, and no role can move a vault or a wallet at once.
 import { type Abi, encodeFunctionData, type Hex, parseEventLogs, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -59,7 +59,7 @@ const signatureOf = (name: string) => {
   return entry;
 };
 
-/** How the three ways of such a call are refused. */
+/** Returns how such calls are refused, in every way in which they can be made. */
 async function refusalsOf(person: Person): Promise<Set<string | null>> {
   const refusals = new Set<string | null>();
   for (const [functionName, args] of rootCalls()) {
@@ -74,7 +74,7 @@ async function refusalsOf(person: Person): Promise<Set<string | null>> {
 const REFUSED = new Set(["AccessManagerUnauthorizedAccount", "AccessManagerUnauthorizedCall"]);
 
 describe("the root", () => {
-  test("is nobody's, and the members are those of the table with its delays", async () => {
+  test("has no holder, and the members of the roles are those of the table with its delays", async () => {
     const logs = await world.client.getLogs({ address: world.chain.authority, fromBlock: 0n });
     const events = parseEventLogs({ abi: authorityAbi, logs });
     const members = new Map<string, number>();
@@ -89,11 +89,11 @@ describe("the root", () => {
     expect(Object.fromEntries(members)).toEqual(Object.fromEntries(planned));
   });
 
-  test.each(PEOPLE)("is not had by %s, by any way", async (person) => {
+  test.each(PEOPLE)("cannot be used by %s in any way", async (person) => {
     expect(await refusalsOf(person)).toEqual(REFUSED);
   });
 
-  test("is not had by one who has every key and every role without a delay", async () => {
+  test("cannot be used by a thief who has every key and every role without a delay", async () => {
     const thief = thiefOf(scene, KEYS);
     await thief.strike();
     await pass(world, HOURS.owner);
@@ -103,14 +103,14 @@ describe("the root", () => {
       expect(access).toEqual([true, 0]);
     }
     expect(await refusalsOf(THIEF)).toEqual(REFUSED);
-    // What it adds up to: nobody can have more than all keys together.
+    // So a thief can never have more than all keys together.
     expect(await world.refusalOf(THIEF, "releaseSurplus", [PROVIDER, world.chain.token])).toBe(
       "AccessManagerUnauthorizedCall",
     );
   });
 });
 
-test("a grant has one way, which the guardian can cancel", async () => {
+test("a grant can be made in one way only, which the guardian can cancel", async () => {
   const { authority } = world.chain;
   const manager = authorityAbi as Abi;
   const args = [ROLES.REGISTRAR_DELAYED.id, world.people[THIEF].address, 0];
@@ -133,7 +133,7 @@ test("a grant has one way, which the guardian can cancel", async () => {
 const memberOf = ({ roleId, account }: { roleId: bigint; account: Hex }) => `${roleId} ${account}`;
 
 describe("the contract", () => {
-  test("has no way to another authority, and no calls of its own for its payers' allowances", () => {
+  test("has no open function that changes its authority or takes its payers' allowances", () => {
     const writes = settlementAbi.flatMap((entry) =>
       entry.type === "function" && entry.stateMutability !== "view" && entry.stateMutability !== "pure"
         ? [entry.name]
@@ -155,7 +155,7 @@ describe("the contract", () => {
     ]);
   });
 
-  test("is asked by the authority alone", async () => {
+  test("accepts restricted calls from the authority alone", async () => {
     const { token } = world.chain;
     for (const person of PEOPLE) {
       expect(await world.refusal(person, "setReserve", [PROVIDER, token, 0n])).toBe("NotAuthority");
@@ -180,7 +180,7 @@ describe("at once", () => {
     };
   };
 
-  test("nobody does what a delay stands before, neither now nor a second too early", async () => {
+  test("no call with a delay can be executed, neither now nor just too early", async () => {
     const calls = delayed();
     const waiting = Object.values(ROLES).flatMap(({ delay, functions }) => (delay === null ? [] : [...functions]));
     expect(Object.keys(calls).sort()).toEqual(waiting.sort());
@@ -202,7 +202,7 @@ describe("at once", () => {
     }
   });
 
-  test("the registrar lowers no threshold under half of the base, and the arbiter's reserve moves nothing", async () => {
+  test("the registrar can lower no threshold below half of the base, and the arbiter's reserve moves nothing", async () => {
     const { token } = world.chain;
     expect(await world.refusalOf("registrar", "setThreshold", [PROVIDER, token, HALF - 1n])).toBe("InvalidThreshold");
     const before = await world.balance(scene.places.vault);
@@ -210,7 +210,7 @@ describe("at once", () => {
     expect(await world.balance(scene.places.vault)).toBe(before);
   });
 
-  test("all keys together take of a vault what stands above half of the base, where they have its provider's wallet", async () => {
+  test("all keys together can take only the part of a vault above half of the base, and only with its provider's wallet", async () => {
     await thiefOf(scene, KEYS).strike();
     expect(await world.balance(scene.places.vault)).toBe(HALF);
     expect(await world.read("escrowBalance", [OTHER_PROVIDER, world.chain.token])).toBe(15n * UNIT);

@@ -1,5 +1,5 @@
-// What a thief does with the keys that he has, and what everybody else does meanwhile. He is patient, knows the contract, and does the worst
-// that was found: it is measured in thefts.node.test.ts.
+// Plays a thief with stolen keys, and the holders of all other keys. The thief is patient, knows the contract, and does the worst that was found,
+// which thefts.node.test.ts measures.
 import type { Hex } from "viem";
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { type Facts, OTHER_PROVIDER, type Person, PROVIDER, UNIT } from "./support.ts";
@@ -22,13 +22,13 @@ import {
 
 const PROVIDERS = [PROVIDER, OTHER_PROVIDER] as const;
 const MOST = 2n ** 96n - 1n;
-/** What the first provider's vault reserves is for a dispute of the payer. */
+/** The reserve of the first provider's vault, for a dispute of the payer. */
 const DISPUTED = 2n * UNIT;
 
 export type Thief = {
-  /** All that can be done at once, and the scheduling of all that can't. */
+  /** Does all that can be done at once, and schedules all that cannot. */
   readonly strike: () => Promise<void>;
-  /** After a delay: executes what is ready, and uses the roles that he has come by. */
+  /** After a delay: executes what is ready, and uses the roles that the thief has gained. */
   readonly advance: () => Promise<void>;
   readonly agenda: Agenda;
 };
@@ -45,7 +45,7 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
     const balance = await world.balance(world.people[person].address);
     if (balance > 0n) await onToken(world, person, "transfer", [thief, balance]);
   }
-  /** Surplus goes to the provider's wallet: he releases only what comes to him. */
+  /** Surplus goes to the provider's wallet, so the thief releases only to a wallet of its own. */
   async function release(): Promise<void> {
     for (const provider of PROVIDERS) {
       const [wallet] = await splitOf(provider);
@@ -60,8 +60,10 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
       await agenda.add(ownCall(world, "registrar", "setLowThreshold", [provider, token, threshold, 0n]));
     }
   }
-  /** `payOut` gives back what was paid: what he bought himself, what the payer bought whose key he has, and, where the wallet is his, payments to
-   * himself for the rest of the vault. */
+  /**
+   * `payOut` returns payments to their payer: the thief's own, those of a payer whose key was stolen, and, with a stolen wallet, the thief's
+   * payments to itself for the rest of the vault.
+   */
   async function schedulePayOuts(): Promise<void> {
     const claims: Facts[] = [bought.thief, ...(has("payer") ? [bought.payer] : [])];
     const claimed = claims.reduce((sum, { gross }) => sum + gross, 0n);
@@ -69,7 +71,7 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
     if (has("wallet") && left > 0n) claims.push(await buy(world, THIEF, left));
     for (const facts of claims) await agenda.add(ownCall(world, "arbiter", "payOut", [facts, facts.gross]));
   }
-  /** The roles without a delay, and nobody left to cancel or to reserve. */
+  /** Schedules grants of all roles without a delay, and the revocation of every key that could cancel or reserve. */
   async function scheduleOwner(): Promise<void> {
     for (const key of ["guardian", "arbiter", "registrar", "admin"] as const) {
       if (has(key)) continue;
@@ -83,11 +85,11 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
     await agenda.add(ownCall(world, "admin", "setFeeRecipient", [thief]));
     await agenda.add(ownCall(world, "admin", "setFeeBps", [50n]));
   }
-  /** So that nobody sends the escrow home before he has every role. */
+  /** Keeps the escrow from going home before the thief has every role. */
   async function lockVaults(): Promise<void> {
     for (const provider of PROVIDERS) await world.act("arbiter", "setReserve", [provider, token, MOST]);
   }
-  /** With roles that have no delay. */
+  /** Uses the roles, which have no delay. */
   async function plunder(): Promise<void> {
     await world.act(THIEF, "setFeeRecipient", [thief]);
     await world.act(THIEF, "setFeeBps", [50n]);
@@ -101,7 +103,7 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
   async function collect(): Promise<void> {
     await release();
     if (has("payer")) await empty("consumer");
-    // Fees go where they went until the recipient is another.
+    // Fees go to the present recipient until it is changed.
     if ((await world.read<Hex>("feeRecipient")) === thief) await world.send(THIEF, "sweepFees", [token]);
   }
 
@@ -133,16 +135,16 @@ export function thiefOf(scene: Scene, keys: readonly Key[]): Thief {
 export type Defence = { readonly answer: () => Promise<void>; readonly advance: () => Promise<void> };
 
 /**
- * Everybody whose key was not stolen watches: the guardian pauses and cancels all that a stolen key schedules, the arbiter reserves every vault, and
- * the owner takes the roles away and gives them to the spare key. Of a stolen owner the others know that he has every role in the end: what is reserved
- * for the open dispute goes to its buyer, then all escrow to the providers. A stolen guardian cancels what it can of that.
+ * Plays the holders of the keys that were not stolen. The guardian pauses and cancels all that a stolen key schedules, the arbiter reserves every
+ * vault, and the owner revokes the lost roles and grants them to the spare key. A thief with the owner's key has every role in the end, so the
+ * reserve for the open dispute goes to its buyer, and then all escrow to the providers. A stolen guardian's key cancels what it can of that.
  */
 export function defenceOf(scene: Scene, keys: readonly Key[], thief: Thief): Defence {
   const { world, bought } = scene;
   const { token } = world.chain;
   const agenda = agendaOf(world);
   const isHonest = (key: Key) => !keys.includes(key);
-  /** Whose escrow goes home: what is released to a stolen wallet is lost. */
+  /** The providers whose escrow goes home. A release to a stolen wallet would be lost. */
   const leaving = PROVIDERS.filter(
     (provider) => !isHonest("owner") && isHonest("registrar") && (provider !== PROVIDER || isHonest("wallet")),
   );
@@ -183,7 +185,7 @@ export function defenceOf(scene: Scene, keys: readonly Key[], thief: Thief): Def
     },
     advance: async () => {
       await agenda.advance();
-      // The reserve is of the dispute: it ends with the payment of its award.
+      // The reserve is for the dispute, so it ends with the payment of the award.
       isPaid ||= (await world.balance(scene.places.payer)) > scene.before.payer;
       if (hasAward && isPaid && leaving.includes(PROVIDER)) {
         await world.act("arbiter", "setReserve", [PROVIDER, token, 0n]);

@@ -1,5 +1,5 @@
-// The scene of the thefts, with the delays of production: two providers with escrow, a payer with an allowance, a thief who was once an ordinary
-// customer, a bystander who pays later, and calls that wait in the authority.
+// Sets the scene of the thefts, with the delays of production: two providers with escrow, a payer with an allowance, a thief who has been an
+// ordinary customer, a bystander who pays later, and calls that wait in the authority.
 import { type Abi, encodeFunctionData, type Hex } from "viem";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
@@ -18,7 +18,7 @@ import {
 
 export const KEYS = ["owner", "admin", "registrar", "arbiter", "guardian", "wallet", "payer"] as const;
 export type Key = (typeof KEYS)[number];
-/** Whose account a key opens. */
+/** The person whose account a key opens. */
 export const HOLDER: Readonly<Record<Key, Person>> = {
   owner: "owner",
   admin: "admin",
@@ -33,17 +33,17 @@ export const THIEF: Person = "stranger";
 export const BYSTANDER: Person = "other";
 export const PAYMENT = 10n * UNIT;
 export const HALF = THRESHOLD / 2n;
-/** A wallet whose key nobody here has. */
+/** A wallet whose key no person here has. */
 export const OTHER_WALLET: Hex = `0x${"b0b".padStart(40, "0")}`;
 const LIMITLESS = 2n ** 256n - 1n;
 const MANAGER = authorityAbi as Abi;
 const OWN = settlementAbi as Abi;
 
-/** Who may lose, or less than nothing where money came home. `fees` are those that the contract holds, `recipient` has those that were swept. */
+/** Accounts that may lose; a loss is negative if money came home. `fees`: fees that the contract holds. `recipient`: fees that were swept. */
 export const VICTIMS = ["vault", "otherVault", "wallet", "otherWallet", "payer", "fees", "recipient"] as const;
 export type Victim = (typeof VICTIMS)[number];
 export type Losses = Readonly<Partial<Record<Victim, number>>>;
-/** What has a holder in the authority and waits there. */
+/** A call of a role's holder that can wait in the authority. */
 export type Call = { readonly by: Person; readonly to: Hex; readonly data: Hex };
 type Receipt = Awaited<ReturnType<World["send"]>>;
 
@@ -56,8 +56,8 @@ export type Scene = {
 };
 
 /**
- * The first provider's vault holds 20, of which 15 are its threshold and 2 reserved; the other's holds 15. The payer and the thief have each
- * bought for 10 from the first, whose wallet still holds it; the fees of both stand in the contract.
+ * The first provider's vault holds 20, of which 15 are its threshold and 2 are reserved; the other provider's holds 15. The payer and the thief
+ * have each bought for 10 from the first provider, whose wallet still holds it; the contract holds the fees of both.
  */
 export async function setScene(world: World): Promise<Scene> {
   const { people, chain } = world;
@@ -87,11 +87,11 @@ export async function setScene(world: World): Promise<Scene> {
 export const onToken = (world: World, person: Person, functionName: string, args: readonly unknown[]) =>
   world.sendTo(person, world.chain.token, artifacts.TestUSDC.abi, functionName, args);
 
-/** A payment by `pay` to the first provider; the facts of its settlement. */
+/** Pays the first provider by `pay`, and returns the facts of the settlement. */
 export const buy = async (world: World, person: Person, gross: bigint): Promise<Facts> =>
   factsOf(world, await world.send(person, "pay", [world.chain.token, gross, PROVIDER, CONSUMER]));
 
-/** Who lost how much since the scene was set, in whole units, and what of it the thief has. Nobody else has any of it. */
+/** Returns the losses since the scene was set, in whole units, and how much the thief has taken. */
 export async function lossesOf({ world, places, before }: Scene): Promise<{ taken: number; losses: Losses }> {
   const now = await balancesOf(world, places);
   const lost = VICTIMS.map((victim) => [victim, inUnits(before[victim] - now[victim])] as const);
@@ -130,7 +130,7 @@ export const roleCall = (
 
 const manage = (world: World, person: Person, functionName: string, args: readonly unknown[]): Promise<Receipt> =>
   world.sendTo(person, world.chain.authority, MANAGER, functionName, args);
-/** `when`, in epoch seconds, is the earliest time of its execution where that is later than the delay's end. */
+/** `when`: the earliest time of the execution in epoch seconds, if it is later than the end of the delay. */
 export const schedule = (world: World, { by, to, data }: Call, when = 0n) =>
   manage(world, by, "schedule", [to, data, when]);
 export const execute = (world: World, { by, to, data }: Call) => manage(world, by, "execute", [to, data]);
@@ -150,7 +150,7 @@ export const isDone = ({ status }: Receipt): boolean => status === "success";
 /** Calls of one side that wait in the authority. */
 export type Agenda = {
   readonly add: (call: Call) => Promise<void>;
-  /** Executes what may be executed; what was cancelled is scheduled again. */
+  /** Executes the calls that are ready, and schedules the cancelled ones again. */
   readonly advance: () => Promise<void>;
   readonly waiting: () => readonly Call[];
 };
@@ -184,7 +184,6 @@ export const HOURS = {
 /** The hours between the ends of the delays. */
 export const STEPS = [HOURS.payOut, HOURS.rest, HOURS.owner - HOURS.admin] as const;
 
-/** The roles of each key. */
 export const rolesOf = (key: Key) =>
   Object.values(ROLES)
     .filter(({ holder }) => holder === key)

@@ -1,35 +1,38 @@
-// What each stolen key is worth, alone and with each other one, in whole units: measured in thefts.node.test.ts, told in docs/contracts.md.
+// The losses by each stolen key, alone and with each other key, in whole units. thefts.node.test.ts measures them, and docs/contracts.md lists
+// them.
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { type Losses, sumOf } from "./thefts-scene.ts";
 
 export type Theft = {
-  /** When nobody reacts: at once, after the delay of a payout, after that of a wallet and of the admin's calls, and after that of the owner's. */
+  /**
+   * Without a reaction: at once, after the delay of a payout, after the delay of a wallet and of the admin's calls, and after the owner's delay.
+   */
   readonly atOnce: Losses;
   readonly day: Losses;
   readonly twoDays: Losses;
   readonly week: Losses;
-  /** When everybody reacts whose key was not stolen: after a week, and after two. What came home is less than nothing. */
+  /** If the holders of all other keys react: after a week, and after two weeks. Money that came home is a negative loss. */
   readonly defended: Losses;
   readonly defendedLong: Losses;
-  /** What the thief gets of a later payment of 10 by `pay`, when nobody reacts. */
+  /** The thief's share of a later payment of 10 by `pay`, without a reaction. */
   readonly later: number;
 };
 const NOTHING: Losses = {};
-/** The first provider's wallet, and what stands in its vault above threshold and reserve. */
+/** The first provider's wallet, and the part of its vault above threshold and reserve. */
 const WALLET: Losses = { wallet: 19.99, vault: 3 };
 const PAYER: Losses = { payer: 990 };
-/** Both vaults without the reserve, which the registrar can't lift. */
+/** Both vaults without the reserve, which the registrar cannot lift. */
 const VAULTS: Losses = { vault: 18, otherVault: 15 };
 const FEES: Losses = { fees: 0.01 };
 const ALL: Losses = { vault: 20, otherVault: 15, ...FEES };
-/** What the thief had bought himself. */
+/** The thief's own purchase. */
 const BOUGHT: Losses = { vault: 10 };
-/** Of a theft of the owner's or the admin's key anybody sends the fees to where they go so far. */
+/** After a theft of the owner's or the admin's key, the fees are swept to their present recipient. */
 const SWEPT: Losses = { ...FEES, recipient: -0.01 };
 /** The disputed 2 went to their buyer, everything else to the providers. */
 const HOME: Losses = { ...ALL, ...SWEPT, payer: -2, wallet: -18, otherWallet: -15 };
 
-/** In time after time until others are given. */
+/** Equal losses at all times, until others are given. */
 const always = (losses: Losses): Omit<Theft, "later"> => ({
   atOnce: losses,
   day: losses,
@@ -51,7 +54,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
   wallet: { ...always(WALLET), later: 9.995 },
   payer: { ...always(PAYER), later: 0 },
   "owner + admin": { ...always(NOTHING), twoDays: FEES, week: ALL, ...defence(HOME), later: 10 },
-  // Nobody sends the escrow home: the disputed 2 are paid.
+  // The escrow does not go home, but the disputed 2 are paid.
   "owner + registrar": {
     ...always(NOTHING),
     twoDays: VAULTS,
@@ -59,7 +62,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
     ...defence({ ...SWEPT, vault: 2, payer: -2 }, { ...ALL, ...SWEPT, payer: -2 }),
     later: 10,
   },
-  // The arbiter's reserve holds all of it until the owner's grants are ready.
+  // The arbiter's reserve locks everything until the owner's grants are ready.
   "owner + arbiter": {
     ...always(NOTHING),
     day: BOUGHT,
@@ -68,7 +71,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
     ...defence(SWEPT, { ...ALL, ...SWEPT }),
     later: 10,
   },
-  // Half of the base went home at once, and what stood above it.
+  // The part of the vaults above half of the base went home at once.
   "owner + guardian": {
     ...always(NOTHING),
     week: ALL,
@@ -84,7 +87,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
     ),
     later: 10,
   },
-  // The buyer of the open dispute is the payer himself: its award would be the thief's.
+  // The payer is the buyer of the open dispute, so the award would go to the thief.
   "owner + payer": {
     ...always(PAYER),
     week: { ...ALL, ...PAYER },
@@ -124,7 +127,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
     later: 9.995,
   },
   "registrar + guardian": { ...always(NOTHING), ...fromTwoDays(VAULTS), later: 9.995 },
-  // Half of the base at once: so far the registrar lowers a threshold without a delay.
+  // Half of the base is lost at once, because the registrar can lower a threshold that far without a delay.
   "registrar + wallet": {
     ...always({ wallet: 19.99, vault: 10.5 }),
     ...fromTwoDays({ wallet: 19.99, ...VAULTS }),
@@ -132,7 +135,7 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
   },
   "registrar + payer": { ...always(PAYER), ...fromTwoDays({ ...PAYER, ...VAULTS }), later: 9.995 },
   "arbiter + guardian": { ...always(BOUGHT), atOnce: NOTHING, later: 0 },
-  // The payment to himself, of 5, leaves its fee in the contract.
+  // The thief's payment of 5 to itself leaves its fee in the contract.
   "arbiter + wallet": {
     ...always({ wallet: 19.99, vault: 5, fees: -0.0025 }),
     ...fromDay({ wallet: 19.99, vault: 20, fees: -0.0025 }),
@@ -148,8 +151,8 @@ export const THEFTS: Readonly<Record<string, Theft>> = {
 const ENDS = { day: DELAYS.payOut, twoDays: DELAYS.admin, week: DELAYS.owner } as const;
 
 /**
- * Until when a guardian has to have cancelled, in hours after the theft: the first end of a delay after which the thief has more. Null where a delay
- * hides nothing from him, or where nobody is left to cancel.
+ * Returns by when a guardian has to cancel, in hours after the theft: the first end of a delay after which the thief has more. Returns null if no
+ * delay protects anything, or if the guardian's key is stolen too.
  */
 export function hoursToCancel(name: string, theft: Theft): number | null {
   if (name.split(" + ").includes("guardian")) return null;

@@ -1,5 +1,5 @@
-// The theft of every key, alone and with each other one, with the delays of production (CHN-5 to CHN-7): what the thief takes when nobody reacts,
-// what when everybody does whose key he has not, and that docs/contracts.md says the same.
+// Tests the theft of every key, alone and with each other key, with the delays of production (CHN-5 to CHN-7): what the thief takes without a
+// reaction, what it takes if the holders of all other keys react, and that docs/contracts.md states the same losses.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
@@ -33,7 +33,7 @@ useWorld(async (world) => {
 }, DELAYS);
 
 const keysOf = (name: string): Key[] => KEYS.filter((key) => name.split(" + ").includes(key));
-/** The losses, and what the thief has of them: all. */
+/** The expected losses, all of which the thief has. */
 const told = (losses: Theft["atOnce"]) => ({ taken: sumOf(losses), losses });
 
 test("every key and every pair is in the table", () => {
@@ -41,16 +41,16 @@ test("every key and every pair is in the table", () => {
   expect(Object.keys(THEFTS)).toEqual([...KEYS, ...pairs]);
 });
 
-/** All in a whole run; else each key alone, and in one pair. */
+/** All thefts in a whole run; otherwise each key alone, and a few pairs. */
 const PLAYED = Object.entries(THEFTS).filter(([name]) => {
   const [one, other] = keysOf(name).map((key) => KEYS.indexOf(key));
   return isWhole() || one === undefined || other === undefined || (one % 2 === 0 && other === one + 1);
 });
 
-describe.each(PLAYED)("stolen: %s", (name, expected) => {
+describe.each(PLAYED)("after a theft of %s", (name, expected) => {
   const keys = keysOf(name);
 
-  test("when nobody reacts", async () => {
+  test("the thief takes what the table says if no holder reacts", async () => {
     const thief = thiefOf(scene, keys);
     await thief.strike();
     expect(await lossesOf(scene)).toEqual(told(expected.atOnce));
@@ -60,14 +60,14 @@ describe.each(PLAYED)("stolen: %s", (name, expected) => {
       await thief.advance();
       expect(await lossesOf(scene)).toEqual(told(ends[at] ?? {}));
     }
-    // Nothing that was honestly paid is left where he could come back for it.
+    // Later, the thief can take nothing more of what was paid before.
     await pass(scene.world, HOURS.owner);
     await thief.advance();
     expect(await lossesOf(scene)).toEqual(told(expected.week));
     expect(await takenOfLaterPayment(thief)).toBe(expected.later);
   });
 
-  test("when everybody else reacts", async () => {
+  test("the thief takes what the table says if all other holders react", async () => {
     const thief = thiefOf(scene, keys);
     await thief.strike();
     const defence = defenceOf(scene, keys, thief);
@@ -82,13 +82,13 @@ describe.each(PLAYED)("stolen: %s", (name, expected) => {
     await thief.advance();
     await defence.advance();
     expect(await lossesOf(scene)).toEqual(told(expected.defendedLong));
-    // The stolen keys have no role any more, and the spare key has them all: a stolen guardian can't stop it.
+    // The stolen keys have lost their roles and the spare key has them all. A stolen guardian's key cannot stop this.
     if (!keys.includes("owner")) {
       for (const { key, id } of lostRoles(keys)) expect(await holdersOf(id, key)).toEqual([false, true]);
     }
   });
 
-  test("a payer who fixes wallet and fee pays the provider or nobody", async () => {
+  test("a payer who fixes wallet and fee pays the provider or nothing", async () => {
     const { world } = scene;
     const thief = thiefOf(scene, keys);
     await thief.strike();
@@ -107,7 +107,7 @@ const CANCELLED = PLAYED.flatMap(([name, expected]) => {
   const hours = hoursToCancel(name, expected);
   return hours === null ? [] : [[name, hours, expected.atOnce] as const];
 });
-test.each(CANCELLED)("stolen: %s: a guardian who cancels an hour before %i is in time", async (name, hours, atOnce) => {
+test.each(CANCELLED)("theft of %s: a guardian who cancels before hour %i is in time", async (name, hours, atOnce) => {
   const thief = thiefOf(scene, keysOf(name));
   await thief.strike();
   await pass(scene.world, hours - 1);
@@ -133,7 +133,7 @@ const holdersOf = async (role: bigint, key: Key): Promise<boolean[]> => {
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/contracts.md"), "utf8");
 
-test("docs/contracts.md tells the same", () => {
+test("docs/contracts.md states the same losses", () => {
   const rows = page.matchAll(/^\| ([a-z]+(?: \+ [a-z]+)?) \|((?: -?[\d,]*(?:\.\d+)? \|){8})/gm);
   const toldOnPage = [...rows].map(([, name = "", cells = ""]) => [
     name,
@@ -150,7 +150,7 @@ test("docs/contracts.md tells the same", () => {
   expect(toldOnPage).toEqual(measured);
 });
 
-test("docs/contracts.md names the roles by their numbers, and the delays as they are", async () => {
+test("docs/contracts.md states the numbers of the roles and their delays", async () => {
   for (const [name, { id }] of Object.entries(ROLES)) expect(page).toMatch(new RegExp(`\\b${id} ${name}[,.]`));
   const seconds = (delay: number) => delay.toLocaleString("en-US");
   expect(page).toContain(

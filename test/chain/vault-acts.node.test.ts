@@ -1,5 +1,5 @@
-// Reserves, low thresholds and payouts as chain operations (CHN-23), without delays and with those of production: a scheduled call is two
-// transactions, what was cancelled is noticed, and what the contract would refuse is not scheduled.
+// Tests reserves, low thresholds and payouts as chain operations (CHN-23), without delays and with those of production: a call with a delay takes
+// two transactions, a cancellation is noticed, and a call that the contract would refuse is not scheduled.
 import { beforeEach, describe, expect, test } from "vitest";
 import { DELAYS, NO_DELAYS } from "../../scripts/chain/roles.ts";
 import type { Until } from "../../src/chain/delayed.ts";
@@ -34,7 +34,7 @@ const payout = (amount: bigint, change: Partial<SettlementFacts> = {}): VaultAct
   settlement: { ...settlement, ...change },
   amount,
 });
-/** Another run has done the act when this one comes to send it. */
+/** Returns a signer that lets another run do the act just before it sends. */
 function overtaken(act: VaultAct, known: Until | null = null): Signer {
   const signer = signerOf(act);
   let first = true;
@@ -63,29 +63,29 @@ describe("without delays", () => {
   }, NO_DELAYS);
   beforeEach(settle);
 
-  test("a payout is paid once, whoever asks again", async () => {
+  test("a payout is paid once, even if it is requested again", async () => {
     expect(await drive(payout(400_000n))).toMatchObject(done);
     expect(await vaultBalance(world)).toBe(599_500n);
     expect(await drive(payout(400_000n))).toMatchObject({ ...done, txHash: null });
     expect(await vaultBalance(world)).toBe(599_500n);
-    // A second award that was decided on the same facts.
+    // A second award was decided on the same facts, which have changed.
     expect(await drive(payout(100_000n))).toMatchObject(failed("UnknownSettlement"));
     expect(await drive(payout(100_000n, { paidOut: 400_000n }))).toMatchObject(done);
     expect(await drive(payout(1n, { gross: 11n * UNIT }))).toMatchObject(failed("UnknownSettlement"));
   });
 
-  test("paid by another run just before the call, a payout is done", async () => {
+  test("a payout is done if another run paid it just before the call", async () => {
     const act = payout(400_000n);
     expect(await drive(act, null, overtaken(act))).toMatchObject({ ...done, txHash: null });
     expect(await vaultBalance(world)).toBe(599_500n);
   });
 
-  test("what the vault does not hold is refused by name", async () => {
+  test("a payout of more than the vault holds is refused by name", async () => {
     expect(await drive(payout(999_501n))).toMatchObject(failed("ExceedsVault"));
     expect(await drive(payout(10n * UNIT + 1n))).toMatchObject(failed("ExceedsGross"));
   });
 
-  test("a reserve and a low threshold are set, and set again", async () => {
+  test("a reserve and a low threshold are set, and a reserve is set again", async () => {
     for (const amount of [5n, 7n, 0n]) {
       expect(await drive(reserve(amount))).toMatchObject(done);
       expect(await world.read("reserveOf", [PROVIDER, world.chain.token])).toBe(amount);
@@ -95,7 +95,7 @@ describe("without delays", () => {
     expect(await drive(low(1n))).toMatchObject(failed("InvalidThreshold"));
   });
 
-  test("another key is refused by name, and another contract is no answer", async () => {
+  test("another key is refused by name, and another contract counts as no answer", async () => {
     const thief = keySigner(senderFor(world), world.people.stranger.privateKey);
     for (const act of [payout(1n), reserve(1n), low(0n)])
       expect(await drive(act, null, thief)).toMatchObject(failed("AccessManagerUnauthorizedCall"));
@@ -130,7 +130,7 @@ describe("with the delays of production", () => {
     const until = await scheduledOf(act());
     const { timestamp } = await world.client.getBlock();
     expect(until).toEqual({ effectiveAt: (Number(timestamp) + delay) * 1_000, nonce: 1 });
-    // Asked again it is no second schedule.
+    // A repeated request does not schedule it again.
     expect(await drive(act(), until)).toMatchObject({ state: "done", onChain: { scheduled: until }, txHash: null });
     await pass(delay);
     expect(await drive(act(), until)).toMatchObject({ ...done, txHash: expect.stringMatching(/^0x/) });
@@ -141,7 +141,7 @@ describe("with the delays of production", () => {
     expect(await drive(reserve(5n))).toMatchObject(done);
   });
 
-  test("scheduled and executed by another run just before the call, a payout is done once", async () => {
+  test("a payout is done once if another run schedules and executes it just before the call", async () => {
     const act = payout(400_000n);
     const driven = await drive(act, null, overtaken(act));
     const { timestamp } = await world.client.getBlock();
@@ -152,17 +152,17 @@ describe("with the delays of production", () => {
     expect(await vaultBalance(world)).toBe(599_500n);
   });
 
-  test("what the guardian cancelled is noticed, and not scheduled again", async () => {
+  test("a cancellation by the guardian is noticed, and the call is not scheduled again", async () => {
     const act = payout(400_000n);
     const until = await scheduledOf(act);
     const { settledAt, ...facts } = settlement;
     await world.cancel("guardian", "arbiter", "payOut", [{ ...facts, settledAt: BigInt(settledAt) }, 400_000n]);
     expect(await drive(act, until)).toMatchObject(failed("cancelled"));
-    // Decided anew, it is.
+    // After a new decision it is scheduled again.
     expect(await scheduledOf(act)).toMatchObject({ nonce: 2 });
   });
 
-  test("what nobody executed within a week is scheduled again", async () => {
+  test("a call that was not executed within a week is scheduled again", async () => {
     const act = low(0n);
     const until = await scheduledOf(act);
     await pass(DELAYS.wallet + 7 * 86_400);
@@ -170,7 +170,7 @@ describe("with the delays of production", () => {
     expect(again).toMatchObject({ state: "done", onChain: { scheduled: { nonce: 2 } } });
   });
 
-  test("what the contract would refuse is not scheduled", async () => {
+  test("a call that the contract would refuse is not scheduled", async () => {
     expect(await drive(payout(999_501n))).toMatchObject({ ...failed("ExceedsVault"), txHash: null });
     expect(await drive(low(THRESHOLD + 1n))).toMatchObject({ ...failed("InvalidThreshold"), txHash: null });
   });

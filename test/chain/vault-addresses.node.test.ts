@@ -1,5 +1,5 @@
-// Which addresses are vaults, on a real chain (CHN-3, MKT-24): what is computed is what the contract says and makes, and a node is asked for
-// the code at an address once, and not for long.
+// Tests which addresses are vaults, on a real chain (CHN-3, MKT-24): computed addresses and code are those of the contract, and a node is asked for
+// the code at an address once, with a short timeout.
 import { type Abi, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
@@ -13,12 +13,12 @@ import { buildWorld, PROVIDER, proxyTo, type SpoilingNode, startSilentNode, THRE
 
 const NOBODY = keccak256(toHex("a provider that nobody has registered"));
 let world: World;
-/** Another contract, and the network on which it came before the present one. */
+/** The contract of an earlier edition, and the network that has it. */
 let earlier: Hex;
 let authority: Hex;
 let network: Network;
 const proxies: SpoilingNode[] = [];
-/** A provider's vault, one of the earlier edition, a person, and a contract that is none. */
+/** A provider's vault, its vault in the earlier edition, and an account without code. */
 let vault: string;
 let earlierVault: string;
 let person: string;
@@ -50,8 +50,8 @@ afterEach(() => {
 const viewOf = (address: Hex, functionName: "vaultOf" | "vaultImplementation", ...args: readonly Hex[]) =>
   world.client.readContract({ address, abi: settlementAbi, functionName, args } as never) as Promise<string>;
 
-describe("what is computed", () => {
-  test("is what the contract says, of each edition, before a vault is made and afterwards", async () => {
+describe("a computed vault", () => {
+  test("has the address that the contract states, in each edition, before the vault is created and afterwards", async () => {
     for (const contract of [world.chain.settlementContract, earlier]) {
       const implementation = await viewOf(contract, "vaultImplementation");
       expect(vaultImplementation(contract)).toBe(implementation.toLowerCase());
@@ -63,7 +63,7 @@ describe("what is computed", () => {
     }
   });
 
-  test("is the code that the contract makes, and no other code", async () => {
+  test("has the code that the contract creates, and no other code counts", async () => {
     const codeAt = async (address: string) => (await world.client.getCode({ address: address as Hex })) ?? "0x";
     const code = await codeAt(vault);
     expect(isVaultCode(network, code)).toBe(true);
@@ -106,7 +106,7 @@ describe("finding vaults", () => {
     expect(proxy.requests).toEqual([[CODE, CODE, CODE, "eth_chainId"]]);
   });
 
-  test("asks neither again nor a second node where the first one fails, and names no vault then", async () => {
+  test("asks neither again nor a second node if the first one fails, and returns no vault then", async () => {
     const [dead, second] = [await startProxy(() => "[]"), await startProxy()];
     const failed = { ok: false, error: { kind: "chain_unavailable", network: network.network, reason: "bad_answer" } };
     expect(await findBy({ rpc_url: dead.url, fallback_rpc_url: second.url })).toEqual(failed);
@@ -122,7 +122,7 @@ describe("finding vaults", () => {
     expect([slow.limits, slow.requests.length]).toEqual([[2_000], 1]);
   });
 
-  test("knows nothing of an address whose answer is none, and believes the others", async () => {
+  test("treats an address without an answer as no vault, and believes the other answers", async () => {
     const spoil = (at: number, answer: object) => (body: string) =>
       JSON.stringify(JSON.parse(body).map((item: { id: number }) => (item.id === at ? { id: at, ...answer } : item)));
     for (const answer of [{ error: { code: -32005, message: "too many" } }, { result: null }, { result: 7 }]) {
@@ -133,7 +133,7 @@ describe("finding vaults", () => {
     }
   });
 
-  test("finds those of an earlier edition too", async () => {
+  test("finds the vaults of an earlier edition too", async () => {
     const { token } = world.chain;
     const args = [PROVIDER, token, person as Hex, THRESHOLD] as const;
     const register = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
