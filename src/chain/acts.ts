@@ -19,7 +19,6 @@ export const authoritiesOf = ({ authority, earlier_editions }: Pick<Network, "au
 ];
 
 type Bare<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
-/** An event of an authority without its log index and contract. */
 export type AuthorityEvent = Bare<Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>>;
 
 /** The last instant whose expiry has a year of four digits. An authority accepts calls for any instant. */
@@ -74,7 +73,6 @@ const findEventAbi = indexEvents(authorityAbi);
 
 function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Hash, ...Hash[]] }) {
   const abi = findEventAbi(topics[0]);
-  // The ABI has only the events that are described.
   if (!abi) return undefined;
   try {
     return decodeEventLog({ abi, data, topics });
@@ -96,7 +94,6 @@ type Numbered = { readonly operationId: string; readonly nonce: number };
 export const nameOperation = ({ operationId, nonce }: Numbered): string =>
   nonce === 1 ? operationId.toLowerCase() : `${operationId.toLowerCase()}:${nonce}`;
 
-/** Encodes the call of the authority that cancels a scheduled call. */
 export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
   encodeFunctionData({
     abi: authorityAbi,
@@ -115,7 +112,6 @@ function decodeCall(data: string): Decoded | undefined {
   try {
     return decodeFunctionData({ abi: ABI, data: data as Hash });
   } catch {
-    // The call is for another contract, or is encoded in another way.
     return undefined;
   }
 }

@@ -18,7 +18,6 @@ export const EXPIRY_SECONDS = 7 * 86_400;
 /** A call that waits in the authority. `target`: a contract of an edition, or the authority itself. */
 export type WaitingCall = { readonly caller: string; readonly target: string; readonly data: string };
 
-/** The id under which the authority keeps the call. */
 export function operationIdOf({ caller, target, data }: WaitingCall): Hex {
   const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
   return keccak256(encodeAbiParameters(types, [caller as Hex, target as Hex, data as Hex]));
@@ -32,7 +31,6 @@ const throughAuthority = ({ network, authority }: Contracts, data: Hex): ChainCa
   data,
 });
 
-/** Encodes a call of the contract through the authority. */
 export const executed = (on: Contracts, data: Hex): ChainCall => {
   const args = [on.settlement_contract as Hex, data] as const;
   return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }));
@@ -47,9 +45,7 @@ const scheduled = (on: Contracts, data: Hex): ChainCall => {
 /** `nonce`: how often this same call was scheduled. */
 export type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
 type Delayed = {
-  /** The caller's address. */
   readonly by: string;
-  /** The encoded call of the contract. */
   readonly data: Hex;
   /** The schedule of this same call, if it was seen before. */
   readonly known: Until | null;
@@ -61,10 +57,7 @@ type DelayedPlan =
 
 const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/) });
 
-/**
- * Plans the next transaction towards a call of a role, or returns the instant until which the call waits. The caller has made sure that the
- * contract does not have the call's effect yet.
- */
+/** Plans the next transaction towards a call of a role, or returns until when it waits. The caller knows that its effect is missing. */
 export async function planDelayed(
   rpc: Rpc,
   on: Network,

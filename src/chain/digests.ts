@@ -19,10 +19,7 @@ export const digestOfSettlement = (one: SettlementParts): string =>
     ),
   );
 
-/**
- * Digests events in their order, and the block up to which they were read. Leaves out the senders of transactions, because not every node states
- * them.
- */
+/** Digests events in order, and the last block read. Leaves out the senders, because not every node states them. */
 export const digestOfEvents = (events: readonly EventAt[], lastHash: string): string =>
   shortHash(
     hashOfText(

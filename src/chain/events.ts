@@ -29,7 +29,6 @@ export const receiptSchema = z.object({
 export type Log = z.infer<typeof logSchema>;
 export type Receipt = z.infer<typeof receiptSchema>;
 
-/** Decodes the events of the network's own contracts, in the order of the logs. */
 export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   return logs.flatMap((log, at) => {
@@ -61,7 +60,6 @@ const findEventAbi = indexEvents(settlementAbi);
 
 function decodeLog({ data, topics: [signature, ...rest] }: Log) {
   const abi = signature && findEventAbi(signature);
-  // The contract's ABI does not have this event.
   if (!abi) return undefined;
   try {
     return decodeEventLog({ abi, data, topics: [signature, ...rest] });

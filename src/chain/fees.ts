@@ -10,17 +10,14 @@ const toWei = (gwei: number): bigint => BigInt(Math.round(gwei * WEI_PER_GWEI));
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
-/**
- * Fees for a new transaction. Twice the base fee outlasts six full blocks in a row; the unused part is not charged. Returns null if base fee and
- * tip together are above the bound: the transaction and all later nonces would only wait in the pool.
- */
+/** Twice the base fee outlasts six full blocks in a row. Null if base fee and tip exceed the bound: later nonces would have to wait too. */
 export function feesFor(baseFee: bigint, suggestedTip: bigint, bounds: FeeBounds): Fees | null {
   const bound = toWei(bounds.max_fee_gwei);
   const tip = least(least(suggestedTip, toWei(bounds.max_tip_gwei)), bound);
   return baseFee + tip > bound ? null : { maxFeePerGas: least(baseFee * 2n + tip, bound), maxPriorityFeePerGas: tip };
 }
 
-/** Fees for a replacement of a waiting transaction: at least an eighth higher. Returns null if the bound forbids that. */
+/** Returns null if the bound forbids a fee that is an eighth higher. */
 export function replacementFees(waiting: Fees, present: Fees, bounds: FeeBounds): Fees | null {
   const raised = (fee: bigint): bigint => fee + fee / 8n + 1n;
   const maxFeePerGas = most(raised(waiting.maxFeePerGas), present.maxFeePerGas);

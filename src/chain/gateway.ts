@@ -12,7 +12,6 @@ export type ChainUnavailable = {
   reason: "timeout" | "unreachable" | "bad_answer" | "contradiction" | "wrong_chain" | "unknown_network";
 };
 
-/** The place of an event in its transaction. */
 type LogPlace = {
   /** Counted from the transaction's first log, so that a reorg that moves the transaction does not change it. */
   logIndex: number;
@@ -29,9 +28,7 @@ export type Settled = LogPlace & {
   intentHash: Hash | null;
   token: string;
   payer: string;
-  /** The recipient of the provider's part. */
   operationalWallet: string;
-  /** The recipient of payouts and refunds of this payment. */
   refundTo: string;
   gross: bigint;
   fee: bigint;
@@ -85,13 +82,9 @@ export type ContractEvent =
 export type BlockRef = BlockAt & { readonly time: number };
 export type BlockAt = { readonly number: number; readonly hash: string };
 
-/** The sender of a transaction, and its nonce. */
 export type SentBy = { readonly from: string; readonly nonce: number };
 
-/**
- * An event with its transaction and block. `minedAt`: the block's instant in epoch milliseconds. `sentBy`: only of a payment, if the node states
- * it.
- */
+/** `minedAt`: the block's instant in epoch milliseconds. `sentBy`: only of a payment, if the node states it. */
 export type EventAt = ContractEvent & {
   readonly sentBy?: SentBy | undefined;
   readonly txHash: string;
@@ -100,10 +93,7 @@ export type EventAt = ContractEvent & {
   readonly minedAt: number;
 };
 
-/**
- * The block after which events are read. `hash`: null if nothing was read before. `most`: the most blocks to read. `seen`: a block whose hash is
- * read too.
- */
+/** `number`: reads after this block. `hash`: null if nothing was read before. `most`: the most blocks to read. `seen`: also reads its hash. */
 export type EventsAfter = {
   readonly number: number;
   readonly hash: string | null;
@@ -112,10 +102,9 @@ export type EventsAfter = {
 };
 
 /**
- * The events after a block. `forked`: that block has another hash than when it was read, also at the second node if there is one. The other state
- * without events: the node has not reached that block, or its chain became shorter. `from`: that block. `end`: the last block that was read, at or
- * before the head. `settled`: the last of these blocks that has the network's confirmations; null if none has. `paused`: whether the contract takes
- * no payments at the head; null if the node does not say.
+ * `forked`: the block to read after has another hash now, also at the second node if there is one. The other state without events: the node has not
+ * reached that block, or its chain became shorter. `from`: that block. `end`: the last block read. `settled`: the last one that has the network's
+ * confirmations; null if none has. `paused`: whether the contract is paused at the head; null if the node does not say.
  */
 export type EventsReading =
   | { readonly state: "behind" | "forked"; readonly head: BlockRef }
@@ -133,10 +122,7 @@ export type EventsReading =
       readonly second: "same" | "other" | null;
     };
 
-/**
- * The state of a transaction on one network. `mined` and `reverted` have the network's required confirmations; until then a transaction
- * is `pending`, with 0 confirmations while it waits for a block (CHN-10).
- */
+/** `mined` and `reverted` have the required confirmations. Until then a transaction is `pending`, with 0 while it waits for a block (CHN-10). */
 export type SettlementReading =
   | { state: "unknown" }
   | { state: "pending"; confirmations: number }
@@ -175,16 +161,10 @@ export type Submission =
   | { readonly state: "waiting"; readonly reason: WaitingReason };
 export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
-/**
- * Says what happens to a different call that waits for the same purpose. `instead`: the new call replaces it under its nonce. Otherwise it keeps
- * waiting, and its hash is returned.
- */
+/** `instead`: replaces a different call that waits for the purpose, under its nonce. Otherwise that call stays, and its hash is returned. */
 export type Place = "instead" | "behind";
 
-/**
- * `clear`: nothing waits. `submitted`: empty transfers replace the waiting calls, and are not mined yet. The other states are those of a
- * submission.
- */
+/** `clear`: nothing waits. `submitted`: empty transfers replace the waiting calls, and are not mined yet. Others: as in a submission. */
 export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { state: "refused" }>;
 
 /**
@@ -206,7 +186,6 @@ export type WantedSplit = {
   readonly providerDidHash: string;
   readonly operationalWallet: string | null;
   readonly threshold: bigint;
-  /** Returns the caller's address. */
   readonly by: Signer["address"];
   /** A change to this wallet that was seen scheduled. If its schedule is gone, it was cancelled. */
   readonly scheduled: WalletChange | null;
@@ -221,7 +200,6 @@ export type Plan<T> =
 export type SplitOnChain = ProviderOnChain & { readonly scheduled: WalletChange | null };
 export type SplitPlan = Plan<SplitOnChain>;
 
-/** A provider's vault in an edition of the contract. */
 export type VaultOf = { readonly contract: string; readonly providerDidHash: Hash };
 export type VaultsReading =
   | { readonly state: "forked" }
@@ -235,13 +213,10 @@ export type ReceivedBy = {
 };
 
 export interface ChainGateway {
-  /**
-   * Accepts any text: a text that is not a hash is `unknown`, and 0x may be missing (FAC-1). With `providerDidHash`, the same request also reads
-   * the balance of this provider's vault.
-   */
+  /** A text that is not a hash is `unknown`; 0x may be missing (FAC-1). With `providerDidHash`, also reads this provider's vault balance. */
   readSettlement(network: string, txHash: string, providerDidHash?: Hash): Promise<ChainResult<SettlementReading>>;
 
-  /** Reads the settlement at the second node; null if the network has none. */
+  /** Asks the second node, like each `…Again`; null if the network has none. */
   readSettlementAgain(
     network: string,
     txHash: string,
@@ -251,19 +226,12 @@ export interface ChainGateway {
   /** Reads the events after a block, from at most 2,000 blocks at once. */
   readEvents(network: string, after: EventsAfter): Promise<ChainResult<EventsReading>>;
 
-  /**
-   * Reads vault balances at the end of a block, in the order of `vaults`. `forked`: the node has another block there, and so has the second node,
-   * if the network has one.
-   */
+  /** Returns balances in the order of `vaults`. `forked`: the node has another block there, and so has the second node, if there is one. */
   readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
 
-  /** Reads the balances at the second node; null if the network has none. */
   readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
 
-  /**
-   * Sums what an address has received by the token's own events up to the block `to`, in base units. Reads the newest blocks first, until the sum
-   * reaches `enough`, the block `after` is reached, or a maximum of blocks was read.
-   */
+  /** Sums base units by the token's own events, from the newest block down to `after`, until `enough` or a maximum of blocks is reached. */
   readReceived(network: string, asked: ReceivedBy): Promise<ChainResult<bigint>>;
 
   /** Reads how many transactions accounts have sent up to a block; the lower number if two nodes disagree. */
@@ -272,24 +240,16 @@ export interface ChainGateway {
   /** Reads the hashes of blocks, in the order of `numbers`. */
   readBlocks(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]>>;
 
-  /**
-   * Returns those of the addresses that are vaults of an edition, by their code. Asks the node once, with a short timeout; an address without an
-   * answer counts as no vault.
-   */
+  /** Returns the vaults of any edition, by their code. Asks once, with a short timeout; an address without an answer counts as no vault. */
   findVaults(network: string, addresses: readonly string[]): Promise<ChainResult<readonly string[]>>;
 
-  /** Reads the hashes at the second node; null if the network has none. */
   readBlocksAgain(network: string, numbers: readonly number[]): Promise<ChainResult<readonly string[]> | null>;
 
   readProvider(network: string, providerDidHash: string): Promise<ChainResult<ProviderOnChain>>;
 
-  /**
-   * Compares the contract's state with the wanted state. If wallet and threshold both differ, the wallet comes first, and the caller plans again
-   * once it is mined. Another wallet that is a vault is `impossible`, because the contract itself refuses only the provider's own vault.
-   */
+  /** The wallet comes before the threshold. Another wallet that is a vault is `impossible`: the contract refuses only the provider's own. */
   planSplit(network: string, wanted: WantedSplit): Promise<ChainResult<SplitPlan>>;
 
-  /** Waits up to `waitMs` for the transaction to be in a block. */
   waitForReceipt(network: string, txHash: string, waitMs: number): Promise<ChainResult<Inclusion>>;
 }
 

@@ -26,10 +26,7 @@ export const termsOf = (network: string, providerDidHash: Hash, consumerDidHash:
 /** A hash as indexed columns store it, in two thirds of its hex length. */
 export const storedHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));
 
-/**
- * True if AEA/P clients can pay a provider with this DID. They strip the hash's prefix with a routine that also removes leading zero nibbles, so a
- * DID whose hash begins with a zero nibble is drawn again (AGT-10).
- */
+/** True if AEA/P clients can pay this provider. They strip leading zero nibbles of the hash, so such a DID is drawn again (AGT-10). */
 export function isPayableDid(did: string): boolean {
   return !didHash(did).startsWith("0x0");
 }

@@ -112,7 +112,6 @@ function flagOf(result: unknown): boolean | null {
 }
 const flagSchema = z.string().regex(/^0x0{63}[01]$/);
 
-/** Reads the last block of a range that has the network's confirmations; null if none has. */
 async function readSettled(
   rpc: Rpc,
   network: Network,
@@ -133,10 +132,7 @@ async function readSettled(
 
 type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
 
-/**
- * Reads the logs of a range. If the node refuses so many blocks or logs, or the logs are of too many transactions, reads the first half instead,
- * down to one block.
- */
+/** If a node refuses so many blocks or logs, or they have too many transactions, reads the first half instead, down to one block. */
 async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
   const address = [...editionsOf(network), ...authoritiesOf(network)];
   const filter = { address, fromBlock: hexOf(from), toBlock: hexOf(to) };
@@ -169,10 +165,7 @@ const isTooMuch = (logs: unknown): boolean =>
 type Told = Pick<EventAt, "blockNumber" | "blockHash"> & { readonly own: readonly ContractEvent[] };
 type Fault = "bad_answer" | "contradiction";
 
-/**
- * Reads the transactions of the logs by their receipts, in the order of the chain. `too_much`: one request did not bring so many receipts. With
- * `in_parts`, each request brings fewer.
- */
+/** Returns the events in the order of the chain. `too_much`: one request did not bring so many receipts; with `in_parts` it brings fewer. */
 async function readTransactions(
   rpc: Rpc,
   network: Network,

@@ -34,7 +34,6 @@ export type RoleFacts = {
   readonly closed: readonly string[];
 };
 export type EditionFacts = {
-  /** As configured. */
   readonly contract: string;
   readonly hasCode: boolean;
   /** Null unless the address is a token. */
@@ -44,7 +43,6 @@ export type EditionFacts = {
   readonly paused: boolean | null;
   /** The threshold of an unrated provider in base units; 0 if the contract does not take the token. */
   readonly base: bigint | null;
-  /** The authority that the contract names. */
   readonly namedAuthority: string | null;
   readonly authorityHasCode: boolean;
   readonly adminDelay: number | null;
@@ -62,7 +60,6 @@ export type NetworkFacts = {
   readonly accounts: Readonly<Record<SignerName, AccountFacts>>;
 };
 
-/** A configured network with the facts read from its chain. */
 export type SeenNetwork = NetworkFacts & { readonly network: Network };
 
 /** Returns the facts in the order of the networks. A node that fails is a fact of its network, not an error. */
@@ -139,7 +136,6 @@ function isRefused(reply: RpcReply): boolean {
 
 // ---- Questions -----------------------------------------------------------------------------------------------------------
 
-/** Reads one answer from the replies to a batch. */
 type Reader<T> = (replies: readonly RpcReply[]) => T;
 type Batch = {
   readonly calls: readonly RpcCall[];

@@ -93,7 +93,6 @@ function refuseUnequalDecimals(networks: readonly Network[]): void {
 
 export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
 
-/** Finds a network by name or CAIP-2 id; null if it is not configured. */
 export const findNetwork = (networks: readonly Network[], nameOrCaip2: string): Network | null =>
   networks.find((known) => known.network === nameOrCaip2 || caip2Of(known) === nameOrCaip2) ?? null;
 
@@ -132,7 +131,6 @@ const WEI_PER_GWEI = 1_000_000_000n;
 export const leastGasOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
   BigInt(Math.round(low_gas_eth * GWEI_PER_ETH)) * WEI_PER_GWEI;
 
-/** Formats base units of the network's token in whole units of its currency. */
 export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);
 

@@ -15,18 +15,15 @@ export type DrivenTo<T> =
 type Failed = { readonly state: "failed"; readonly reason: string; readonly txHash: string | null };
 type Waiting = { readonly state: "waiting"; readonly reason: WaitingFor; readonly txHash: string | null };
 
-/** `mining`: a transaction was sent and is not mined yet. */
 export type WaitingFor = "mining" | "chain_unavailable" | "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 export type ChainTools = { readonly chain: ChainGateway; readonly signer: Signer };
 
-/** `T` is the contract's state when the operation is done. */
 export type Operation<T> = {
   readonly network: string;
   /** The signer keeps the transactions under it. Only one transaction of a purpose waits at a time. */
   readonly purpose: string;
   readonly place: Place;
-  /** Compares the contract's state with the wanted state. */
   readonly plan: () => Promise<ChainResult<Plan<T>>>;
   /** The refusal which shows that a stale node made the plan. The operation is then planned again. */
   readonly outdated: string | null;
@@ -38,10 +35,7 @@ const ROUNDS = 4;
 /** Minutes after the contract first had the wanted state at which it is read again (CHN-19). */
 const CHECKS_AFTER_MINUTES = [1, 3, 7, 15] as const;
 
-/**
- * Drives an operation until the contract has its state and no waiting transaction would change it, or until the instant `until` (epoch ms, real
- * time).
- */
+/** Drives until the contract has the state and no waiting transaction would change it, or until `until` (epoch ms, real time). */
 export async function driveOperation<T>(
   { chain, signer }: ChainTools,
   { network, purpose, place, plan, outdated }: Operation<T>,

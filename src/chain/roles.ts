@@ -10,14 +10,12 @@ export const SIGNER_ROLES = {
 
 export type SignerRole = keyof typeof SIGNER_ROLES;
 export const SIGNER_ROLE_NAMES = Object.keys(SIGNER_ROLES) as readonly SignerRole[];
-/** The keys that hold these roles. */
 export const SIGNERS = ["registrar", "arbiter"] as const;
 export type SignerName = (typeof SIGNERS)[number];
 
 /** Roles that people hold, and the authority's own root role, which has no holder once a deployment is done. */
 const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN", 7: "OWNER" };
 
-/** Returns a role's name and number for descriptions. */
 export const roleNamed = (id: bigint): string => {
   const own = SIGNER_ROLE_NAMES.find((name) => SIGNER_ROLES[name].id === id);
   return `${own ?? OTHER_ROLES[String(id)] ?? "without a name"} (${id})`;

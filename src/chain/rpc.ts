@@ -8,10 +8,7 @@ export type RpcCall = { method: string; params: readonly unknown[]; optional?: t
 export type RpcError = { code: number; message: string; data?: unknown };
 export type RpcReply = { ok: true; result: unknown } | { ok: false; error: RpcError };
 
-/**
- * `read`: an error in any item is a fault of the node and is retried. `attempt`: errors are answers (to a dry run or to a sent transaction) and are
- * returned. `once`: the caller can do without an answer, so the read is not retried and times out sooner.
- */
+/** `read`: an error is the node's fault, and is retried. `attempt`: an error is an answer. `once`: not retried, and times out sooner. */
 type Mode = "read" | "attempt" | "once";
 export type Rpc = (network: Network, mode: Mode, calls: readonly RpcCall[]) => Promise<ChainResult<RpcReply[]>>;
 
@@ -25,7 +22,6 @@ export const ATTEMPT_TIMEOUT_MS = 4_000;
 export const ANSWER_MAX_BYTES = 16 * 1_024 * 1_024;
 const ONCE_TIMEOUT_MS = 2_000;
 
-/** Creates the signal that aborts a request after `ms` milliseconds. */
 export type TimeLimit = (ms: number) => AbortSignal;
 
 export const createAskNode =

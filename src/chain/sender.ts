@@ -14,7 +14,6 @@ export type Account = {
   readonly fees: Fees | null;
 };
 
-/** `refused`: the contract would refuse the call. */
 export type DryRun =
   | { readonly state: "ready"; readonly gas: bigint }
   | { readonly state: "refused"; readonly reason: string };
@@ -27,7 +26,6 @@ export type Taken =
 export type ChainSender = {
   readonly network: Network;
   account(address: string): Promise<ChainResult<Account>>;
-  /** Reads the account and dry-runs the call, in one request. */
   prepare(call: ChainCall, from: string): Promise<ChainResult<{ account: Account; dryRun: DryRun }>>;
   /** After `ok: false` the transaction may have arrived, so its nonce is not free. */
   send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<Taken>>;

@@ -16,7 +16,6 @@ export type CallToSign = {
   maxPriorityFeePerGas: bigint;
 };
 
-/** Signs an EIP-1559 transaction. Returns the bytes to send and the transaction's hash. */
 export async function signCall({ privateKey, to, data, ...rest }: CallToSign): Promise<{ raw: Hex; hash: Hex }> {
   const transaction = { ...rest, type: "eip1559", to: to as Hex, data: data as Hex } as const;
   const raw = await signTransaction({ privateKey: privateKey as Hex, transaction });

@@ -21,7 +21,6 @@ export const splitKey = (network: string, did: string): OperationKey => ({
   subject: did,
 });
 
-/** The purpose under which the signer keeps the transactions of a provider's split. */
 export const splitPurpose = (did: string): string => `provider_split:${did}`;
 
 export function driveSplit(

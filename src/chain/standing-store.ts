@@ -11,7 +11,6 @@ export const findStandings = (db: Database, networks: readonly string[]): Read<N
 /** `headBlock`, `bookedBlock`: the follower's progress; null if the network was never read. */
 export type Followed = NetworkStanding & { readonly headBlock: number | null; readonly bookedBlock: number | null };
 
-/** Like `findStandings`, with the follower's progress. */
 export const findFollowed = (db: Database, networks: readonly string[]): Read<Followed[]> =>
   read(db.select({ ...STANDING, ...PLACE }).from(ofNetworks(networks)), (rows) => rows.map(toStanding));
 
@@ -50,7 +49,6 @@ export const noteBehind = (db: Database, network: string, now: number): Statemen
 
 const firstFound = (now: number): SQL => sql`coalesce(${networkStandings.behindSince}, ${now})`;
 
-/** Records that the follower has caught up. */
 export const endLag = (db: Database, network: string): Statement =>
   db
     .update(networkStandings)

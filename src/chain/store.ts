@@ -18,10 +18,7 @@ export const findOperation = (db: Database, key: OperationKey): Read<OperationRo
 
 type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
 
-/**
- * Writes the wanted state and the progress. Keeps the transaction of an earlier outcome if this one names none. Until the operation is done, an
- * earlier due check stays due: attempts that repeat each minute would postpone it for ever.
- */
+/** Until the operation is done, an earlier due check stays due: attempts that repeat each minute would postpone it for ever. */
 export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, now: number): Statement => {
   const set = { ...outcome, updatedAt: now, checks: 0 };
   const { txHash, nextCheckAt, network, kind, subject } = chainOperations;
@@ -58,10 +55,7 @@ export const doubtOperation = (db: Database, key: OperationKey, now: number): St
     .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
     .where(keyed(key));
 
-/**
- * Rechecks paid awards, and awards of which nothing was left, when a refund or a payout of their settlement is taken back. `keys`: rows of one
- * column. The contract says whether the last part is still paid. Abandoned awards stay abandoned.
- */
+/** Rechecks awards that were paid, or had nothing left, if a refund or payout of their settlement is taken back. `keys` selects one column. */
 export const doubtPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(chainOperations)
@@ -77,7 +71,6 @@ export const doubtPayouts = (db: Database, network: string, keys: SQL, now: numb
       ),
     );
 
-/** Rechecks the operations of several subjects now. */
 export const doubtOperations = (
   db: Database,
   { network, kind }: Omit<OperationKey, "subject">,
@@ -99,10 +92,7 @@ export const doubtOperations = (
           ),
       ];
 
-/**
- * Requests an operation again: it is due at once and has no transaction yet. `asks`: when its owner asked for it in the last day, if that is
- * limited.
- */
+/** The operation is due at once, without a transaction. `asks`: when its owner asked for it in the last day, if that is limited (MKT-29). */
 export const wantAgain = (
   db: Database,
   key: OperationKey,
@@ -145,7 +135,6 @@ export const whileOperation = (db: Database, read: OperationRow): Statement =>
     sql`exists (select 1 from chain_operations where ${keyed(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
   );
 
-/** Finds operations that are due for a check. */
 export const findUnchecked = (
   db: Database,
   kind: OperationKind,
@@ -184,7 +173,6 @@ export const noteCheck = (db: Database, read: OperationRow, checks: number, next
 
 // ---- Refunds ---------------------------------------------------------------------------------------------------------------
 
-/** A settlement in an edition of the contract. */
 export type SettlementRef = Pick<RefundRow, "network" | "contract" | "settlementKey">;
 
 /** `amount`: the sum of the refunds that are owed, in base units. `until`: the instant of the last block that counts, in epoch milliseconds. */

@@ -19,7 +19,6 @@ export type VaultAt = {
   readonly balance: bigint;
 };
 
-/** The part of the balance above `threshold` and the reserve. */
 export const surplusOf = ({ balance, reserve }: VaultAt, threshold: bigint): bigint => {
   const surplus = balance - threshold - reserve;
   return surplus > 0n ? surplus : 0n;
@@ -57,10 +56,7 @@ export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()
 /** The contract's threshold is below the service's, so that a release would move too much. */
 export const LOW_THRESHOLD = "low_threshold";
 
-/**
- * Drives the release until the vault has no surplus. Sends nothing while the contract's threshold is below `least`, because the contract would
- * release too much.
- */
+/** Sends nothing while the contract's threshold is below `least`, because the contract would release too much. */
 export function driveRelease(
   tools: ChainTools,
   network: Network,

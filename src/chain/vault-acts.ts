@@ -34,7 +34,6 @@ export type VaultAct =
 export type ActOnChain = { readonly scheduled: Until | null };
 
 type Asked = {
-  /** The signer's address. */
   readonly by: Signer["address"];
   /** The schedule of this act, if it was seen before. If it is gone, the act was cancelled. */
   readonly known: Until | null;
@@ -60,7 +59,6 @@ export const driveAct = (
   return driveOperation(tools, operation, until);
 };
 
-/** True if the contract already has the act. */
 export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createRpc()): Promise<ChainResult<boolean>> {
   const judged = await readAct(rpc, network, act);
   return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
@@ -92,7 +90,6 @@ export const purposeOfPayout = (network: Network, key: string): string => purpos
 const purposeAbout = ({ settlement_contract }: Network, kind: VaultAct["kind"], subject: string): string =>
   `${kind}:${settlement_contract.toLowerCase()}:${subject}`;
 
-/** How an act reads the contract, judges the answer, and encodes its call. */
 type Reading = {
   readonly read: Hex;
   readonly judge: (answer: Hex) => "done" | "to do" | { readonly impossible: string };
@@ -122,7 +119,6 @@ async function planAct(
 
 type Judged = { readonly is: ReturnType<Reading["judge"]>; readonly data: Hex };
 
-/** Reads what the contract says of an act, and encodes the act's call. */
 async function readAct(rpc: Rpc, network: Network, act: VaultAct): Promise<ChainResult<Judged>> {
   const { read, judge, data } = readingOf(network, act);
   const view = { method: "eth_call", params: [{ to: network.settlement_contract, data: read }, "latest"] };

@@ -24,7 +24,6 @@ export function vaultAt(contract: string, providerDidHash: Hash): string {
   }).toLowerCase();
 }
 
-/** True for the code of a vault of any edition. */
 export const isVaultCode = (network: Network, code: string): boolean =>
   editionsOf(network).some((contract) => cloneOf(vaultImplementation(contract)) === code.toLowerCase());
 

@@ -21,7 +21,6 @@ export const balanceCall = (
   return { method: "eth_call", params: [{ to: contract, data }, at] };
 };
 
-/** Returns undefined if the reply holds no balance. */
 export function balanceIn(reply: RpcReply | undefined): bigint | undefined {
   try {
     const data = (reply?.ok ? String(reply.result) : "0x") as Hash;
