@@ -25,7 +25,6 @@ export type GrantedLock = { readonly lock: AgentLock; readonly waited: boolean }
 
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
-  /** Counts the callers that hold the lock or wait for it. */
   private holders = 0;
 
   /** Resolves when every earlier lock is released. Resolves to null, and holds nothing, if that takes longer than `waitMs`. */

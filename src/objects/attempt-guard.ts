@@ -73,7 +73,6 @@ export class AttemptGuard extends DurableObject {
     this.ctx.storage.sql.exec("delete from failures where id = ?", id);
   }
 
-  /** Forgets the failures of one account from one client. */
   forgive({ account, address }: Guess): void {
     this.ctx.storage.sql.exec("delete from failures where account = ? and address = ?", account, address);
   }

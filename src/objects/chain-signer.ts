@@ -1,4 +1,5 @@
-// One object for each key and network owns the key's nonces and works on one call at a time (CHN-15).
+// One object for each key and network owns the key's nonces and works on one call at a time (CHN-15). It queues calls itself, because a Durable
+// Object does not serialise its own calls across an await.
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Place, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
@@ -29,15 +30,11 @@ export class ChainSigner extends DurableObject<SignerEnv> {
   private last: Promise<unknown> = Promise.resolve();
   private readonly pause = (ms: number): Promise<unknown> => scheduler.wait(ms);
 
-  /**
-   * Signs and sends, in order. Sends nothing if the dry run fails. If a different call waits under this key, `place` says whether it is replaced or
-   * kept.
-   */
+  /** Sends nothing if the dry run fails. `place` says whether a different call that waits under this key is replaced or kept. */
   submit(on: KeyOn, key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>> {
     return this.inOrder(on, until, (desk) => submitTransaction(desk, key, call, place));
   }
 
-  /** Replaces the calls that wait under this key by empty transfers. */
   withdraw(on: KeyOn, key: string, until: number): Promise<ChainResult<Withdrawal>> {
     return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
@@ -47,21 +44,16 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return { ok: true, value: addressOf(KEYS[signer](this.env)) };
   }
 
-  /** Returns those of the transactions that were signed here. */
   async signed({ signer }: KeyOn, hashes: readonly string[]): Promise<string[]> {
     const { sql } = this.ctx.storage;
     return new SentTransactions(sql, addressOf(KEYS[signer](this.env))).signed(hashes);
   }
 
-  /** Sends waiting transactions again, or replaces them. */
   tend(on: KeyOn, until: number): Promise<ChainResult<SignerStanding>> {
     return this.inOrder(on, until, tendTransactions);
   }
 
-  /**
-   * A Durable Object does not serialise its own calls across an await. Work is skipped if its caller no longer waits when its turn comes, because
-   * with a slow node it would keep all later calls waiting.
-   */
+  /** Skips work whose caller no longer waits when its turn comes: with a slow node it would keep all later calls waiting. */
   private inOrder<T>(on: KeyOn, until: number, work: (desk: Desk) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const desk = this.deskOf(on);
     if (!desk) return Promise.resolve(unavailable(on.network, "unknown_network"));

@@ -5,10 +5,7 @@ import type { AgentObject } from "./agent-object.ts";
 
 type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 
-/**
- * How long a call, and a retry after a conflict, waits for a lock. After that it goes on without the lock, because the conditional batch keeps it
- * correct.
- */
+/** After this wait, a call or a retry goes on without the lock, because the conditional batch keeps it correct. */
 const CALL_WAIT_MS = 5 * SECOND_MS;
 export const RETRY_WAIT_MS = 10 * SECOND_MS;
 

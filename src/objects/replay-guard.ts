@@ -17,10 +17,7 @@ export class ReplayGuard extends DurableObject {
     );
   }
 
-  /**
-   * Returns `first` for the first use, `same` if the proof was used for this act before, else `replay`. An empty act is never the same. `mark`
-   * identifies the proof; `until` is the instant (epoch ms) after which it is stale.
-   */
+  /** `same`: used before for this act, unless the act is empty. `mark` identifies the proof, which is stale after `until` (epoch ms). */
   async use(mark: string, act: string, until: number): Promise<"first" | "same" | "replay"> {
     const written = this.ctx.storage.sql.exec(
       "insert or ignore into used (mark, act, until) values (?, ?, ?)",

@@ -6,7 +6,6 @@ import { DAY_MS, MINUTE_MS } from "../core/limits.ts";
 
 export type SentRow = {
   readonly nonce: number;
-  /** The purpose of the call. */
   readonly key: string;
   readonly call: ChainCall;
   readonly gas: bigint;
@@ -32,7 +31,6 @@ export class SentTransactions {
   readonly #sql: SqlStorage;
   readonly #owner: string;
 
-  /** `owner`: the address of the key. */
   constructor(sql: SqlStorage, owner: string) {
     this.#sql = sql;
     this.#owner = owner;
@@ -112,7 +110,6 @@ export class SentTransactions {
     this.#sql.exec("delete from sent where owner = ? and nonce = ?", this.#owner, nonce);
   }
 
-  /** The transactions that wait for a block, by nonce. */
   waiting(): SentRow[] {
     return this.#sql
       .exec(`select ${COLUMNS} from sent where owner = ? and mined_at is null order by nonce`, this.#owner)

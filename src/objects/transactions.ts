@@ -34,7 +34,6 @@ const SEND_AGAIN_MS = 10 * SECOND_MS;
 const REPLACE_AFTER_MS = MINUTE_MS;
 /** A block that is older than this counts as final. */
 const FINAL_AFTER_MS = 15 * MINUTE_MS;
-/** The gas of an empty transfer. */
 const TRANSFER_GAS = 21_000n;
 /** How many nonces are tried while another user of the key takes them first. */
 const NONCE_ATTEMPTS = 5;
@@ -154,7 +153,6 @@ const emptyTransfer = ({ sender, address }: Desk): Pick<SentRow, "call" | "gas">
   gas: TRANSFER_GAS,
 });
 
-/** Replaces a waiting transaction by an empty transfer. */
 async function empty(desk: Desk, account: Account, row: SentRow): Promise<Sent> {
   const transfer = emptyTransfer(desk);
   return isSameCall(row.call, transfer.call) ? submitted(row.hash) : displace(desk, account, [row], transfer);
@@ -238,7 +236,6 @@ async function tendOne(desk: Desk, account: Account, row: SentRow): Promise<Obst
 const obstacleIn = (sent: Sent): Obstacle =>
   sent.ok && sent.value.state === "waiting" && sent.value.reason !== "node_refused" ? sent.value.reason : null;
 
-/** Sends a call under the nonce of a waiting transaction, at a higher fee. */
 async function replace(desk: Desk, row: SentRow, present: Fees, next: Pick<SentRow, "call" | "gas">): Promise<Sent> {
   const { sender, sent } = desk;
   const fees = replacementFees(row.fees, present, sender.network);
@@ -269,10 +266,7 @@ async function replace(desk: Desk, row: SentRow, present: Fees, next: Pick<SentR
   }
 }
 
-/**
- * Drops a transaction whose bytes the node will never take. An empty transfer fills its nonce if later transactions wait; otherwise the next call
- * uses it.
- */
+/** The node will never take these bytes. An empty transfer fills the nonce if later transactions wait; otherwise the next call uses it. */
 async function giveUp(desk: Desk, account: Account, row: SentRow): Promise<Obstacle> {
   desk.sent.drop(row.nonce);
   const isLast = desk.sent.waiting().every(({ nonce }) => nonce < row.nonce);
