@@ -56,7 +56,6 @@ function absentReceipt(error: unknown): undefined {
   if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
 }
 
-/** Creates a viem client for other requests to a local chain. */
 export function clientFor(rpcUrl: string) {
   return createTestClient({ mode: "anvil", ...transportFor(rpcUrl) }).extend(publicActions);
 }

@@ -50,7 +50,6 @@ export async function pay(rpcUrl: string, key: Hex, payment: PlainPayment): Prom
   return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "pay", args });
 }
 
-/** Pays for one intent from the allowance. */
 export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash, intentHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash, intentHash];

@@ -164,7 +164,7 @@ describe("the contract", () => {
   });
 });
 
-describe("at once", () => {
+describe("before a delay is over", () => {
   const delayed = (): Readonly<Record<string, readonly [Person, readonly unknown[]]>> => {
     const { token } = world.chain;
     const thief = world.people[THIEF].address;

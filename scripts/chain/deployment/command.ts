@@ -5,7 +5,6 @@ import { readSettings, USAGE } from "./settings.ts";
 
 type Print = (line: string) => void;
 
-/** Returns the exit code. */
 export async function runCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -15,7 +15,6 @@ const FILES = {
   EscrowVault: "EscrowVault.sol",
 } as const;
 
-/** @returns the files that were written */
 export async function writeExplorerFiles(out: string, settings: Settings, plan: Plan, vault: Hex): Promise<string[]> {
   // Loaded only when it is needed, because it is large.
   const { default: solc } = await import("solc");

@@ -40,7 +40,6 @@ export type Settings = {
   readonly salt: Hex;
   readonly dryRun: boolean;
   readonly allowEoaAdmin: boolean;
-  /** The folder for the explorers' files. */
   readonly out: string | null;
   /** The first block in which a role may have been granted. */
   readonly fromBlock: bigint;
