@@ -1,5 +1,5 @@
-// The network of a client's address: what limits are counted by (CRED-21), and what its owner is shown (CRED-27). One subscriber of IPv6 has a
-// whole /64: counted by the full address, he would have 2^64 of every limit.
+// The network of a client's address: limits are counted by it (CRED-21), and its owner is shown it (CRED-27). An IPv6 subscriber has a whole /64:
+// counted by full address, a subscriber would have 2^64 times every limit.
 
 const GROUPS = 8;
 const PREFIX_GROUPS = 4;
@@ -13,7 +13,7 @@ export function clientNetwork(address: string): string {
   return plain.includes(":") ? `${groupsOf(plain).slice(0, PREFIX_GROUPS).join(":")}::/64` : plain;
 }
 
-/** The /24 of an IPv4 address, and the /48 of an IPv6 one. `local` for what is no address of the internet. */
+/** The /24 of an IPv4 address or the /48 of an IPv6 address; `local` for any other text. */
 export function clientSubnet(address: string): string {
   const plain = unmapped(address);
   const [, ipv4] = IPV4.exec(plain) ?? [];
@@ -22,7 +22,7 @@ export function clientSubnet(address: string): string {
   return groups.length > 0 && groups.every((group) => GROUP.test(group)) ? `${groups.join(":")}::/48` : "local";
 }
 
-/** The IPv4 address of one in IPv6 form (`::ffff:`), however it is written. */
+/** Converts an IPv4 address in IPv6 form (`::ffff:`), in any notation, to dotted form. */
 function unmapped(address: string): string {
   const groups = address.includes(":") ? groupsOf(address) : [];
   const [, dotted] = /^0(?::0)*:ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(groups.join(":")) ?? [];

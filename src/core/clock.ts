@@ -1,21 +1,21 @@
-// Time as an argument: domain code reads a Clock and never the system's. Epoch milliseconds inside, ISO 8601 in UTC on the wire
+// Time as an argument: domain code reads a Clock and never the system's. Instants are epoch milliseconds inside and ISO 8601 in UTC on the wire
 // (HTTP-3).
 
-/** `ahead`: by how many milliseconds it is ahead of real time, where the clock knows it to the millisecond. */
+/** `ahead`: how many milliseconds the clock runs ahead of real time, if it knows this exactly. */
 export type Clock = { readonly now: () => number; readonly ahead?: () => number };
 
 export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
 
-/** By how many milliseconds a clock is ahead of real time, by which blocks are dated. */
+/** How many milliseconds a clock runs ahead of real time, in which blocks are dated. */
 export const aheadOf = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
 
-/** The service's own time, as a clock that is ahead has it. */
+/** Real time, computed from a clock that may run ahead. */
 export const realTimeOf = (clock: Clock): number => clock.now() - aheadOf(clock);
 
 export const toIso = (ms: number): string => new Date(ms).toISOString();
 export const toIsoOrNull = (ms: number | null): string | null => (ms === null ? null : toIso(ms));
 
-/** The same day of the month, `months` later in UTC; the last day of the month where that day does not exist. */
+/** Keeps the day of the month in UTC, or takes the month's last day if that day does not exist. */
 export function addMonths(ms: number, months: number): number {
   const date = new Date(ms);
   const day = date.getUTCDate();

@@ -4,8 +4,8 @@ import { ServiceError } from "./errors.ts";
 import { CONFIRMATION_MINUTES } from "./limits.ts";
 
 /**
- * A key is not asked. Judged on the first trip alone: until the commit a session only grows older, and one that has ended writes nothing.
- * @throws ServiceError `forbidden`, which no Idempotency-Key keeps: after the confirmation the same call succeeds
+ * A key needs no confirmation. The first trip alone is judged: until the commit a session only grows older, and an ended session writes nothing.
+ * @throws ServiceError `forbidden`, which is not stored under an Idempotency-Key: after the confirmation the same call succeeds
  */
 export function requireConfirmed({ isConfirmed }: { readonly isConfirmed: boolean }): void {
   if (isConfirmed) return;

@@ -1,16 +1,16 @@
-// What may be asked for so often in 24 hours of real time, because each costs the service gas (MKT-24, MKT-29): by the instants at which it was.
+// Limits an action that costs the service gas to a number in 24 hours of real time, by the instants of earlier requests (MKT-24, MKT-29).
 import { ServiceError } from "./errors.ts";
 import { DAY_MS, SECOND_MS } from "./limits.ts";
 
 export const inLastDay = (asks: readonly number[] | null, now: number): number[] =>
   (asks ?? []).filter((at) => at > now - DAY_MS);
 
-/** `most`: in 24 hours. `message`, `detail`: what the caller is told where they are too many. */
+/** `most`: the limit in 24 hours. `message`, `detail`: the answer to a caller who exceeds it. */
 type Bound = { readonly most: number; readonly message: string; readonly detail?: Readonly<Record<string, unknown>> };
 
 /**
- * The instants of the last day with further ones.
- * @throws ServiceError `rate_limited` when they are too many
+ * Returns the instants of the last day, followed by `further` new ones.
+ * @throws ServiceError `rate_limited` when they exceed the limit
  */
 export function withFurther(
   asks: readonly number[] | null,

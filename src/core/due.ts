@@ -1,10 +1,10 @@
-/** A row that is due: since when, in epoch milliseconds, and its id, which breaks ties. */
+/** A due row: the instant since which it is due, in epoch milliseconds, and its id, which breaks ties. */
 export type Due = { readonly at: number; readonly id: string };
 
 /** The position before every due row. */
 export const FIRST: Due = { at: Number.MIN_SAFE_INTEGER, id: "" };
 
-/** Of a few rows that were all found at once: those behind a position. */
+/** Whether a row comes after a position; for a few rows that one query found. */
 export const isBehind =
   (after: Due | null) =>
   ({ at, id }: Due): boolean =>

@@ -1,9 +1,8 @@
-// Bytes as text: UTF-8, base64, base64url, hex, and SHA-256. Decoding is strict: a text has one meaning and bytes have one
-// text. Unused bits, stray padding and white space are refused, because a lenient decoder would let a signature be altered
-// without being broken.
+// Encodes bytes as text: UTF-8, base64, base64url, hex, and SHA-256. Decoding is strict, so that each text has one meaning and each value one text:
+// unused bits, stray padding or white space would let a signature be altered without being broken.
 
 /**
- * Bytes over memory that is not shared: the type that these functions return and that WebCrypto accepts under every set of types.
+ * Bytes over memory that is not shared. These functions return them, and WebCrypto accepts them under every set of types.
  * Functions accept any Uint8Array; WebCrypto rejects one over shared memory.
  */
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -11,12 +10,12 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 const utf8 = new TextEncoder();
 const utf8Strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** UTF-8 of a text. A lone surrogate becomes U+FFFD, as everywhere on the web. */
+/** A lone surrogate becomes U+FFFD, as everywhere on the web. */
 export function encodeUtf8(text: string): Bytes {
   return utf8.encode(text) as Bytes;
 }
 
-/** Text of UTF-8 bytes; undefined if they are not valid UTF-8. A byte order mark is kept. */
+/** Undefined if the bytes are not valid UTF-8. A byte order mark is kept. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return utf8Strict.decode(bytes);
@@ -49,7 +48,7 @@ export function decodeBase64Url(text: string): Bytes | undefined {
 
 /**
  * base64 or base64url, with or without padding; undefined for anything else.
- * The two alphabets may not be mixed, and padding, if there is any, must be complete.
+ * The two alphabets may not be mixed, and padding, if present, must be complete.
  */
 export function decodeBase64Any(text: string): Bytes | undefined {
   const match = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)(={0,2})$/.exec(text);
@@ -60,7 +59,7 @@ export function decodeBase64Any(text: string): Bytes | undefined {
   return decodeUnpadded(bare.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
-/** Five bits a character, without padding. `zeros`: as many zero bits stand before the bytes. */
+/** Five bits a character, without padding. `zeros`: how many zero bits precede the bytes. */
 export function encodeBase32(bytes: Uint8Array, alphabet: string, zeros = 0): string {
   let text = "";
   let bits = zeros;
@@ -77,14 +76,12 @@ export function encodeBase32(bytes: Uint8Array, alphabet: string, zeros = 0): st
   return text;
 }
 
-/** Lower-case hex. */
 export function encodeHex(bytes: Uint8Array): string {
   let hex = "";
   for (const byte of bytes) hex += byte.toString(16).padStart(2, "0");
   return hex;
 }
 
-/** SHA-256 of bytes. */
 export async function sha256(bytes: Uint8Array | ArrayBuffer): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Bytes | ArrayBuffer));
 }

@@ -1,5 +1,5 @@
-// Every error code with its HTTP status and its sentence (HTTP-14, HTTP-16). The status of a code is looked up here and nowhere else;
-// the OpenAPI document and the tests enumerate this table.
+// Every error code with its HTTP status and its sentence (HTTP-14, HTTP-16). The status of a code is looked up only here; the OpenAPI document and
+// the tests enumerate this table.
 
 export type ErrorSpec = { readonly status: ErrorStatus; readonly message: string };
 export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 409 | 410 | 413 | 422 | 429 | 500 | 503;
@@ -99,7 +99,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Codes inside `field_errors` that any call with input may give. */
+/** Codes inside `field_errors` that any call with input may answer. */
 const COMMON_FIELD_ERRORS = {
   required: "This field is required.",
   invalid_format: "The value does not have the expected format.",
@@ -124,7 +124,7 @@ const OWN_FIELD_ERRORS = {
   scope_exceeds_delegator: "A delegate's scope must be within its delegator's.",
 } as const;
 
-/** Codes that occur inside `field_errors` only. */
+/** Codes that occur only inside `field_errors`. */
 export const FIELD_ERRORS = { ...COMMON_FIELD_ERRORS, ...OWN_FIELD_ERRORS };
 export type OwnFieldErrorCode = keyof typeof OWN_FIELD_ERRORS;
 export const isOwnFieldError = (code: string): code is OwnFieldErrorCode => Object.hasOwn(OWN_FIELD_ERRORS, code);
@@ -146,13 +146,13 @@ export type ErrorExtra = {
   detail?: Record<string, unknown>;
   type?: string;
   headers?: Record<string, string>;
-  /** The corrected request, or the same one in a moment, may use the same Idempotency-Key: it is no outcome (IDM-7). */
+  /** Not stored under the Idempotency-Key (IDM-7): the corrected request, or the same request later, may use the key again. */
   unkept?: true;
-  /** The precise reason, for the log only: it is never answered. */
+  /** The precise reason, for the log only; it is never answered. */
   reason?: string;
 };
 
-/** The only error that becomes an answer. Everything else that is thrown is a 500. */
+/** The only error that becomes an answer. Every other thrown value is answered as 500. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly extra: ErrorExtra;
@@ -178,10 +178,10 @@ export const TOP_LEVEL_422: readonly ErrorCode[] = (Object.keys(ERRORS) as Error
 );
 const isTopLevel = (code: string): code is ErrorCode => (TOP_LEVEL_422 as readonly string[]).includes(code);
 
-/** A body of 256 KiB may have tens of thousands of faults, and nobody reads more than these. */
+/** A body of 256 KiB may have tens of thousands of faults; more than this number helps no reader. */
 const FAULTS_MAX = 100;
 
-/** The one code for several faults of a body (HTTP-17). */
+/** Chooses the one code for several faults of a body (HTTP-17). */
 export function validationError(faults: FieldError[]): ServiceError {
   const special = faults.map(({ code }) => code).filter(isTopLevel);
   const code = special.length === faults.length ? special[0] : undefined;

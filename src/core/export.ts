@@ -1,10 +1,10 @@
-// All rows of a listing in a range of time (HTTP-37): at most 31 days, read slice by slice.
+// Reads all rows of a listing in a range of time, slice by slice (HTTP-37): at most 31 days.
 import { fieldError, validationError } from "./errors.ts";
 import { DAY_MS, EXPORT_DAYS } from "./limits.ts";
 
 const EXPORT_MS = EXPORT_DAYS * DAY_MS;
 
-/** Epoch milliseconds. Without an end, whatever came up to now and later is of the range. */
+/** Epoch milliseconds. Without `to`, the range includes rows that are added while it is read. */
 export type ExportedRange = { readonly from: number; readonly to: number | undefined };
 
 type AskedRange = {
@@ -13,9 +13,9 @@ type AskedRange = {
   readonly cursor: string | undefined;
 };
 
-/** The range asked for, by default the last days. `name`: the parameter that begins it. */
+/** The requested range, by default the last days. `name`: the parameter that holds its start. */
 export function exportedRange({ from, to, cursor }: AskedRange, now: number, name: string): ExportedRange {
-  // Nothing is left out without a word: a range that begins longer ago names its end.
+  // A range that starts too early is refused instead of being cut silently: the caller must name its end.
   const end = to ?? now;
   const begin = from ?? end - EXPORT_MS;
   const faults = [
@@ -30,7 +30,7 @@ export function exportedRange({ from, to, cursor }: AskedRange, now: number, nam
   return { from: begin, to };
 }
 
-/** `next`: the place after which the rows go on; null at their end. */
+/** `next`: the position to continue after; null when no rows follow. */
 type ExportedSlice<Row, Place> = { readonly rows: readonly Row[]; readonly next: Place | null };
 
 export async function* slicesOf<Row, Place>(

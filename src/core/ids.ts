@@ -33,10 +33,9 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_BYTES = 6;
 const BYTES = 16;
 
-/** A new id of the given kind; `now` is epoch milliseconds. */
+/** `now`: epoch milliseconds. */
 export const newId = (prefix: IdPrefix, now: number): string => encodeId(prefix, uuidV7(now));
 
-/** The id of 16 bytes. */
 export const encodeId = (prefix: IdPrefix, bytes: Uint8Array): string => `${prefix}_${crockford(bytes)}`;
 
 /** The 16 bytes of an id of the given kind; null for any other text. */
@@ -47,7 +46,7 @@ export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
   return Uint8Array.from({ length: BYTES }, (_, i) => Number((value >> BigInt(8 * (BYTES - 1 - i))) & 0xffn));
 }
 
-/** What no id of the given kind and of that instant or a later one is less than, in the order of texts. No id is of before 1970. */
+/** A lower bound, in text order, of all ids of the given kind that were made at `now` or later. No id is from before 1970. */
 export function firstId(prefix: IdPrefix, now: number): string {
   const bytes = new Uint8Array(BYTES);
   for (let i = 0, rest = Math.max(0, now); i < 6; i++, rest = Math.floor(rest / 256)) bytes[5 - i] = rest % 256;
@@ -85,5 +84,5 @@ export function writeNumber(bytes: Uint8Array, number: number): void {
   }
 }
 
-/** 128 bits as 26 characters of five bits each, with two zero bits before them. */
+/** Writes 128 bits as 26 characters of five bits each, with two zero bits before them. */
 const crockford = (bytes: Uint8Array): string => encodeBase32(bytes, ALPHABET, 2);

@@ -1,5 +1,5 @@
-// Default-ignorable characters that a correctly written name needs (HTTP-8), in the sense of RFC 5892, appendix A: joiners in some scripts, and variants
-// of Han characters.
+// Default-ignorable characters that a correctly written name needs (HTTP-8), in the sense of RFC 5892, appendix A: joiners in some scripts, and
+// variants of Han characters.
 
 /** The characters of canonical combining class 9 (Unicode 14). */
 const VIRAMAS = [
@@ -20,5 +20,5 @@ const NEEDED = new RegExp(
 const ALL = /\u200c|\u200d|[\u{e0100}-\u{e01ef}]/gu;
 
 export const withoutNeededJoiners = (name: string): string => name.replace(NEEDED, "");
-/** For comparisons: a joiner makes no other name. */
+/** For comparisons: names that differ only in joiners are equal. */
 export const withoutJoiners = (name: string): string => name.replace(ALL, "");

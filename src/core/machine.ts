@@ -7,12 +7,12 @@ export type Machine<S extends string, T extends string> = {
   readonly name: string;
   readonly states: readonly S[];
   readonly triggers: readonly T[];
-  /** A pair that is absent is an illegal transition: 409 `invalid_status`. */
+  /** An absent pair is an illegal transition: 409 `invalid_status`. */
   readonly table: { readonly [state in S]?: { readonly [trigger in T]?: Cell<S> } };
 };
 
 declare const moved: unique symbol;
-/** A checked transition. `from` is the WHERE of the conditional update, so an illegal move cannot be stored. */
+/** A checked transition. `from` is in the WHERE of the conditional update, so an illegal move cannot be stored. */
 export type Move<S extends string> = { readonly from: S; readonly to: S; readonly [moved]: true };
 
 export const refuse = (code: ErrorCode) => ({ refuse: code }) as const;
@@ -38,6 +38,5 @@ export function move<S extends string, T extends string>(machine: Machine<S, T>,
   throw new ServiceError(outcome.code, { detail: { status: from }, ...(message && { message }) });
 }
 
-/** The states that the trigger moves from. */
 export const statesMovedBy = <S extends string, T extends string>(machine: Machine<S, T>, trigger: T): S[] =>
   machine.states.filter((state) => tryMove(machine, state, trigger).ok);

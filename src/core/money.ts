@@ -1,9 +1,9 @@
-// Money: decimal strings in whole units on the wire, integers of token base units inside (HTTP-4, HTTP-5). Decimal text is never read
-// through a binary float.
+// Money: decimal strings in whole units on the wire, integers of token base units inside (HTTP-4, HTTP-5). Decimal text is never read through a
+// binary float.
 
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 
-/** An amount of a chain as it is counted here: of more than 2^53-1 base units the rest counts for nothing, and nothing is rounded. */
+/** Caps an on-chain amount at 2^53-1 base units; nothing is rounded. */
 export const countedUnits = (units: bigint): number =>
   units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
 
@@ -13,7 +13,7 @@ const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 export const DECIMAL_MESSAGE = "Must be a decimal number of whole units, such as 10.50.";
 export const isDecimal = (text: string): boolean => DECIMAL.test(text);
-/** What is stored may have more digits: earlier versions took ceilings that are refused now. */
+/** Stored amounts may have more digits: earlier versions accepted ceilings that are refused now. */
 const STORED_DECIMAL = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 /** digits × 10^-scale, exactly. A negative scale is a power of ten. */
@@ -32,14 +32,14 @@ function storedDecimal(text: string): Decimal {
   return decimal;
 }
 
-/** digits × 10^(decimals - scale): whole, and whether anything was cut off. */
+/** digits × 10^(decimals - scale). `exact`: nothing was cut off. */
 function atScale({ digits, scale }: Decimal, decimals: number): { units: bigint; exact: boolean } {
   if (decimals >= scale) return { units: digits * 10n ** BigInt(decimals - scale), exact: true };
   const divisor = 10n ** BigInt(scale - decimals);
   return { units: digits / divisor, exact: digits % divisor === 0n };
 }
 
-/** Converts whole units as text to base units; a fault when the text is malformed, finer than the token or out of range. */
+/** Converts whole units as text to base units. Reports a fault when the text is malformed, finer than the token or out of range. */
 export function parseAmount(
   text: string,
   decimals: number,
@@ -51,13 +51,13 @@ export function parseAmount(
   return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
 }
 
-/** A ceiling in base units: rounded down to what the token can express, and never above what an amount can be. */
+/** Converts a ceiling to base units: rounded down to the token's precision, and at most the largest amount. */
 export function floorAmount(text: string, decimals: number): number {
   const { units } = atScale(storedDecimal(text), decimals);
   return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
 }
 
-/** Below zero when `a` is less than `b`, above when it is more; exactly, whatever their digits. */
+/** Negative when `a` is less than `b`, positive when it is more; exact for any number of digits. */
 export function compareDecimals(a: string, b: string): number {
   const [one, other] = [storedDecimal(a), storedDecimal(b)];
   const scale = Math.max(one.scale, other.scale);
@@ -77,7 +77,7 @@ export function plainAmount(text: string): string | null {
   return isDecimal(plain) ? plain : null;
 }
 
-/** Base units → whole units as text, with at least `minFraction` fraction digits and no needless zeros after that. */
+/** Converts base units to whole units as text, with at least `minFraction` fraction digits and no further trailing zeros. */
 export function formatAmount(units: number | bigint, decimals: number, minFraction = 2): string {
   const negative = units < 0;
   const digits = (negative ? -BigInt(units) : BigInt(units)).toString().padStart(decimals + 1, "0");
@@ -87,12 +87,12 @@ export function formatAmount(units: number | bigint, decimals: number, minFracti
   return `${negative ? "-" : ""}${whole}${trimmed === "" ? "" : `.${trimmed}`}`;
 }
 
-/** A value of 0..1 rounded half-even to two decimals. */
+/** Rounds a value of 0..1 half-even to two decimals. */
 export function roundHalfEven2(value: number): number {
   const scaled = value * 100;
   const floor = Math.floor(scaled);
   const rest = scaled - floor;
-  // A tie is a tie within the noise of binary floats.
+  // Binary floats are noisy, so a value this close to a tie counts as one.
   if (Math.abs(rest - 0.5) < 1e-9) return (floor % 2 === 0 ? floor : floor + 1) / 100;
   return Math.round(scaled) / 100;
 }

@@ -1,14 +1,14 @@
 // Decimal text and the double that is nearest to it.
 
-/** Whether the double keeps the value of the text: its shortest text has the same. */
+/** Whether a double holds the text's value: its shortest text then has the same value. */
 export function isDouble(text: string): boolean {
-  // Most numbers; each costs little, because a body may hold a hundred thousand.
+  // A fast path for most numbers, because a body may hold a hundred thousand.
   if (/^-?\d{1,15}$/.test(text)) return true;
   const value = Number(text);
   return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value));
 }
 
-/** One text for each value: its digits without zeros at the ends, and an exponent. */
+/** One text for each value: its digits without leading or trailing zeros, and an exponent. */
 function decimalOf(text: string): string {
   const [, sign, whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];

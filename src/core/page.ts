@@ -1,5 +1,4 @@
-// Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the
-// filters.
+// Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the filters.
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
 import { shortHash } from "./short-hash.ts";
 
@@ -7,10 +6,10 @@ export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
 export type Position = { readonly at: number; readonly id: string };
 
-/** The hash of a listing that a cursor belongs to. */
+/** The hash of the listing that a cursor belongs to. */
 export type Listing = string;
 
-/** `whose` is the owner. An absent filter and an undefined one are the same. */
+/** `whose` is the owner. An absent filter equals an undefined filter. */
 export function listingOf(
   name: string,
   whose: readonly (string | undefined)[],
@@ -23,13 +22,13 @@ export function listingOf(
 export const encodeCursor = (listing: Listing, { at, id }: Position): string =>
   encodeBase64Url(encodeUtf8(JSON.stringify([listing, at, id])));
 
-/** The position to continue after; null for a cursor that is malformed or of another listing. */
+/** The position to continue after; null for a cursor that is malformed or belongs to another listing. */
 export function decodeCursor(cursor: string, listing: Listing): Position | null {
   const read = readCursor(cursor);
   return read?.listing === listing ? read.position : null;
 }
 
-/** Judges the form alone: whether the cursor belongs to the listing is judged after authentication. */
+/** Judges the form only: whether the cursor belongs to the listing is judged after authentication. */
 export const isCursor = (text: string): boolean => readCursor(text) !== null;
 
 function readCursor(cursor: string): { listing: Listing; position: Position } | null {
@@ -49,8 +48,8 @@ function readCursor(cursor: string): { listing: Listing; position: Position } | 
 }
 
 /**
- * Stores read `limit + 1` rows: a surplus row means that another page follows. So does `end`, the last row that a page with further filters
- * has looked at.
+ * Stores read `limit + 1` rows: an extra row means that another page follows. `end` means so too: it is the last row that a page with further
+ * filters has looked at.
  */
 export function toPage<R, T>(
   rows: readonly R[],

@@ -1,9 +1,9 @@
-// Works a list with a bounded number of its entries at a time.
+// Works through a list with a bounded number of entries at a time.
 
-/** The limit of an invocation's concurrent requests. */
+/** The runtime's limit of concurrent requests in one invocation. */
 const AT_ONCE = 6;
 
-/** `work` must not throw: one entry stops no other. */
+/** `work` must not throw: no entry may stop the others. */
 export async function eachAtOnce<T>(
   entries: readonly T[],
   work: (entry: T) => Promise<void>,

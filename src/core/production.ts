@@ -1,4 +1,4 @@
-// What an account may do in production, by how far it has come (ACC-16). One table: every refusal of production is looked up here.
+// The production actions that each stage of an account permits (ACC-16). Every refusal of production is looked up in this table.
 import { type ErrorCode, ServiceError } from "./errors.ts";
 import type { PlatformStatus } from "./vocabulary.ts";
 
@@ -18,13 +18,12 @@ export const PRODUCTION: Readonly<Record<ProductionAction, Readonly<Record<Produ
 
 export type InProduction = { readonly platformStatus: PlatformStatus; readonly promotedAt: number | null };
 
-/** A promotion is never taken back, so it alone tells the last stage. */
+/** A promotion is never reversed, so it alone identifies the last stage. */
 export function productionStage({ platformStatus, promotedAt }: InProduction): ProductionStage {
   if (promotedAt !== null) return "promoted";
   return platformStatus === "ACCREDITED" ? "accredited" : "unaccredited";
 }
 
-/** Throws the refusal of the action. */
 export function requireProduction(action: ProductionAction, account: InProduction): void {
   const code = PRODUCTION[action][productionStage(account)];
   if (code !== null) throw new ServiceError(code);

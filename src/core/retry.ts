@@ -9,8 +9,8 @@ export class Conflict extends Error {
 }
 
 /**
- * How often a change is decided, for every loop. Of the writers that meet at one row each round lets one through, so this is how many may
- * meet by chance; where more do by nature, values are changed relatively in SQL or the writers queue for a lock.
+ * Attempts to decide a change, for every loop. One of the writers of a row succeeds in each round, so this many may meet by chance; where more meet
+ * by design, values are changed relatively in SQL or the writers queue for a lock.
  */
 export const CONFLICT_TRIES = 6;
 

@@ -1,13 +1,13 @@
-// The roles of agents as one table: what validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15). Pure.
+// The roles of agents as one table, which validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15). Pure.
 import { type EconomicRole, TIERS, type Tier, tierRank } from "./vocabulary.ts";
 
 type Role = {
   readonly registrable: boolean;
   /** Spends under its scope's ceilings and floors. */
   readonly buys: boolean;
-  /** Has a catalogue and markets, and with them escrow. */
+  /** Has a catalogue and markets, and therefore an escrow. */
   readonly sells: boolean;
-  /** What the principal's attestation has to attest, which is also the lowest tier of the agent itself (PRN-10, AGT-4). */
+  /** The lowest tier of the agent, and the tier that its principal's attestation must reach (PRN-10, AGT-4). */
   readonly lowestTier: Tier;
 };
 
@@ -32,7 +32,7 @@ export const sells = (role: EconomicRole): boolean => ROLES[role].sells;
 export const lowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
 export const tiersOf = (role: EconomicRole): readonly Tier[] => TIERS.slice(tierRank(lowestTier(role)));
 
-/** The actions that a role's scope must include, and those that it must not. */
+/** The actions that a role's scope must include, and the actions that it must not include. */
 export function actionsOf(role: EconomicRole): {
   readonly must: readonly string[];
   readonly mustNot: readonly string[];
@@ -45,7 +45,7 @@ export function actionsOf(role: EconomicRole): {
   return { must: which(true), mustNot: which(false) };
 }
 
-/** The fields of a scope that bound what an agent spends; the other roles have none of them (AGT-6). */
+/** The fields of a scope that limit an agent's spending; roles that do not buy have none of them (AGT-6). */
 export const SPEND_FIELDS = [
   "max_transaction_value",
   "spending_limit",

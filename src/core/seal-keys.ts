@@ -1,5 +1,5 @@
-// Secrets at rest under a configured list of keys, the newest first, older ones readable. A sealed text names its key, and opens for its owner
-// alone.
+// Seals secrets at rest under a configured list of keys: the newest key seals, older keys still open. A sealed text names its key, and opens only
+// for its owner.
 import { decodeBase64, sha256Hex } from "./encoding.ts";
 import { memoizeBy } from "./memo.ts";
 import { seal, unseal } from "./seal.ts";
@@ -11,10 +11,10 @@ const NAME_CHARS = 16;
 type Listed<Name extends string> = { readonly [N in Name]: string };
 type SealKey = { readonly name: string; readonly key: CryptoKey };
 
-/** `name`: of the variable that lists the keys. */
+/** `name`: the variable that lists the keys. */
 export function sealingUnder<Name extends string>(name: Name) {
   const bytesOf = memoizeBy((env: Listed<Name>) => {
-    // The variable is missing where nobody has set it.
+    // The variable may be undefined where no operator has set it.
     const keys = splitList(env[name] ?? "").map((text) => ({ text, bytes: decodeBase64(text) }));
     if (keys.length === 0 || keys.some(({ bytes }) => bytes?.length !== KEY_BYTES))
       throw new Error(`${name} must be a list of keys, each base64 of ${KEY_BYTES} bytes, the newest first`);
@@ -40,7 +40,7 @@ export function sealingUnder<Name extends string>(name: Name) {
   return {
     /** @throws Error where the variable is no list of keys */
     check: (env: Listed<Name>): unknown => bytesOf(env),
-    /** Names the newest key, with which sealed texts begin. */
+    /** The name of the newest key, with which new sealed texts begin. */
     newestKey: async (env: Listed<Name>): Promise<string> => (await newest(env)).name,
     /** `<name of the key>.<iv>.<ciphertext and tag>` */
     seal: async (env: Listed<Name>, owner: string, secret: string): Promise<string> => {

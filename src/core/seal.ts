@@ -1,5 +1,5 @@
-// Secrets at rest: AES-256-GCM under a given or derived key. `additionalData` names the owner of the secret, so that a sealed text that
-// was copied to another place does not open.
+// Secrets at rest: AES-256-GCM under a given or derived key. `additionalData` names the owner of the secret, so that a sealed text that was copied
+// to another place does not open.
 import { decodeBase64, encodeBase64, encodeUtf8 } from "./encoding.ts";
 
 const IV_BYTES = 12;
@@ -19,7 +19,7 @@ export async function seal(key: CryptoKey, plain: string, additionalData: string
   return `${encodeBase64(iv)}.${encodeBase64(new Uint8Array(sealed))}`;
 }
 
-/** The plain text, or undefined: another key, another place, or an altered text. */
+/** Undefined if the key or the place is another, or the text was altered. */
 export async function unseal(key: CryptoKey, text: string, additionalData: string): Promise<string | undefined> {
   const [iv, sealed] = text.split(".").map(decodeBase64);
   if (!iv || !sealed) return undefined;

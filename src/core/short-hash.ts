@@ -1,4 +1,4 @@
-// A short hash that tells texts apart and keeps no secret.
+// A short hash that distinguishes texts and protects no secret.
 
 /** 53 bits of a text (cyrb53), as a whole number. */
 export function shortHash(text: string): number {

@@ -6,40 +6,37 @@ const LOOK_MS = 25;
 const RETRY_SECONDS = "2";
 
 type Turns = {
-  /** How many run at once of each key. */
+  /** How many run at once for each key. */
   readonly atOnce: number;
-  /** How many run at once of all keys: whoever waits for either waits once. */
+  /** How many run at once for all keys together. A caller that waits for both limits waits only once. */
   readonly inAll: number;
   readonly patienceSeconds: number;
-  /** After which a turn counts no more: a request that the runtime has dropped never gives its own back. */
+  /** A turn no longer counts after this time: a request that the runtime has dropped never releases its turn. */
   readonly leaseSeconds: number;
-  /**
-   * How many times as long as the work took its place stays taken afterwards. Work that blocks the isolate leaves so much of its time to others,
-   * however slow the machine is.
-   */
+  /** After its work a turn stays taken for this many times as long as the work took, so that work which blocks the isolate leaves time to others. */
   readonly rest?: number;
 };
 
-/** Reads real time in milliseconds, and waits in it. */
+/** Real time in milliseconds. */
 type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promise<unknown> };
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 
 /**
- * Runs at most `atOnce` of a key and `inAll` of all at a time. Others look again every moment, and are refused with 429 when their patience ends: a
- * request waits on its own timer, because it may not be woken by another request.
+ * Runs at most `atOnce` of a key and `inAll` of all at a time. Other callers check again at short intervals, and get 429 when their patience ends: a
+ * request waits on its own timer, because another request may not wake it.
  */
 export function turnsOf(
   { atOnce, inAll, patienceSeconds, leaseSeconds, rest = 0 }: Turns,
   { now, wait }: Timer = TIMER,
 ) {
-  /** The turns that are taken, with the instants of their ends. */
+  /** The taken turns with the instants at which they end. */
   const taken = new Set<{ readonly key: string; until: number }>();
   const isFull = (key: string): boolean => {
     for (const turn of taken) if (turn.until <= now()) taken.delete(turn);
     return taken.size >= inAll || [...taken].filter((turn) => turn.key === key).length >= atOnce;
   };
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    // By the clock: on a busy machine a pause takes longer than it is asked to.
+    // Compared with the clock: on a busy machine a pause takes longer than requested.
     const patience = now() + patienceSeconds * SECOND_MS;
     while (isFull(key)) {
       if (now() >= patience) {
@@ -53,9 +50,9 @@ export function turnsOf(
     try {
       return await work();
     } finally {
-      // Also where the runtime drops the request while it waits here, as it does when its client leaves.
+      // A short lease in case the runtime drops the request in the wait below, as it does when the client leaves.
       turn.until = now() + LOOK_MS;
-      // Its clock stands while the isolate computes.
+      // The isolate's clock stands still while it computes, so this wait updates it.
       if (rest > 0) await wait(0);
       turn.until = now() + rest * (now() - begun);
     }

@@ -1,11 +1,11 @@
-// A file as it was uploaded: its name, its bytes, and what both are compared by.
+// A file as it was uploaded: its name, its bytes and their digest.
 import { type Bytes, encodeHex, sha256 } from "./encoding.ts";
 
 export type UploadedFile = {
-  /** As it was sent: nobody has judged it. */
+  /** As it was sent, not validated. */
   readonly fileName: string;
   readonly bytes: Bytes;
-  /** Of the bytes, lower-case hex. */
+  /** Of the bytes, in lower-case hex. */
   readonly sha256: string;
 };
 

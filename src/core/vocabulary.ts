@@ -1,11 +1,11 @@
-// The words that several resources share, each list once: environments, roles, tiers and states. The machines (`*/states.ts`), the
-// stored columns, validation and the OpenAPI document all read them here.
+// Word lists that several resources share: environments, roles, tiers and states. The state machines (`*/states.ts`), the stored columns, validation
+// and the OpenAPI document all read them here.
 
-/** What a record of the directory's feed reports. */
+/** The kinds of change that a directory record reports. */
 export const CHANGE_TYPES = ["registered", "updated", "status_changed", "revoked"] as const;
 export type ChangeType = (typeof CHANGE_TYPES)[number];
 
-/** The values of the directory's filter by status, which fold the states of agents. */
+/** The directory's status filter groups the agent statuses into these. */
 export const DIRECTORY_STATUSES = ["active", "suspended", "revoked"] as const;
 export type DirectoryStatus = (typeof DIRECTORY_STATUSES)[number];
 
@@ -36,15 +36,15 @@ export const PLATFORM_STATUSES = [
 ] as const;
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
-/** Whose credential may promote an account to production (ACC-16). */
+/** The credentials that can promote an account to production (ACC-16). */
 export const PROMOTERS = ["key", "session"] as const;
 export type Promoter = (typeof PROMOTERS)[number];
 
-/** The states of an account that stop all of its principals. */
+/** The account states that stop all its principals. */
 export const ACCOUNT_STOPS = ["SUSPENDED", "CLOSED"] as const satisfies readonly PlatformStatus[];
 export type AccountStop = (typeof ACCOUNT_STOPS)[number];
 
-/** Without the first four a verification cannot be submitted (ACC-4). */
+/** A verification cannot be submitted without the first four (ACC-4). */
 export const REQUIRED_DOCUMENTS = [
   "certificate_of_incorporation",
   "proof_of_registered_address",
@@ -56,7 +56,7 @@ export const DOCUMENT_TYPES = [...REQUIRED_DOCUMENTS, "supporting"] as const;
 export type DocumentType = (typeof DOCUMENT_TYPES)[number];
 export const DOCUMENT_STATUSES = ["current", "superseded"] as const;
 export type DocumentStatus = (typeof DOCUMENT_STATUSES)[number];
-/** The formats of documents, judged by their bytes. */
+/** A document's format is judged by its bytes, not by its declared type. */
 export const MEDIA_TYPES = ["application/pdf", "image/png", "image/jpeg"] as const;
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
@@ -66,11 +66,11 @@ export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 /** The subjects of an operator's decision about an account (ACC-21, ACC-30). */
 export const DECISION_SUBJECTS = ["verification", "profile"] as const;
 
-/** What a mailed link proves or allows (ACC-10). */
+/** The purposes of a mailed link (ACC-10). */
 export const LINK_KINDS = ["verify_email", "change_email", "confirm_contact", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** What the operator tells all accounts of (ACC-15). */
+/** The kinds of announcement that the operator sends to all accounts (ACC-15). */
 export const ANNOUNCEMENT_KINDS = ["announcement", "maintenance", "deprecation", "security"] as const;
 export type AnnouncementKind = (typeof ANNOUNCEMENT_KINDS)[number];
 
@@ -78,7 +78,7 @@ export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 
 export const PRINCIPAL_STATUSES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
-/** Why an attestation counts no more. */
+/** Why an attestation no longer counts. */
 export type AttestationStop = "attestation_expired" | "attestation_revoked";
 export type PrincipalStatus = (typeof PRINCIPAL_STATUSES)[number];
 
@@ -92,24 +92,24 @@ export const AGENT_STATUSES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMI
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 /** A REVOKED or TERMINATED agent never changes again (AGT-13). */
 export const isFinal = (status: AgentStatus): boolean => status === "REVOKED" || status === "TERMINATED";
-/** An ACTIVE or FUNDING agent runs, and stops with its principal (AGT-19). */
+/** An ACTIVE or FUNDING agent runs until its principal stops (AGT-19). */
 export const RUNNING: readonly AgentStatus[] = ["ACTIVE", "FUNDING"];
 export const isRunning = (status: AgentStatus): boolean => RUNNING.includes(status);
 
 export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
 export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];
 
-/** A stop of a principal suspends all of its agents at once, its end revokes them (AGT-13, AGT-19). */
+/** A principal that stops suspends all its agents at once; a principal that closes revokes them (AGT-13, AGT-19). */
 export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 
 /**
- * The moves of many agents by what stands above them. The third gives back what the suspension of their account took (ACC-26); the last moves no
- * agent: what returns is the principal alone (PRN-24).
+ * Triggers that move many agents at once. `account_returns` reactivates the agents that the account's suspension took (ACC-26); `principal_returns`
+ * moves no agent, only the principal (PRN-24).
  */
 export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns", "principal_returns"] as const;
 export type CascadeTrigger = (typeof CASCADE_TRIGGERS)[number];
 
-/** A disabled one attests nothing new (PRN-9). */
+/** A disabled Verifier attests nothing new (PRN-9). */
 export const VERIFIER_STATUSES = ["enabled", "disabled"] as const;
 export type VerifierStatus = (typeof VERIFIER_STATUSES)[number];
 
@@ -123,7 +123,7 @@ export type EscrowState = (typeof ESCROW_STATES)[number];
 export const SIDES = ["provider", "consumer"] as const;
 export type Side = (typeof SIDES)[number];
 
-/** What became of a settlement. */
+/** The outcome of a settlement. */
 export const TRANSACTION_STATUSES = ["settled", "reversed"] as const;
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
@@ -135,9 +135,9 @@ export const INTENTS_FROM = ["anyone", "self"] as const;
 export type IntentsFrom = (typeof INTENTS_FROM)[number];
 
 /**
- * The kinds of chain operations. `provider_split`: a provider's operational wallet and threshold (CHN-14). `release`: a vault's surplus (CHN-28).
- * `refund`: what a provider is to give back for a settlement, which no key of the service sends (CHN-27). `reserve`: what a vault keeps while disputes are
- * open. `payout`: what an award takes out of it (CHN-23).
+ * The kinds of chain operation. `provider_split` sets a provider's operational wallet and threshold (CHN-14), and `release` pays out a vault's
+ * surplus (CHN-28). `refund` is an amount that the provider must return itself, which no key of the service can send (CHN-27). `reserve` is the
+ * amount that a vault keeps while disputes are open, and `payout` pays an award out of the vault (CHN-23).
  */
 export const OPERATION_KINDS = ["provider_split", "release", "refund", "reserve", "payout"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
@@ -147,23 +147,23 @@ export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** The states of a dispute: the parties' own days, the arbiter's, the end. */
+/** The states of a dispute: the parties' own days, the arbiter's days, the end. */
 export const DISPUTE_STATUSES = ["pre_arbitration", "arbitration", "resolved"] as const;
 export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
 export const DISPUTE_REASONS = ["not_delivered", "not_as_described", "unauthorized", "other"] as const;
 export type DisputeReason = (typeof DISPUTE_REASONS)[number];
-/** Of the ways in which a dispute ends, those that an arbiter decides on. */
+/** The dispute resolutions that an arbiter can decide on. */
 export const VERDICTS = ["upheld", "partially_upheld", "rejected"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const RESOLUTIONS = [...VERDICTS, "settled", "withdrawn"] as const;
 export type Resolution = (typeof RESOLUTIONS)[number];
-/** How far what the consumer is to get back is on its way. */
+/** How far the consumer's refund has got. */
 export const REFUND_STATUSES = ["none", "owed", "sent", "paid", "outstanding"] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
 export const WEBHOOK_STATUSES = ["enabled", "disabled"] as const;
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
-/** Why an endpoint is disabled: its owner did it, it answered 410, or it failed for days. */
+/** An endpoint is disabled by its owner, because it answered 410, or because it failed for days. */
 export const DISABLED_CAUSES = ["owner", "gone", "failing"] as const;
 export type DisabledCause = (typeof DISABLED_CAUSES)[number];
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
@@ -174,7 +174,7 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** The kinds of alerts (JOB-9). */
+/** The kinds of alert (JOB-9). */
 export const ALERT_KINDS = [
   "low_gas",
   "waiting_transaction",
@@ -200,7 +200,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** `system` acts when something falls due, or where the log does not say who acted; the actor's id names the job, or what was done. */
+/** `system` acts when something falls due, or where the log does not name the actor; its id then names the job or the act. */
 export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "operator", "verifier", "system"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };

@@ -1,5 +1,5 @@
-// How much an account may have recorded in a UTC day of real time (EVT-35): its events, each counted once and once more for each endpoint that
-// gets it, and their bytes. The job that fans events out marks an account that has reached a quota.
+// How much an account may record in a UTC day of real time (EVT-35): its events, each counted once and once more for each endpoint that gets it, and
+// their bytes. The fan-out job marks an account that has reached a quota.
 import { toIso } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { DAY_MS, SECOND_MS } from "./limits.ts";
@@ -9,20 +9,19 @@ export const VOLUME_QUOTAS = ["events", "event_bytes"] as const;
 export type VolumeQuota = (typeof VOLUME_QUOTAS)[number];
 export type Volume = { readonly [Q in VolumeQuota]: number };
 
-/** The quota that is used up, and until when calls are refused. */
+/** The quota that is used up, and the instant until which calls are refused. */
 export type VolumeMark = { readonly quota: VolumeQuota; readonly until: number };
 export type VolumeMarks = { readonly [E in Environment]?: VolumeMark };
 
 export const dayOf = (now: number): number => Math.floor(now / DAY_MS);
 export const endOfDay = (now: number): number => (dayOf(now) + 1) * DAY_MS;
 
-/** The mark that counts at an instant. */
 export function volumeMark(marks: VolumeMarks | null, environment: Environment, now: number): VolumeMark | null {
   const mark = marks?.[environment];
   return mark && mark.until > now ? mark : null;
 }
 
-/** The refusal of a call that creates or changes, while the account is marked. */
+/** The refusal of a call that creates or changes something while the account is marked. */
 export function volumeRefusal(
   marks: VolumeMarks | null,
   environment: Environment,

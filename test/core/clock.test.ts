@@ -1,4 +1,4 @@
-// Months on the calendar: twelve months of an attestation or a certificate end on the same day of the month, in UTC.
+// Adding months on the calendar: an attestation or a certificate of twelve months ends on the same day of the month, in UTC.
 import { describe, expect, it } from "vitest";
 import { addMonths, systemClock, toIso, toIsoOrNull } from "../../src/core/clock.ts";
 
@@ -18,7 +18,7 @@ describe("adding months", () => {
     ["2099-12-31T00:00:00.000Z", 2, "2100-02-28T00:00:00.000Z"],
     ["2026-03-31T00:00:00.000Z", -1, "2026-02-28T00:00:00.000Z"],
     ["2026-07-21T00:00:00.000Z", 0, "2026-07-21T00:00:00.000Z"],
-  ])("%s and %i months is %s", (from, months, to) => {
+  ])("%s plus %i months is %s", (from, months, to) => {
     expect(toIso(addMonths(at(from), months))).toBe(to);
   });
 });
@@ -30,7 +30,7 @@ describe("instants", () => {
     expect(toIsoOrNull(1)).toBe("1970-01-01T00:00:00.001Z");
   });
 
-  it("of the system clock are the wall's", () => {
+  it("of the system clock are those of Date.now", () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
   });
 });

@@ -18,28 +18,28 @@ const refusalOf = (asks: readonly number[], further = 1): unknown => {
   }
 };
 
-describe("what was asked for in the last day", () => {
-  it("counts for 24 hours, to the millisecond", () => {
+describe("the requests of the last day", () => {
+  it("count for 24 hours, to the millisecond", () => {
     expect(inLastDay([NOW - DAY_MS, NOW - DAY_MS + 1, NOW], NOW)).toEqual([NOW - DAY_MS + 1, NOW]);
     expect(inLastDay(null, NOW)).toEqual([]);
   });
 
-  it("is kept with what is asked for now, up to the bound", () => {
+  it("are returned together with the new ones, up to the limit", () => {
     expect(withFurther([NOW - DAY_MS, NOW - 5], 2, NOW, BOUND)).toEqual([NOW - 5, NOW, NOW]);
     expect(withFurther(null, 3, NOW, BOUND)).toEqual([NOW, NOW, NOW]);
   });
 
-  it("is refused beyond the bound, until so many have left the day, in whole seconds rounded up", () => {
+  it("are refused beyond the limit, with Retry-After in whole seconds until enough have left the day, rounded up", () => {
     const asks = [NOW - DAY_MS + 1_001, NOW - DAY_MS + 5_000, NOW - 1];
     expect(refusalOf(asks)).toEqual(["rate_limited", "Too many.", "2"]);
     expect(refusalOf(asks, 2)).toEqual(["rate_limited", "Too many.", "5"]);
-    // More than the bound allows at any time.
+    // A request for more than the limit can never succeed.
     expect(refusalOf([], 4)).toEqual(["rate_limited", "Too many.", "86400"]);
   });
 });
 
 describe("a due row", () => {
-  it("is behind a position by its instant, then by its id", () => {
+  it("comes after a position by its instant, then by its id", () => {
     const rows = [
       { at: 1, id: "b" },
       { at: 2, id: "a" },

@@ -15,7 +15,7 @@ import { runs } from "../support/scale.ts";
 const anyBytes = fc.uint8Array({ maxLength: 80 });
 
 describe("base64", () => {
-  it("the vectors of RFC 4648, section 10", () => {
+  it("encodes the vectors of RFC 4648, section 10", () => {
     const vectors = {
       "": "",
       f: "Zg==",
@@ -31,7 +31,7 @@ describe("base64", () => {
     }
   });
 
-  it("any bytes come back from either alphabet, padded or not", () => {
+  it("decodes any bytes from either alphabet, padded or not", () => {
     fc.assert(
       fc.property(anyBytes, (bytes) => {
         const [standard, url] = [encodeBase64(bytes), encodeBase64Url(bytes)];
@@ -45,7 +45,7 @@ describe("base64", () => {
     );
   });
 
-  it("a text that decodes is the one that encoding writes", () => {
+  it("decodes only the text that encoding writes", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{0,12}$/), (text) => {
         const bytes = decodeBase64Url(text);
@@ -66,27 +66,27 @@ describe("base64", () => {
     ["padding where none is due", "Zm9v="],
     ["padding inside", "Zg==Zm9v"],
     ["a letter outside ASCII", "Zm9é"],
-  ])("%s is refused", (_name, text) => {
+  ])("refuses %s", (_name, text) => {
     expect(decodeBase64Any(text)).toBeUndefined();
     expect(decodeBase64Url(text)).toBeUndefined();
   });
 
-  it("base64url as JOSE writes it has no padding and no + or /", () => {
+  it("refuses padding, + and / in base64url, as JOSE writes it", () => {
     for (const text of ["Zg==", "+///", "Zm8="]) expect(decodeBase64Url(text)).toBeUndefined();
   });
 });
 
 describe("text and hex", () => {
-  it("bytes that are not UTF-8 are no text", () => {
+  it("does not decode bytes that are not UTF-8", () => {
     expect(decodeUtf8(Uint8Array.of(0xc3, 0x28))).toBeUndefined();
     expect(decodeUtf8(encodeUtf8("é€😀"))).toBe("é€😀");
   });
 
-  it("a byte order mark is kept, since it was signed", () => {
+  it("keeps a byte order mark, because it was signed", () => {
     expect(decodeUtf8(Uint8Array.of(0xef, 0xbb, 0xbf, 0x41))).toBe("\ufeffA");
   });
 
-  it("hex is lower-case and two digits a byte", () => {
+  it("writes hex in lower case with two digits a byte", () => {
     expect(encodeHex(Uint8Array.of(0, 10, 255))).toBe("000aff");
   });
 });

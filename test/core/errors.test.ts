@@ -1,4 +1,4 @@
-// The catalogue of errors is this table, code by code (HTTP-14, HTTP-16, HTTP-17).
+// Transcribes the catalogue of errors, code by code (HTTP-14, HTTP-16, HTTP-17).
 import { describe, expect, it } from "vitest";
 import { ERRORS, FIELD_ERRORS, fieldError, ServiceError, validationError } from "../../src/core/errors.ts";
 import { errorEnvelope } from "../../src/http/responses.ts";
@@ -63,7 +63,7 @@ const COMMON: Readonly<Record<string, number>> = {
   cursor_expired: 410,
 };
 
-/** The codes that stand inside `field_errors`. */
+/** The codes that occur inside `field_errors`. */
 const FIELD_CODES = [
   "cert_tier_role_mismatch",
   "authorized_action_role_mismatch",
@@ -144,19 +144,19 @@ describe("an error", () => {
 });
 
 describe("several faults of one body", () => {
-  it("are validation_failed when the schema found any", () => {
+  it("give validation_failed when the schema found any", () => {
     const faults = [fieldError("profile.catalog_url", "catalog_url_not_permitted"), fieldError("country", "required")];
     const error = validationError(faults);
     expect([error.code, error.extra.field_errors]).toEqual(["validation_failed", faults]);
   });
 
-  it("are the first special code when all are special", () => {
+  it("give the first special code when all are special", () => {
     const faults = [fieldError("a", "catalog_url_not_permitted"), fieldError("b", "field_not_allowed_for_role")];
     const error = validationError(faults);
     expect([error.code, error.extra.field_errors]).toEqual(["catalog_url_not_permitted", faults]);
   });
 
-  it("stay inside validation_failed for codes of field_errors only", () => {
+  it("give validation_failed for codes that occur only in field_errors", () => {
     expect(validationError([fieldError("cert_tier", "cert_tier_role_mismatch")]).code).toBe("validation_failed");
     expect(validationError([fieldError("customer_id", "not_found")]).code).toBe("validation_failed");
   });

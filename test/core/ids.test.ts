@@ -19,7 +19,7 @@ describe("an id", () => {
     expect(ID_PREFIXES).toEqual(expect.arrayContaining(contract));
   });
 
-  it("sorts as its instant does", () => {
+  it("sorts by its instant", () => {
     fc.assert(
       fc.property(instant, instant, (a, b) => {
         fc.pre(a !== b);
@@ -29,7 +29,7 @@ describe("an id", () => {
     );
   });
 
-  it("is unique: ten thousand of one instant differ", () => {
+  it("is unique: ten thousand ids of one instant differ", () => {
     const ids = Array.from({ length: 10_000 }, () => newId("act", NOW));
     expect(new Set(ids).size).toBe(ids.length);
   });
@@ -44,7 +44,7 @@ describe("an id", () => {
     expect((bits >> 62n) & 3n).toBe(2n);
   });
 
-  it("of another kind, another alphabet or another length is not matched", () => {
+  it("does not match if its kind, its alphabet or its length is another", () => {
     const id = newId("prn", NOW);
     expect(id).not.toMatch(idPattern("plt"));
     expect(id.toLowerCase()).not.toMatch(idPattern("prn"));

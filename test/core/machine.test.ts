@@ -1,4 +1,4 @@
-// A move is what a table allows; a pair that the table does not name is 409 invalid_status (AGT-13).
+// A machine permits the moves of its table; a pair that the table does not name is 409 invalid_status (AGT-13).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
 import { defineMachine, move, refuse, statesMovedBy, tryMove } from "../../src/core/machine.ts";
@@ -11,7 +11,7 @@ const lamp = defineMachine({
 });
 
 describe("a machine", () => {
-  it("moves from the state to the one that the table names", () => {
+  it("moves from a state to the state that the table names", () => {
     expect(move(lamp, "off", "press")).toEqual({ from: "off", to: "on" });
     expect(tryMove(lamp, "on", "press")).toEqual({ ok: true, move: { from: "on", to: "off" } });
   });

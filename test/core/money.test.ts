@@ -1,4 +1,4 @@
-// Decimal text, never a binary float, bounded by 2^53-1 base units (HTTP-4, HTTP-5), and half-even rounding (TSK-6).
+// Money is decimal text, never a binary float, limited to 2^53-1 base units (HTTP-4, HTTP-5), and rounded half-even (TSK-6).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -19,8 +19,8 @@ const fault = (name: string) => ({ ok: false, fault: name });
 const units = fc.oneof(fc.integer({ min: 0, max: 10_000_000 }), fc.maxSafeNat(), fc.constantFrom(0, 1, BASE_UNITS_MAX));
 const decimals = fc.integer({ min: 0, max: 18 });
 
-describe("parse and format", () => {
-  it("give every number of base units back", () => {
+describe("parsing and formatting", () => {
+  it("reproduce every number of base units", () => {
     fc.assert(
       fc.property(units, decimals, (value, places) => {
         expect(parseAmount(formatAmount(value, places), places)).toEqual(ok(value));
@@ -29,7 +29,7 @@ describe("parse and format", () => {
     );
   });
 
-  it("agree whatever the exponent the same amount is written with", () => {
+  it("agree for every exponent that the same amount is written with", () => {
     fc.assert(
       fc.property(units, fc.integer({ min: 0, max: 20 }), (value, shift) => {
         const plain = formatAmount(value, DECIMALS);
@@ -43,7 +43,7 @@ describe("parse and format", () => {
     );
   });
 
-  it("compare as the exact integers do, so that nothing passes through a float", () => {
+  it("agree with exact integers, so no value passes through a float", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 60n }), (value) => {
         const expected = value > BigInt(BASE_UNITS_MAX) ? fault("too_big") : ok(Number(value));
@@ -150,7 +150,7 @@ describe("plain text of an amount", () => {
     expect(plainAmount(text)).toBe(expected);
   });
 
-  it("is read as the same text again, whatever it was made of", () => {
+  it("is read as the same text again, whatever text it was made from", () => {
     const digits = fc.stringMatching(/^\d{1,40}$/);
     const exponent = fc.integer({ min: -90, max: 90 });
     fc.assert(
@@ -190,11 +190,11 @@ describe("rounding to two decimals", () => {
     [0.1251, 0.13],
     [0, 0],
     [1, 1],
-  ])("%d is %d: a tie goes to the even digit", (value, expected) => {
+  ])("rounds %d to %d: a tie goes to the even digit", (value, expected) => {
     expect(roundHalfEven2(value)).toBe(expected);
   });
 
-  it("is never more than half a hundredth away, and has at most two decimals", () => {
+  it("is never off by more than half a hundredth, and leaves at most two decimals", () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (value) => {
         const rounded = roundHalfEven2(value);

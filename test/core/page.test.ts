@@ -1,4 +1,4 @@
-// Opaque keyset cursors; a malformed one is 422 validation_failed (HTTP-26 to HTTP-28).
+// Opaque keyset cursors; a malformed cursor is 422 validation_failed (HTTP-26 to HTTP-28).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";
@@ -8,7 +8,7 @@ const LISTING = listingOf("agents", ["plt_1", "sandbox"], { status: "ACTIVE" });
 const encoded = (value: unknown) => btoa(JSON.stringify(value)).replaceAll("=", "");
 
 describe("a cursor", () => {
-  it("gives its position back, and is safe in a query", () => {
+  it("decodes to its position, and is safe in a query", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.stringMatching(/^[\x20-\x7e]{0,60}$/), (at, id) => {
         const cursor = encodeCursor(LISTING, { at, id });
@@ -33,12 +33,12 @@ describe("a cursor", () => {
     ["a time that is no integer", encoded([LISTING, 1.5, "a"])],
     ["a time beyond the safe integers", btoa(`["${LISTING}",9007199254740993,"a"]`).replaceAll("=", "")],
     ["an id that is no text", encoded([LISTING, 1, 2])],
-  ])("that is %s is none", (_name, cursor) => {
+  ])("is refused when it is %s", (_name, cursor) => {
     expect(isCursor(cursor)).toBe(false);
     expect(decodeCursor(cursor, LISTING)).toBeNull();
   });
 
-  it("is either read or refused, whatever it holds", () => {
+  it("is refused when it is any other text", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (text) => {
         expect(decodeCursor(text, LISTING)).toBeNull();
@@ -54,13 +54,13 @@ describe("a cursor", () => {
     ["another filter's value", listingOf("agents", ["plt_1", "sandbox"], { status: "SUSPENDED" })],
     ["another filter", listingOf("agents", ["plt_1", "sandbox"], { economic_role: "ACTIVE" })],
     ["no filter", listingOf("agents", ["plt_1", "sandbox"], {})],
-  ])("of one listing continues none with %s", (_name, other) => {
+  ])("of one listing does not continue a listing with %s", (_name, other) => {
     const cursor = encodeCursor(LISTING, { at: 1, id: "a" });
     expect(decodeCursor(cursor, other)).toBeNull();
     expect(decodeCursor(cursor, LISTING)).toEqual({ at: 1, id: "a" });
   });
 
-  it("does not mind the order of the filters, or one that is not given", () => {
+  it("ignores the order of the filters, and filters that are not given", () => {
     const filters = { economic_role: undefined, status: "ACTIVE" };
     expect(listingOf("agents", ["plt_1", "sandbox"], filters)).toBe(LISTING);
   });
@@ -76,13 +76,13 @@ describe("a page", () => {
       (row) => row.id,
     );
 
-  it("shows `limit` rows; a surplus row means another page, and the cursor marks the last shown row", () => {
+  it("shows `limit` rows; an extra row means another page, and the cursor marks the last shown row", () => {
     const first = page(4);
     expect(first).toMatchObject({ data: ["r0", "r1", "r2", "r3"], has_more: true });
     expect(decodeCursor(first.next_cursor ?? "", LISTING)).toEqual({ at: 97, id: "r3" });
   });
 
-  it("goes on behind the last row that was looked at, where further filters left fewer than `limit`", () => {
+  it("continues after the last row that was looked at when further filters leave fewer than `limit`", () => {
     const scanned = (of: typeof rows, limit: number) =>
       toPage(
         of,

@@ -14,17 +14,17 @@ function failing(failures: readonly Error[]) {
 const conflicts = (count: number) => Array.from({ length: count }, () => new Conflict());
 
 describe("a change that meets conflicts", () => {
-  it("is decided again until it passes", async () => {
+  it("is decided again until it succeeds", async () => {
     expect(await retryConflicts(failing([]))).toBe(1);
     expect(await retryConflicts(failing(conflicts(CONFLICT_TRIES - 1)))).toBe(CONFLICT_TRIES);
   });
 
-  it("is given up after the last try, with its conflict", async () => {
+  it("fails after the last try, with its conflict", async () => {
     const refused = conflicts(CONFLICT_TRIES);
     await expect(retryConflicts(failing(refused))).rejects.toBe(refused.at(-1));
   });
 
-  it("is given up at once by any other failure", async () => {
+  it("fails at once on any other error", async () => {
     const broken = new Error("broken");
     const attempt = failing([broken]);
     await expect(retryConflicts(attempt)).rejects.toBe(broken);

@@ -1,11 +1,11 @@
-// The table of roles in the rules is the table in the code (AGT-2 to AGT-7).
+// The table of roles in the rules equals the table in the code (AGT-2 to AGT-7).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { actionsOf, buys, isRegistrable, SPEND_FIELDS, sells, tiersOf } from "../../src/core/roles.ts";
 import { ECONOMIC_ROLES } from "../../src/core/vocabulary.ts";
 
-it("the rules show the same table", () => {
+it("shows the same table of roles in the rules", () => {
   const yes = (has: boolean) => (has ? "yes" : "no");
   const words = (list: readonly string[]) => list.map((word) => `\`${word}\``).join(", ");
   const rows = ECONOMIC_ROLES.map((role) => {

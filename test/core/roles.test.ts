@@ -1,4 +1,5 @@
-// The table of roles is the one of the specification, ENTERPRISE in it, and what a role may say follows from it (AGT-2 to AGT-7, IDN-15).
+// The table of roles equals the table of the specification, including ENTERPRISE, and the fields of each role follow from it (AGT-2 to AGT-7,
+// IDN-15).
 import { describe, expect, it } from "vitest";
 import { scopeFaults } from "../../src/agents/roles.ts";
 import { actionsOf, isRegistrable, REGISTRABLE_ROLES, SPEND_FIELDS, sells, tiersOf } from "../../src/core/roles.ts";
@@ -16,7 +17,7 @@ const TABLE: Readonly<Record<EconomicRole, Expected>> = {
 describe.each(ECONOMIC_ROLES)("a %s", (role) => {
   const { tiers, must, mustNot, registrable } = TABLE[role];
 
-  it("has its actions, its tiers, and is registered or not", () => {
+  it("has its actions and its tiers, and can be registered or not", () => {
     expect([actionsOf(role), tiersOf(role).length]).toEqual([{ must, mustNot }, tiers]);
     expect([isRegistrable(role), REGISTRABLE_ROLES.some((one) => one === role)]).toEqual([registrable, registrable]);
     const faultsOf = (authorized_actions: string[]) =>
@@ -42,6 +43,6 @@ describe.each(ECONOMIC_ROLES)("a %s", (role) => {
   });
 });
 
-it("no other text is a role", () => {
+it("refuses any other text as a role", () => {
   for (const text of ["constructor", "consumer", "", null, 1]) expect(isRegistrable(text)).toBe(false);
 });

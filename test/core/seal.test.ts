@@ -1,4 +1,4 @@
-// Secrets at rest open with their own key and at their own place alone; and how a list is worked a few entries at a time.
+// Sealed secrets open only with their own key and at their own place; a list is worked through a few entries at a time; a memo is made once.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { memoizeBy } from "../../src/core/memo.ts";
 import { eachAtOnce } from "../../src/core/parallel.ts";
@@ -37,8 +37,8 @@ describe("a sealed text", () => {
   });
 });
 
-describe("a list that is worked a few entries at a time", () => {
-  it("works each entry once, and no more at a time than allowed", async () => {
+describe("a list that is worked through a few entries at a time", () => {
+  it("works on each entry once, and on at most the allowed number at a time", async () => {
     const running = { now: 0, most: 0 };
     const done: number[] = [];
     const entries = Array.from({ length: 10 }, (_, at) => at);
@@ -58,7 +58,7 @@ describe("a list that is worked a few entries at a time", () => {
 });
 
 describe("a value that is made once for an object", () => {
-  it("is the same for the same object, and made again for another", () => {
+  it("stays the same for the same object, and is made again for another", () => {
     const make = vi.fn((key: object) => ({ key }));
     const made = memoizeBy(make);
     const [one, other] = [{}, {}];

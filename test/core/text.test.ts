@@ -1,4 +1,4 @@
-// Texts that are no names, and names that are equal (HTTP-8).
+// Texts that are refused as names, and names that are equal (HTTP-8).
 import { describe, expect, it } from "vitest";
 import { foldName, nameFault, splitList, textFault } from "../../src/core/text.ts";
 
@@ -44,7 +44,7 @@ describe("the fault of a name", () => {
     ["spaces", "  \u00a0\u3000"],
     ["marks without a letter", "\u0301\u0308"],
     ["nothing", ""],
-  ])("is that there is nothing to see but %s", (_name, text) => {
+  ])("says that nothing is visible in %s", (_name, text) => {
     expect(nameFault(text)).toBe(NOTHING);
   });
 
@@ -60,7 +60,7 @@ describe("the fault of a name", () => {
     "!",
     "🤖",
     "Smith & Söhne (Berlin)",
-  ])("is none of %s", (text) => expect(nameFault(text)).toBeNull());
+  ])("is absent for %s", (text) => expect(nameFault(text)).toBeNull());
 
   it.each([
     ["Persian", "می\u200cخواهم"],
@@ -71,13 +71,13 @@ describe("the fault of a name", () => {
     ["N'Ko", "ߊ\u200cߋ"],
     ["Mongolian", "ᠠ\u200dᠡ"],
     ["a Han character's variant", "葛\u{e0100}城"],
-  ])("is none of the joiner of %s", (_script, text) => expect(nameFault(text)).toBeNull());
+  ])("is absent for the joiner of %s", (_script, text) => expect(nameFault(text)).toBeNull());
 
   it.each([
     ["at the end of an Arabic word", "می\u200c"],
     ["at the beginning of an Arabic word", "\u200cمی"],
     ["before a space", "می\u200c خ"],
-    ["beside another joiner", "می\u200c\u200cخ"],
+    ["next to another joiner", "می\u200c\u200cخ"],
     ["between scripts", "می\u200ca"],
     ["after a Sinhala letter without a virama", "ශ\u200dර"],
     ["between digits", "1\u200d2"],
@@ -86,14 +86,14 @@ describe("the fault of a name", () => {
     ["of another variant after a Han character", "葛\ufe00"],
   ])("is an invisible character %s", (_place, text) => expect(nameFault(text)).toBe(INVISIBLE));
 
-  it("of a text of several lines is no line break, no tab and no emoji's joiner", () => {
+  it("is absent for a line break, a tab or an emoji's joiner in a text of several lines", () => {
     expect(textFault("One.\r\n\tTwo 👩\u200d🔬.")).toBeNull();
     expect(textFault("One\u0000")).toBe(CONTROL);
     expect(textFault("One\u202e")).toBe(DIRECTION);
   });
 });
 
-describe("a name as doubles are found by it", () => {
+describe("the folded name that finds duplicates", () => {
   it.each([
     ["Acme", "ACME"],
     ["Acme", "Ａcme"],
@@ -109,7 +109,7 @@ describe("a name as doubles are found by it", () => {
     ["می\u200cخواهم", "میخواهم"],
     ["ශ්\u200dරී", "ශ්රී"],
     ["葛\u{e0100}城", "葛城"],
-  ])("is the same of %s and %s", (one, other) => expect(foldName(one)).toBe(foldName(other)));
+  ])("is the same for %s and %s", (one, other) => expect(foldName(one)).toBe(foldName(other)));
 
   it.each([
     ["Acme", "Acne"],
@@ -118,9 +118,9 @@ describe("a name as doubles are found by it", () => {
     ["sıla", "sila"],
     ["SILA", "sıla"],
     ["𝚤", "i"],
-  ])("is another of %s and %s", (one, other) => expect(foldName(one)).not.toBe(foldName(other)));
+  ])("differs for %s and %s", (one, other) => expect(foldName(one)).not.toBe(foldName(other)));
 
-  it("is the same of every character in upper, lower and its own case, and stays what it is", () => {
+  it("is the same for every character in upper, lower and its own case, and does not change when folded again", () => {
     const wrong: string[] = [];
     for (let code = 0x20; code < 0x20000; code++) {
       if (code >= 0xd800 && code <= 0xdfff) continue;
@@ -135,4 +135,4 @@ describe("a name as doubles are found by it", () => {
   });
 });
 
-it("a list in the configuration has no empty items", () => expect(splitList(" a, b,,c ,")).toEqual(["a", "b", "c"]));
+it("skips empty items of a list in the configuration", () => expect(splitList(" a, b,,c ,")).toEqual(["a", "b", "c"]));

@@ -5,7 +5,7 @@ import { turnsOf } from "../../src/core/turns.ts";
 
 const TURNS = { atOnce: 1, inAll: 9, patienceSeconds: 5, leaseSeconds: 30 };
 
-/** Work that ends when it is told to. */
+/** Work that ends only when the test ends it. */
 function workOf() {
   const running = { now: 0, most: 0 };
   const ends: (() => void)[] = [];
@@ -49,14 +49,14 @@ function stoppedTime() {
   };
 }
 
-/** Lets all microtasks run; the work of these tests uses nothing else. */
+/** Runs all pending microtasks; the work of these tests uses nothing else. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 const codeOf = (thrown: unknown) => thrown instanceof ServiceError && thrown.code;
 
 describe("turns", () => {
-  it("let so many run at a time, and the next when one has ended, also when it failed", async () => {
+  it("run up to the limit at a time, and let the next run when one has ended or failed", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     const inTurn = turnsOf({ ...TURNS, atOnce: 2 }, timer);
@@ -75,7 +75,7 @@ describe("turns", () => {
     expect(running).toEqual({ now: 0, most: 2 });
   });
 
-  it("count patience in time, also where each pause takes four times as long as it was asked to", async () => {
+  it("measure patience by the clock, also where each pause takes four times as long as requested", async () => {
     const { ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     const slow = { now: timer.now, wait: (ms: number) => timer.wait(4 * ms) };
@@ -94,7 +94,7 @@ describe("turns", () => {
     await running;
   });
 
-  it("refuse whoever has waited to the end of their patience, and what was refused does not run", async () => {
+  it("refuse a caller whose patience has ended, and never run the refused work", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     const inTurn = turnsOf(TURNS, timer);
@@ -114,7 +114,7 @@ describe("turns", () => {
     expect(await inTurn("one", async () => "free")).toBe("free");
   });
 
-  it("are counted for each key apart", async () => {
+  it("are counted separately for each key", async () => {
     const { running, ends, work } = workOf();
     const { timer } = stoppedTime();
     const inTurn = turnsOf({ ...TURNS, patienceSeconds: 0 }, timer);
@@ -142,7 +142,7 @@ describe("turns", () => {
     expect(running).toEqual({ now: 0, most: 3 });
   });
 
-  it("rest for so many times as long as the work took, whatever came of it", async () => {
+  it("rest for a multiple of the time that the work took, whether it succeeded or failed", async () => {
     const { ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60, rest: 2 }, timer);
@@ -168,7 +168,7 @@ describe("turns", () => {
     await Promise.all(each);
   });
 
-  it("that are dropped while they rest are taken by the next", async () => {
+  it("are taken by the next caller if they are dropped while they rest", async () => {
     const { ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     let isDropped = false;
@@ -188,7 +188,7 @@ describe("turns", () => {
     expect(await next).toBe("next");
   });
 
-  it("that are never given back count no more when their lease is over", async () => {
+  it("no longer count after their lease if they are never released", async () => {
     const { timer, advance } = stoppedTime();
     const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60 }, timer);
     let ended = false;
