@@ -5,7 +5,7 @@ export type UploadedFile = {
   /** As it was sent, not validated. */
   readonly fileName: string;
   readonly bytes: Bytes;
-  /** Of the bytes, in lower-case hex. */
+  /** SHA-256 of the bytes, in lower-case hex. */
   readonly sha256: string;
 };
 

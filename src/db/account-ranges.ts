@@ -1,19 +1,20 @@
-// The rows of an account in a table whose rows have two sides, by ranges of its indexes (FAC-19): what the account sold to others, what it bought
-// of others, and what its own agents did among themselves. A row has one place in the list of each platform, however many lists it is in.
+// Finds the rows of an account in a table whose rows have two sides, by ranges of its indexes (FAC-19): what the account sold to others, what it
+// bought from others, and what its own agents traded among themselves. A row has one place in the list of each platform, however many ranges match
+// it.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Environment, Side } from "../core/vocabulary.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** An agent is on one side; which one, only its row tells. */
+/** An agent is on one side; only its row says on which. */
 export const SIDE_COLUMNS = {
   provider: sql`provider_did`,
   consumer: sql`consumer_did`,
 } as const satisfies Record<Side, SQL>;
 
-/** `table`: with provider and consumer, their platforms, and the environment. */
+/** `table`: a table with the columns provider, consumer, their platforms, and the environment. */
 type Sided = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
 
-/** The rows of one agent, which may be an expression. */
+/** The rows of one agent. `did` may be an expression. */
 export const agentRanges = (
   { table, environment }: Sided,
   did: string | SQL,
@@ -33,13 +34,12 @@ const AMONG = {
 } as const;
 
 export type AccountFilter = {
-  /** An agent of the account; another's has no rows here. */
+  /** An agent of the account; another account's agent matches no rows. */
   readonly did?: string | undefined;
-  /** The side of the account's agent. */
+  /** The side that the account's agent is on. */
   readonly role?: Side | undefined;
 };
 
-/** The rows of all agents of an account, or of one of them. */
 export function accountRanges(
   table: SQL,
   { platformId, environment }: Tenant,
@@ -48,7 +48,7 @@ export function accountRanges(
 ): SQL[] {
   const own = { table, environment };
   if (did !== undefined) {
-    // In the key itself: nothing of another account's agent is looked at.
+    // Looked up inside the key, so that no row of another account's agent is read.
     const agent = sql`(select did from agents where did = ${did} and platform_id = ${platformId})`;
     return agentRanges(own, agent, role === undefined ? ["provider", "consumer"] : [role], bounds);
   }

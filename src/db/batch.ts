@@ -1,5 +1,5 @@
-// One trip to read, one trip to write. A read is a query with a mapping of its rows; many reads are one D1 batch. A write is a list of
-// statements; a commit is one atomic batch, and `mustChange` makes it all or nothing.
+// One trip to read, one trip to write. A read is a query with a mapping of its rows; many reads are one D1 batch. A write is a list of statements; a
+// commit is one atomic batch, and `mustChange` makes it all or nothing.
 import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -9,7 +9,6 @@ import type { Database, Read, Statement } from "./statement.ts";
 
 export type { Database, Read, Statement } from "./statement.ts";
 
-/** A condition of a write or a read. */
 export type Condition = SQL;
 
 export type Reads = { readonly [name: string]: Read<unknown> | undefined };
@@ -19,7 +18,7 @@ export type ReadResults<R extends Reads> = {
 
 export const openDatabase = (d1: D1Database): Database => drizzle(d1, { casing: "snake_case" });
 
-/** Reads from the nearest copy, which may be a replica; within one request never older than what it has read. */
+/** Reads from the nearest copy, which may be a replica. Within one request, a read is never older than an earlier read. */
 export function openNearest(d1: D1Database): Database {
   const session = d1.withSession("first-unconstrained");
   return openDatabase({
@@ -31,7 +30,6 @@ export function openNearest(d1: D1Database): Database {
   });
 }
 
-/** A read whose rows become one value. */
 export function read<Row, T>(query: Statement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
   return { statement: query as Statement, map: map as (rows: never) => T };
 }
@@ -53,8 +51,8 @@ export function counted(db: Database): { readonly db: Database; readonly sent: (
 type Gathering = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
 
 /**
- * Wraps a database for readings that start at the same time, and sends their first batches as one. If that batch fails, it sends each of them
- * alone, so that one bad reading does not fail the others. The first batches must be safe to send twice.
+ * Wraps a database for readings that start at the same time, and sends their first batches as one. If that batch fails, it sends each of them alone,
+ * so that one bad reading does not fail the others. The first batches must be safe to send twice.
  */
 export function gathered(db: Database): Database {
   const send = (statements: readonly Statement[]) => db.batch(statements as [Statement]) as Promise<unknown[]>;
@@ -83,10 +81,10 @@ export function gathered(db: Database): Database {
   return Object.create(db, { batch: { value: batch } }) as Database;
 }
 
-/** A write inside a batch of reads, for rows that no decision depends on. */
+/** Puts a write inside a batch of reads, for rows that no decision depends on. */
 export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
 
-/** Every read in one batch: one trip, one consistent view. */
+/** Runs all reads in one batch: one trip, one consistent view. */
 export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
   const names = Object.keys(reads);
   const [first, ...rest] = names.map((name) => (reads[name] as Read<unknown>).statement);
@@ -96,7 +94,7 @@ export async function readBatch<R extends Reads>(db: Database, reads: R): Promis
   return Object.fromEntries(mapped) as ReadResults<R>;
 }
 
-/** Two sets of reads in one trip: the surface's own, and those that the service asked for. */
+/** Runs two sets of reads in one trip: those of the surface, and those that the service requested. */
 export async function readTogether<A extends Reads, B extends Reads>(
   db: Database,
   own: A,
@@ -117,24 +115,24 @@ export async function readTogether<A extends Reads, B extends Reads>(
 type Present<R> = { [K in keyof R as null extends R[K] ? never : K]: R[K] } & {
   [K in keyof R as null extends R[K] ? K : never]?: NonNullable<R[K]>;
 };
-/** Without the reads that this call does not need. */
+/** Leaves out the reads that this call does not need. */
 export const present = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
   Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
 
 /**
- * The statement, and a guard that fails the whole batch when it changed no row. The guard costs no row: malformed JSON is
- * an error that SQLite raises only in the branch taken.
+ * The statement, and a guard that fails the whole batch when the statement changed no row. The guard reads no row: SQLite raises the error of
+ * malformed JSON only in the branch taken.
  */
 export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, changed(db, {})];
 
 /** Fails the whole batch unless the condition holds at its place in the batch. */
 export const guard = (db: Database, condition: SQL) =>
-  // A query of the builder: Drizzle cannot put a raw one with parameters into a batch.
+  // Uses the query builder, because Drizzle cannot put a raw query with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
 const changed = compileOnce((db) => guard(db, sql`changes() > 0`));
 
-/** One atomic batch: all of it or nothing. Throws Conflict when a guard or a unique key refused. */
+/** Runs one atomic batch. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {
   const [first, ...rest] = statements;
   if (!first) return;
@@ -156,8 +154,8 @@ function isConflict(cause: unknown): boolean {
 type Aliased<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL.Aliased<InferSelectModel<T>[K]> };
 
 /**
- * Every column of a table under a name of its own, for joins: a D1 batch answers rows as objects, so two columns of one name
- * (`status` of the agent and of its principal) would become one.
+ * Selects every column of a table under a prefixed name, for joins: a D1 batch answers rows as objects, so two columns of one name (`status` of the
+ * agent and of its principal) would become one.
  */
 export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Aliased<T> {
   const columns = Object.entries(getTableColumns(table)).map(([name, column]) => [
@@ -167,7 +165,7 @@ export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Alia
   return Object.fromEntries(columns) as Aliased<T>;
 }
 
-/** All columns of a row as one JSON array. A query pays for each column that its rows have. */
+/** Selects all columns of a row as one JSON array, because a query pays for each column of its result. */
 export const valuesOf = (table: SQLiteTable): SQL =>
   sql`json_array(${sql.join(
     Object.values(getTableColumns(table)).map((column) => sql`${column}`),

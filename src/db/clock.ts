@@ -1,5 +1,5 @@
-// The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows whose time it rules. Production has
-// one clock: an offset that comes with a row of it is 0, and reads no platform.
+// The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows that the clock rules. Production has
+// one clock: an offset that comes with a production row is 0, and reads no platform.
 import { eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read } from "./batch.ts";
@@ -7,12 +7,12 @@ import { platforms } from "./tables/accounts.ts";
 
 /** A row with the offset of the clock that rules it, in milliseconds. */
 export type Timed<T> = T & { readonly clockOffsetMs: number };
-/** The offset is null where the caller's own clock rules, which the call reads with its credential. */
+/** The offset is null where the caller's own clock rules: the call already reads that clock with its credential. */
 export type TimedFor<T> = T & { readonly clockOffsetMs: number | null };
 
-/** A row, and the platform whose sandbox's clock rules it. */
+/** A row, and the platform whose sandbox clock rules it. */
 type Ruled = { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn };
-/** A row of two sides: the clock of its consumer's platform rules it. */
+/** A row with two sides, ruled by the clock of its consumer's platform. */
 type OfSides = {
   readonly environment: SQLiteColumn;
   readonly consumerPlatformId: SQLiteColumn;
@@ -31,7 +31,7 @@ export const clockOffsetOf = (row: Ruled): SQL.Aliased<number> => sql<number>`${
 
 export const consumersOffsetOf = (row: OfSides): SQL.Aliased<number> => clockOffsetOf(consumersOf(row));
 
-/** Saves the row of a platform whose agent is the caller. */
+/** Does not read the platform's row if its agent is the caller. */
 export const consumersOffsetFor = (
   caller: string,
   row: OfSides & { readonly consumerDid: SQLiteColumn },
@@ -42,7 +42,7 @@ export const consumersOffsetFor = (
     "clock_offset_ms",
   );
 
-/** The offset of the provider's platform; null where one clock is that of both sides. */
+/** The offset of the provider's platform; null if both sides have the same clock. */
 export type OfTwoClocks = { readonly providerOffsetMs: number | null };
 
 export const providersOffsetOf = (row: OfSides): SQL.Aliased<number | null> => {
@@ -53,11 +53,10 @@ export const providersOffsetOf = (row: OfSides): SQL.Aliased<number | null> => {
     then ${sandboxOffset(providerPlatformId)} end`.as("provider_offset_ms");
 };
 
-/** By how much the clock of the provider's platform is ahead of the one that rules. */
+/** How many milliseconds the clock of the provider's platform is ahead of the ruling clock. */
 export const apartOf = ({ clockOffsetMs, providerOffsetMs }: Timed<OfTwoClocks>): number =>
   providerOffsetMs === null ? 0 : providerOffsetMs - clockOffsetMs;
 
-/** The offset of one platform's sandbox. */
 export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>
   read(
     db.select({ clockOffsetMs: platforms.clockOffsetMs }).from(platforms).where(eq(platforms.platformId, platformId)),

@@ -1,11 +1,11 @@
-// How signed documents are stored: deflated, with their JWS segments decoded first, because base64 does not deflate. Two or three rows fit into a page
-// of the database then, and one otherwise.
+// Stores signed documents deflated, with their JWS segments decoded first, because base64 does not deflate well. A database page then holds two or
+// three rows instead of one.
 import { Buffer } from "node:buffer";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 
-/** Enclose a decoded segment. JSON text never holds them: it escapes control characters. */
+/** Enclose a decoded segment. JSON text never contains these characters, because it escapes control characters. */
 const [BEGIN, END] = ["\u0001", "\u0002"];
-/** JSON that is encoded as base64url begins like this. */
+/** JSON that is encoded as base64url begins with these characters. */
 const SEGMENT = /eyJ[\w-]+/g;
 const DECODED = new RegExp(`${BEGIN}([^${END}]*)${END}`, "g");
 

@@ -1,19 +1,19 @@
-// Rows with an end, for jobs that work on what has ended slice by slice. The stores name their own table.
+// Finds rows whose end has passed, for jobs that work on them slice by slice. Each store names its own table.
 import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read } from "./batch.ts";
 
-/** The table's key, of one column or several, and its end, which an index orders. */
+/** The table's key, of one or several columns, and its end, which an index orders. */
 export type Ending = {
   readonly table: SQLiteTable;
   readonly key: SQLiteColumn | readonly SQLiteColumn[];
   readonly end: SQLiteColumn;
-  /** A partial index and its condition, as literal text. It is named, because SQLite would take another index that fits the condition. */
+  /** A partial index and its condition, as literal text. The index is named, because SQLite would take another index that fits the condition. */
   readonly partial?: { readonly index: string; readonly only: SQL };
 };
 export type Ended = { readonly count: number; readonly oldest: number | null };
 
-/** The number of rows whose end is `by` or before, counted up to `most`, and the first of the ends. */
+/** Counts the rows whose end is `by` or earlier, up to `most`, and finds the earliest end. */
 export const countEnded = (db: Database, ending: Ending, by: number, most: number): Read<Ended> =>
   read(
     db
@@ -22,7 +22,7 @@ export const countEnded = (db: Database, ending: Ending, by: number, most: numbe
     ([row]) => row ?? { count: 0, oldest: null },
   );
 
-/** The keys of at most `slice` of them, the first ended first, as an expression. */
+/** The keys of at most `slice` of these rows, earliest end first, as an expression. */
 export const endedKeys = (ending: Ending, by: number, slice: number): SQL => first(ending, keyOf(ending), by, slice);
 
 /** The condition of a write of those rows. */

@@ -1,9 +1,8 @@
-// Marks the statements that write an event. A commit that holds one notifies the outbox queue (EVT-4).
+// Marks the statements that write an event. A commit that holds such a statement notifies the outbox queue (EVT-4).
 import type { Statement } from "./batch.ts";
 
 const eventWriters = new WeakSet<Statement>();
 
-/** Marks a statement that writes an event. */
 export const markEventWriter = <T extends Statement>(statement: T): T => {
   eventWriters.add(statement);
   return statement;

@@ -54,7 +54,7 @@ export const insertOutcome = (
   db.insert(idempotencyOutcomes).values(row),
 ];
 
-/** The number of expired outcomes, counted up to `most`, and when the first of them expired; null when there is none. */
+/** The number of expired outcomes, counted up to `most`, and the earliest expiry; null when there are none. */
 export const countOutcomes = (
   db: Database,
   now: number,
@@ -70,7 +70,6 @@ export const countOutcomes = (
     ([row]) => (row && row.oldest !== null ? { count: row.count, oldest: row.oldest } : null),
   );
 
-/** Deletes at most `slice` expired outcomes. */
 export const pruneOutcomes = (db: Database, now: number, slice: number): Statement =>
   db.delete(idempotencyOutcomes).where(
     sql`(platform_id, request_key) in

@@ -2,17 +2,17 @@
 import { type SQL, sql } from "drizzle-orm";
 
 const PART_CHARS = 500_000;
-/** The text of a statement, which names the place of each row, has a limit too. */
+/** The text of a statement names the place of each row, and has a limit too. */
 const PART_ROWS = 1_000;
 
 export type Part = {
-  /** What an insert selects from: the rows as JSON arrays, `value`, each with its place in the part, `key`. */
+  /** The source that an insert selects from: the rows as JSON arrays, `value`, each with its place in the part, `key`. */
   readonly rows: SQL;
   /** How many rows the parts before it have. */
   readonly before: number;
 };
 
-/** Without rows there is no part. The places are written out, because D1 counts what `json_each` yields as rows that were read. */
+/** Returns no part without rows. The places are written out, because D1 counts what `json_each` yields as rows read. */
 export function inParts(rows: readonly unknown[]): Part[] {
   const parts: string[][] = [];
   let size = PART_CHARS;

@@ -1,4 +1,4 @@
-// The types of a database, of a statement of a batch, and of a read: a statement with a mapping of its rows.
+// The types of a database, of a statement in a batch, and of a read: a statement with a mapping of its rows.
 import type { BatchItem } from "drizzle-orm/batch";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 

@@ -1,5 +1,5 @@
-// Tenancy: every read of a platform's rows takes a Tenant first. The platform may be an SQL expression (the owner of the presented
-// key), so that authentication and the reads that it guards share one trip.
+// Tenancy: every read of a platform's rows takes a Tenant first. The platform may be an SQL expression (the owner of the presented key), so that
+// authentication and the reads that it guards share one trip.
 import { and, eq, type SQL } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Environment } from "../core/vocabulary.ts";

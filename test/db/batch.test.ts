@@ -1,4 +1,4 @@
-// A commit is one batch: all of it or nothing. What it was decided on is guarded, and a refusal by a guard or a unique key is a conflict.
+// A commit is one batch: all of it or nothing. The state that it was decided on is guarded, and a refusal by a guard or a unique key is a conflict.
 import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Conflict } from "../../src/core/retry.ts";
@@ -37,33 +37,33 @@ const stored = async () =>
   (await db.select().from(idempotencyOutcomes)).map(({ requestKey, status }) => `${requestKey} ${status}`).sort();
 
 describe("a commit", () => {
-  it("writes all of its statements, and none when one of them is refused", async () => {
+  it("writes all its statements, or none when one of them is refused", async () => {
     await commit(db, [insert("a"), insert("b")]);
     await expect(commit(db, [update("a"), insert("c"), insert("b")])).rejects.toBeInstanceOf(Conflict);
     expect(await stored()).toEqual(["a 200", "b 200"]);
   });
 
-  it("of nothing asks the database nothing", async () => {
+  it("of no statement makes no trip", async () => {
     world.meter.reset();
     await commit(db, []);
     expect(world.meter.reading.trips).toBe(0);
   });
 
-  it("is a conflict where a statement that must change a row changes none", async () => {
+  it("is a conflict when a statement that must change a row changes none", async () => {
     await commit(db, [insert("a")]);
     await commit(db, mustChange(db, update("a")));
     await expect(commit(db, [insert("b"), ...mustChange(db, update("none"))])).rejects.toBeInstanceOf(Conflict);
     expect(await stored()).toEqual(["a 299"]);
   });
 
-  it("is a conflict where a guard's condition does not hold at its place in the batch", async () => {
+  it("is a conflict when a guard's condition does not hold at its place in the batch", async () => {
     const isStored = sql`exists (select 1 from idempotency_outcomes where request_key = 'a')`;
     await expect(commit(db, [guard(db, isStored), insert("a")])).rejects.toBeInstanceOf(Conflict);
     await commit(db, [insert("a"), guard(db, isStored)]);
     expect(await stored()).toEqual(["a 200"]);
   });
 
-  it("that fails for another reason is no conflict", async () => {
+  it("that fails for another reason is not a conflict", async () => {
     const broken = db.select({ one: sql`nonsense()` }).from(sql`(select 1)`);
     const failure = await commit(db, [insert("a"), broken]).catch((thrown: unknown) => thrown);
     expect([failure instanceof Error, failure instanceof Conflict]).toEqual([true, false]);
@@ -72,7 +72,7 @@ describe("a commit", () => {
 });
 
 describe("a batch of reads", () => {
-  it("is one trip, and gives each read what it asked for", async () => {
+  it("takes one trip, and answers each read with its own rows", async () => {
     await commit(db, [insert("a"), insert("b")]);
     const all = db.select({ key: idempotencyOutcomes.requestKey }).from(idempotencyOutcomes);
     const none = db.select({ seq: activityHeads.seq }).from(activityHeads).where(eq(activityHeads.platformId, "none"));
@@ -95,7 +95,7 @@ describe("a batch of reads", () => {
   });
 });
 
-describe("readings that begin beside each other", () => {
+describe("readings that start at the same time", () => {
   const all = () => readAll(db.select({ key: idempotencyOutcomes.requestKey }).from(idempotencyOutcomes));
   const broken = () => readAll(db.select({ one: sql<number>`nonsense()`.as("one") }).from(sql`(select 1)`));
   const oneOf = (key: string) =>
@@ -106,7 +106,7 @@ describe("readings that begin beside each other", () => {
         .where(eq(idempotencyOutcomes.requestKey, key)),
     );
 
-  it("are one trip, and each gets what it asked for; the next ones are another", async () => {
+  it("share one trip, and each gets its own rows; later readings take another trip", async () => {
     await commit(db, [insert("a"), insert("b")]);
     const together = gathered(db);
     world.meter.reset();
@@ -141,13 +141,13 @@ describe("rows that have ended", () => {
     (await readBatch(db, { count: countEnded(db, ending, by, most) })).count;
   beforeEach(() => commit(db, [insert("third", 9), insert("first", 5), insert("second", 7)]));
 
-  it("are counted up to a bound with the first end, at the instant at which they end", async () => {
+  it("are counted up to a limit, from the instant at which they end, with the earliest end", async () => {
     expect(await count(4, 10)).toEqual({ count: 0, oldest: null });
     expect(await count(5, 10)).toEqual({ count: 1, oldest: 5 });
     expect(await count(9, 2)).toEqual({ count: 2, oldest: 5 });
   });
 
-  it("are named in slices, the first ended first", async () => {
+  it("are found in slices, earliest end first", async () => {
     const named = async (by: number, slice: number) =>
       (
         await db

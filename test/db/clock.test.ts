@@ -1,4 +1,5 @@
-// The offset of a sandbox's test clock comes with the rows whose time it rules: each of its own platform, and none with a row of production.
+// The offset of a sandbox's test clock comes with the rows that the clock rules: each row has the offset of its own platform, and production rows
+// have none.
 import { describe, expect, it } from "vitest";
 import { intentHash, storedHash } from "../../src/chain/hashes.ts";
 import { type Read, readBatch } from "../../src/db/batch.ts";
@@ -19,7 +20,7 @@ import { createWorld, type Json, type World } from "../support/world.ts";
 
 const [SELLERS, BUYERS] = [1_000, 2_000];
 
-it("reads the clock of the agent's own platform, whichever comes first in the table", async () => {
+it("reads the clock of the agent's own platform, whichever platform comes first in the table", async () => {
   const worlds = [await createWorld(), await createWorld(), await createWorld()];
   for (const [i, world] of worlds.entries()) await moveClock(world, 1_000 * (i + 1));
   const read = await Promise.all(
@@ -90,11 +91,11 @@ describe("a purchase of two platforms whose clocks were moved", () => {
     findRatedProvider: [sellers, undefined],
   });
 
-  it("comes with them in the sandbox", async () => {
+  it("has its offsets in its rows in the sandbox", async () => {
     expect(await opened(false)).toEqual(of(SELLERS, BUYERS, SELLERS));
   });
 
-  it("comes with none in production", async () => {
+  it("has no offsets in its rows in production", async () => {
     expect(await opened(true)).toEqual(of(0, 0, null));
   });
 });

@@ -1,5 +1,5 @@
-// compileOnce hands Drizzle's batch a statement of its own making, by a member that Drizzle does not publish. A version of Drizzle that
-// asks for something else fails here.
+// compileOnce passes its own statement to Drizzle's batch, through a member that Drizzle does not publish. A version of Drizzle that needs something
+// else fails here.
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type Database, openDatabase, readAll, readBatch, readOne } from "../../src/db/batch.ts";
@@ -25,7 +25,7 @@ const joined = (db: Database, did: unknown) =>
     .where(sql`${agents.did} = ${did}`);
 
 describe("a query that is compiled once", () => {
-  it("answers each value's own rows, beside other statements of a batch, as Drizzle reads them", async () => {
+  it("answers each value's own rows, among other statements of a batch, as Drizzle reads them", async () => {
     const find = compileOnce((db) => joined(db, sql.placeholder("did")));
     const { db } = world.deps;
     const found = await readBatch(db, {
@@ -41,11 +41,11 @@ describe("a query that is compiled once", () => {
       second: await expected(buyer.did),
       none: [],
     });
-    // JSON and booleans are mapped, not handed on as text and number.
+    // JSON and booleans are mapped, not returned as text and number.
     expect(found.first).toEqual({ did: seller.did, capabilities: ["translation"], tenant: false });
   });
 
-  it("has its text written once for each database", async () => {
+  it("builds its text once for each database", async () => {
     const build = vi.fn((db: Database) => joined(db, sql.placeholder("did")));
     const find = compileOnce(build);
     const databases = [world.deps.db, openDatabase(env.DB)];
@@ -61,7 +61,7 @@ describe("a query that is compiled once", () => {
 
 describe("an insert that is compiled once", () => {
   const fresh = () => `did:aeap:${crypto.randomUUID()}`;
-  /** A null is no JSON text. */
+  /** A null must not be stored as JSON text. */
   const stored = async (did: string) =>
     (
       await env.DB.prepare("select typeof(spending_limit) as a, typeof(wallets) as b from agents where did = ?")
@@ -70,7 +70,7 @@ describe("an insert that is compiled once", () => {
     ).results;
   const rowOf = async (did: string) => (await world.deps.db.select().from(agents).where(eq(agents.did, did)))[0];
 
-  it("stores what Drizzle's own insert stores, nulls and JSON among it", async () => {
+  it("stores the same as Drizzle's own insert, including nulls and JSON", async () => {
     const insert = compileInsert((db) => db.insert(agents));
     const row = await rowOf(seller.did);
     if (!row) throw new Error("no agent");
@@ -93,7 +93,7 @@ describe("an insert that is compiled once", () => {
     }
   });
 
-  it("has its text written once for each set of columns, and each time for an expression", async () => {
+  it("builds its text once for each set of columns, and each time for an expression", async () => {
     const build = vi.fn((db: Database) => db.insert(agents));
     const insert = compileInsert(build);
     const { db } = world.deps;
@@ -122,7 +122,7 @@ describe("a write that is compiled for the values that are given", () => {
   const update = compileGiven<Given>(built);
   const rowOf = async () => (await world.deps.db.select().from(agents).where(eq(agents.did, buyer.did)))[0];
 
-  it("writes those alone, nulls and JSON among them, and has its text written once for each set of them", async () => {
+  it("writes only those values, including nulls and JSON, and builds its text once for each set of them", async () => {
     const { db } = world.deps;
     const write = (set: Omit<Given, "did">) => db.batch([update(db, { did: buyer.did, ...set }) as never]);
     const heaviest = [{ weight: 1, weighted: 0.5 }];

@@ -1,4 +1,4 @@
-// How signed documents are stored (src/db/deflated.ts): what is read is what was stored, in every form that it was ever stored in.
+// How signed documents are stored (src/db/deflated.ts): a read returns what was stored, in every form that was ever stored.
 import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -41,7 +41,7 @@ describe("deflated JSON", () => {
 });
 
 describe("a version of a document", () => {
-  it("is stored in less than half of its characters, and served as it was signed", async () => {
+  it("is stored in less than half its characters, and served as it was signed", async () => {
     const world = await createWorld();
     const principal_id = await world.principal();
     const { did } = await world.provider({ principal_id });

@@ -1,4 +1,5 @@
-// Reads do not grow with the stored history: the same calls over a thousand and over several thousand rows, twenty in `npm run test:long`.
+// Reads do not grow with the stored history: the same calls run over a thousand and over several thousand rows, twenty thousand in `npm run
+// test:long`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { stopped } from "../support/clock.ts";
 import { checkPlans, traffic } from "../support/plans.ts";
@@ -12,8 +13,8 @@ let large: World;
 const principalOf = new Map<World, string>();
 
 /**
- * Copies of one principal, one agent and one customer of the world, numbered, straight into the tables. Half of the principals have ended by
- * their date, and half of the agents with them, and no job has recorded it.
+ * Copies one principal, one agent and one customer of the world, numbered, straight into the tables. Half the principals and their agents have ended
+ * by date, and no job has recorded it.
  */
 async function fill(world: World, rows: number): Promise<void> {
   const { did, principalId } = await world.consumer();
@@ -103,7 +104,7 @@ const CALLS: Call[] = [
   ["SUSPENDED agents of a role", () => "/v1/agents?status=SUSPENDED&economic_role=PROVIDER&limit=100", ""],
   ["the first page of customers", () => "/v1/customers?limit=100", ""],
   ["ACTIVE customers", () => "/v1/customers?status=ACTIVE", ""],
-  // Filters that few or none of the many rows match.
+  // Filters that match few or none of the many rows.
   ["REVOKED agents, of which there are none", () => "/v1/agents?status=REVOKED", ""],
   ["DRAFT agents, of which there are none", () => "/v1/agents?status=DRAFT", ""],
   ["SUSPENDED principals, of which there are none", () => "/v1/principals?status=SUSPENDED", ""],
@@ -124,7 +125,7 @@ describe("the rows read", () => {
     const [few, many] = [await cost(small, call), await cost(large, call)];
     expect(few.shown === 0).toBe(/(there are|that has) none$/.test(call[0]));
     expect(many).toEqual(few);
-    // A page and its surplus row, each with its principal, its index and the caller: never more than a few for each shown.
+    // A page and its extra row, each with its principal, its index and the caller: never more than a few for each shown row.
     expect(many.rows).toBeLessThan(6 * (many.shown + 2));
     if (call[0].includes("principals")) expect(many.rows).toBeLessThanOrEqual(2 * many.shown + 6);
   });

@@ -1,4 +1,4 @@
-// Migrations on a real D1: they end with the columns and indexes of the tables, and refuse a database of an earlier version.
+// Migrations on a real D1 end with the columns and indexes of the tables, and refuse a database of an earlier version.
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ type Snapshot = {
 const newest = readdirSync(join(folder, "meta")).filter((name) => name.endsWith("_snapshot.json"));
 const snapshot = JSON.parse(readFileSync(join(folder, "meta", newest.sort().at(-1) ?? ""), "utf8")) as Snapshot;
 
-/** A Worker that has the database alone: wrangler warns of Durable Objects that nothing runs here. */
+/** A Worker with only the database: wrangler would warn about Durable Objects that do not run here. */
 const CONFIG = { name: "migrations", d1_databases: [{ binding: "DB", database_id: crypto.randomUUID() }] };
 
 describe("the migrations", () => {
@@ -35,7 +35,7 @@ describe("the migrations", () => {
     rmSync(state, { recursive: true, force: true });
   });
 
-  it("make the columns and indexes that the tables define", async () => {
+  it("create the columns and indexes that the tables define", async () => {
     for (const [table, { columns, indexes }] of Object.entries(snapshot.tables)) {
       const found = await rows(`select name, "notnull" from pragma_table_info('${table}') order by name`);
       const defined = Object.values(columns).map(({ name, notNull }) => ({ name, notnull: Number(notNull) }));
@@ -47,7 +47,7 @@ describe("the migrations", () => {
     }
   });
 
-  it("open the first status list, and nothing else", async () => {
+  it("insert the first status list, and no other row", async () => {
     const filled = [];
     for (const table of Object.keys(snapshot.tables))
       filled.push(...(await rows(`select '${table}' as made, count(*) as number from "${table}" having number > 0`)));
@@ -59,7 +59,7 @@ describe("a database of an earlier version", () => {
   const MESSAGE = "this database was made by an earlier version: `npm run reset`";
   let copy = "";
 
-  // Both databases of a project, made by a migration that this version does not have.
+  // Both databases of a project, created by a migration that this version does not have.
   beforeAll(async () => {
     copy = copyOfProject();
     const [current, earlier] = ["0000_tables.sql", "0000_earlier.sql"].map((name) => join(copy, "migrations", name));
@@ -73,13 +73,13 @@ describe("a database of an earlier version", () => {
   });
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-  it("ends `npm start` with the way out", async () => {
+  it("ends `npm start` with a message that names the command to run", async () => {
     const command = launch(process.execPath, ["scripts/start.ts", ...FREE_PORTS], { cwd: copy, env: { DEV_DIR: "" } });
     expect(await command.ended).toBe(1);
     expect(command.errors().trimEnd().endsWith(MESSAGE)).toBe(true);
   });
 
-  it("ends `wrangler dev` with the same line", async () => {
+  it("ends `wrangler dev` with the same message", async () => {
     const wrangler = join(copy, "node_modules/wrangler/bin/wrangler.js");
     const command = launch(process.execPath, [wrangler, "dev", "--port", "0"], { cwd: copy });
     expect(await command.ended).toBe(1);

@@ -1,4 +1,4 @@
-// Stored outcomes of Idempotency-Keys (IDM-2, IDM-3): one under a key, for 24 hours to the millisecond, and deleted slice by slice.
+// Stored outcomes of Idempotency-Keys (IDM-2, IDM-3): one for each key, for 24 hours to the millisecond, deleted slice by slice.
 import { beforeEach, describe, expect, it } from "vitest";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
@@ -25,7 +25,7 @@ async function find(requestKey: string, now: number, platformId = world.platform
 }
 
 describe("a stored outcome", () => {
-  it("is found under its key and platform alone, until the instant at which it ends", async () => {
+  it("is found only under its key and platform, until the instant at which it ends", async () => {
     await store(0, "key");
     const expected = { bodyHash: "hash", status: 201, body: "first", sealed: false };
     expect(await find("key", END - 1)).toEqual(expected);
@@ -34,7 +34,7 @@ describe("a stored outcome", () => {
     expect(await find("key", 0, "plt_other")).toBeNull();
   });
 
-  it("refuses the batch of another effect under its key until it ends, and is replaced then", async () => {
+  it("refuses the batch of another effect under its key until it ends, and is then replaced", async () => {
     await store(0, "key");
     await expect(store(END - 1, "key", 2 * END, "second")).rejects.toBeInstanceOf(Conflict);
     expect(await find("key", 0)).toMatchObject({ body: "first" });
@@ -44,7 +44,7 @@ describe("a stored outcome", () => {
 });
 
 describe("outcomes that have ended", () => {
-  it("are counted up to a bound, with the first end", async () => {
+  it("are counted up to a limit, with the earliest end", async () => {
     for (const [key, end] of [
       ["a", 7],
       ["b", 5],
@@ -58,7 +58,7 @@ describe("outcomes that have ended", () => {
     expect(await count(9, 2)).toMatchObject({ count: 2 });
   });
 
-  it("are deleted in slices, and no other", async () => {
+  it("are deleted in slices, without any other outcome", async () => {
     for (const [key, end] of [
       ["a", 7],
       ["b", 5],

@@ -1,4 +1,4 @@
-// The check of plans finds what it is for: without this, a rule that allows everything would pass.
+// The check of plans finds the faults that it exists for: without this test, a rule that allows everything would pass.
 import { describe, expect, inject, it } from "vitest";
 import { openMeter } from "../../bench/meter.ts";
 import { checkNoCallInProgress, checkPlans, traffic } from "../support/plans.ts";
@@ -26,17 +26,17 @@ describe("the check of plans", () => {
     ],
     ["a sort", "select * from agents where principal_id = ? order by display_name", "USE TEMP B-TREE FOR ORDER BY"],
     [
-      "a search by what half the world has",
+      "a search by a value that half the rows have",
       "select sum(amount) from ledger_lines where network = ?",
       "SEARCH ledger_lines",
     ],
     [
-      "one under another name",
+      "a search under another name",
       "select count(*) from agents a where a.platform_id = ? and a.environment = ?",
       "SEARCH a USING",
     ],
     ["a group without an order", "select status from agents where principal_id = ? group by status", "USE TEMP B-TREE"],
-  ])("names %s and its statement", async (_what, sql, step) => {
+  ])("reports %s and its statement", async (_what, sql, step) => {
     const fault = await faultOf(sql);
     expect(fault).toContain(step);
     expect(fault).toContain(sql);
@@ -52,7 +52,7 @@ describe("the check of plans", () => {
     expect(await faultOf(sql)).toBe("");
   });
 
-  it("is told what the service sends, and nothing that a test looks up by itself", async () => {
+  it("sees the statements that the service sends, but not those that a test runs itself", async () => {
     const world = await createWorld();
     const seen: string[] = [];
     const meter = openMeter(env.DB, (sql) => seen.push(sql));
@@ -70,7 +70,7 @@ describe("the check of plans", () => {
     expect(traffic.statements).not.toContain("select 3");
   });
 
-  it("fails where callers were answered and no statement was seen, for then it sees nothing", async () => {
+  it("fails if callers were answered but no statement was seen, because it then sees nothing", async () => {
     expect(await faultIn({ statements: new Set(), callersAnswered: 2 })).toBe(
       "the service answered 2 callers, and none of its statements was seen",
     );
@@ -85,7 +85,7 @@ describe("the check of plans", () => {
     expect(() => checkNoCallInProgress(traffic)).not.toThrow();
   });
 
-  it("counts the callers that were answered: no public reading, and no refusal", async () => {
+  it("counts the answered callers, but neither public reads nor refusals", async () => {
     const world = await createWorld();
     const agent = await world.consumer();
     const counted = async (act: () => Promise<Reply>) => {

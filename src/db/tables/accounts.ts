@@ -1,5 +1,5 @@
-// Tables of platform accounts and of all that opens one: management keys, the password, sessions and mailed links (ACC-1, CRED-5); of its
-// documents (ACC-20), and of the notices that wait for their mail (ACC-11).
+// Tables of platform accounts and their credentials: management keys, the password, sessions and mailed links (ACC-1, CRED-5); of their documents
+// (ACC-20), and of the notices that wait for their mail (ACC-11).
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -17,7 +17,7 @@ import type {
 } from "../../core/vocabulary.ts";
 import type { VolumeMarks } from "../../core/volume.ts";
 
-/** The id of the current document of each required type, how many supporting ones there are, and how many were submitted on the last day. */
+/** The current document of each required type, the number of supporting documents, and how many were submitted on the last day. */
 export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & {
   readonly supporting?: number;
   /** Days since 1970, in UTC. */
@@ -37,7 +37,6 @@ export type PendingProfile = {
   readonly legal_name?: string;
   readonly country?: string;
   readonly registration_number?: string;
-  /** Epoch milliseconds. */
   readonly proposed_at: number;
 };
 
@@ -46,14 +45,14 @@ export const platforms = sqliteTable(
   {
     platformId: text().primaryKey(),
     status: text().$type<PlatformStatus>().notNull(),
-    /** Null until the profile names it, as every member of the profile. */
+    /** Null until the profile names it, like every member of the profile. */
     legalName: text(),
     tradingName: text(),
     country: text(),
     email: text().notNull(),
-    /** The address as it is compared: an address has one account. */
+    /** The address in the form that is compared: an address has one account. */
     emailFolded: text().notNull(),
-    /** Its owner has opened a mailed link, or it is the account's own address (ACC-29). */
+    /** Set when its owner opened a mailed link, or when it is the account's own address (ACC-29). */
     adminContactEmail: text(),
     /** The address that waits for its link. */
     pendingContactEmail: text(),
@@ -63,10 +62,10 @@ export const platforms = sqliteTable(
     accreditationTier: text().$type<Tier>().notNull().default("TIER_2"),
     /** Null until the profile names a legal person: name and country (ACC-6). */
     tenantPrincipalId: text(),
-    /** The current documents (ACC-20), here so that a reading of the account needs no other row. */
+    /** The current documents (ACC-20), stored here so that reading an account needs no other row. */
     documents: text({ mode: "json" }).$type<CurrentDocuments>().notNull().default({}),
     submittedAt: integer(),
-    /** What the review looks at, or has vouched for: as it was submitted, and again as it was approved (ACC-18). */
+    /** The profile that the review sees or has approved: stored at submission, and again at approval (ACC-18). */
     reviewed: text({ mode: "json" }).$type<ReviewedProfile>(),
     /** Waits for the operator (ACC-30). */
     pendingProfile: text({ mode: "json" }).$type<PendingProfile>(),
@@ -75,32 +74,32 @@ export const platforms = sqliteTable(
     decidedAt: integer(),
     promotedAt: integer(),
     promotionBy: text().$type<Promoter>().notNull().default("key"),
-    /** Of a SUSPENDED account: why, and the state that it returns to. */
+    /** Set while the account is SUSPENDED: the reason, and the state that it returns to. */
     suspensionReason: text(),
     suspendedFrom: text().$type<PlatformStatus>(),
     closedAt: integer(),
-    /** When the profile's personal data and the documents were erased after the closing. */
+    /** When the profile's personal data and the documents were erased after closing. */
     erasedAt: integer(),
     /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
-    /** When it was last moved, in real time; null before the first time. */
+    /** When the clock was last moved, in real time; null before the first time. */
     clockMovedAt: integer(),
-    /** Up to which instant of that clock all that fell due in the sandbox is recorded; null while the clock was never moved. */
+    /** The instant of that clock up to which everything due in the sandbox is recorded; null while the clock was never moved. */
     clockRecordedTo: integer(),
-    /** True once the ratings of its sandbox are looked for by that clock (TSK-23): since just after it was first moved. */
+    /** True soon after the clock was first moved: its sandbox ratings are then found by that clock (TSK-23). */
     ratingsDated: integer({ mode: "boolean" }).notNull().default(false),
     /** The quotas of volume that are used up (EVT-35); null before the first. */
     volumeMarks: text({ mode: "json" }).$type<VolumeMarks>(),
     createdAt: integer().notNull(),
-    /** Grows with every change, also within one millisecond: a change names the one that it was decided on. */
+    /** Increases with every change, also within one millisecond, so that a change can name the state that it was decided on. */
     updatedAt: integer().notNull(),
   },
   (t) => [
     index("platforms_by_status").on(t.status, t.platformId),
-    // A closed account gives its address back. Not by its status, each of whose moves would rewrite the index.
+    // A closed account releases its address. The condition does not use the status, because each status change would rewrite the index.
     uniqueIndex("platforms_by_email").on(t.emailFolded).where(sql`closed_at is null`),
     index("platforms_unverified").on(t.createdAt).where(sql`status = 'EMAIL_PENDING'`),
-    // Few: the minute's sweep walks through them.
+    // The table has few such rows: the minute's sweep reads all of them.
     index("platforms_moved").on(t.platformId).where(sql`clock_offset_ms > 0`),
     index("platforms_to_erase").on(t.closedAt).where(sql`status = 'CLOSED' and erased_at is null`),
   ],
@@ -123,7 +122,7 @@ export const managementKeys = sqliteTable(
   },
   (t) => [
     index("management_keys_by_platform").on(t.platformId, t.expiresAt),
-    // One current key for each environment: of two that issue one, the second fails.
+    // One current key for each environment: if two calls issue a key, the second one fails.
     uniqueIndex("management_keys_current").on(t.platformId, t.environment).where(sql`expires_at is null`),
     index("management_keys_ended").on(t.expiresAt).where(sql`expires_at is not null`),
   ],
@@ -131,8 +130,8 @@ export const managementKeys = sqliteTable(
 export type KeyRow = typeof managementKeys.$inferSelect;
 
 /**
- * The row of the person behind an account, of which there is one today: the password, and TOTP where it was set up (CRED-28). It stands apart from
- * the account, so that no reading of an account meets it.
+ * The person who owns an account, one today: the password, and TOTP if it is set up (CRED-28). This is a separate table, so that no read of an
+ * account touches it.
  */
 export const passwords = sqliteTable(
   "passwords",
@@ -145,11 +144,11 @@ export const passwords = sqliteTable(
     totpSecret: text(),
     /** The name of the key under which the secret is sealed. */
     totpSealKey: text(),
-    /** From when on a log-in needs a code; null until the set-up is confirmed. */
+    /** The instant from which a log-in needs a code; null until the set-up is confirmed. */
     totpConfirmedAt: integer(),
-    /** The time step of the last code that was accepted: a code counts once. */
+    /** The time step of the last accepted code: a code counts once. */
     totpStep: integer().notNull().default(0),
-    /** The hashes of the recovery codes that are left. */
+    /** The hashes of the unused recovery codes. */
     recoveryCodes: text({ mode: "json" }).$type<readonly string[]>(),
   },
   (t) => [index("passwords_by_seal_key").on(t.totpSealKey, t.platformId).where(sql`totp_seal_key is not null`)],
@@ -163,7 +162,7 @@ export const sessions = sqliteTable(
     /** Names the session to its owner, who never sees the token again. */
     sessionId: text().notNull().default(""),
     platformId: text().notNull(),
-    /** The device and the network of the log-in, for people. */
+    /** The device and the network of the log-in, in words for people. */
     device: text().notNull().default(""),
     network: text().notNull().default(""),
     createdAt: integer().notNull(),
@@ -171,14 +170,14 @@ export const sessions = sqliteTable(
     confirmedAt: integer().notNull().default(0),
     /** Written at most every ten minutes. */
     usedAt: integer().notNull(),
-    /** The end unless it is used again: the idle or the absolute one, whichever comes first. */
+    /** The end of an unused session: the idle or the absolute one, whichever comes first. */
     expiresAt: integer().notNull(),
   },
   (t) => [index("sessions_by_platform").on(t.platformId, t.sessionId), index("sessions_due").on(t.expiresAt)],
 );
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** The devices and networks of earlier log-ins: a log-in from another one is mailed to the owner (CRED-29). */
+/** The devices and networks of earlier log-ins: a log-in from a new one is mailed to the owner (CRED-29). */
 export const seenDevices = sqliteTable(
   "seen_devices",
   {
@@ -229,7 +228,7 @@ export const documents = sqliteTable(
 );
 export type DocumentRow = typeof documents.$inferSelect;
 
-/** Notices that wait for their mail; a sent one is deleted. Nothing in them is secret. */
+/** Notices that wait for their mail; a sent notice is deleted. They contain no secrets. */
 export const notices = sqliteTable(
   "notices",
   {
@@ -239,7 +238,7 @@ export const notices = sqliteTable(
     recipient: text().notNull(),
     data: text({ mode: "json" }).$type<object>().notNull(),
     createdAt: integer().notNull(),
-    /** From when it may be sent; moved on by each attempt. */
+    /** The earliest instant of the mail; each attempt moves it on. */
     dueAt: integer().notNull(),
     attempts: integer().notNull().default(0),
     /** Counts among the mails of an hour (ACC-31). */
@@ -247,7 +246,7 @@ export const notices = sqliteTable(
   },
   (t) => [
     index("notices_due").on(t.dueAt, t.noticeId),
-    // One digest gathers what goes to an address, until it is taken.
+    // One digest gathers the notices to an address until a job takes it.
     uniqueIndex("notices_gathering")
       .on(t.platformId, t.recipient)
       .where(sql`kind = 'customer.digest' and attempts = 0`),
@@ -262,7 +261,7 @@ export const mailCounts = sqliteTable(
     /** A hash of the address and the count's kind, because the address of a person without an account is not stored. */
     subjectHash: text().notNull(),
     mails: integer().notNull(),
-    /** The end of the day or the hour that is counted. */
+    /** The end of the counted day or hour. */
     endsAt: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.endsAt, t.subjectHash] })],

@@ -13,13 +13,12 @@ import type {
 } from "../../core/vocabulary.ts";
 import { deflateJson, inflateJson } from "../deflated.ts";
 
-/** The public key of an agent. */
 export type AgentJwk = { kty: "EC"; crv: "P-256"; x: string; y: string };
 
-/** A wallet of a provider, in lower case, and since when it is one: epoch milliseconds, real time or a block's. */
+/** A wallet of a provider, in lower case, and since when it is one: epoch milliseconds of real time or of a block. */
 export type WalletSince = readonly [wallet: string, since: number];
 
-/** Stored as `x.y`, which says all of it. Earlier ones are stored as JSON. */
+/** Stored as `x.y`, which is sufficient. Older keys are stored as JSON. */
 const pointOfKey = customType<{ data: AgentJwk; driverData: string }>({
   dataType: () => "text",
   toDriver: ({ x, y }) => `${x}.${y}`,
@@ -34,7 +33,7 @@ export const agents = sqliteTable(
   "agents",
   {
     did: text().primaryKey(),
-    /** As it stands on-chain, short: by it the follower finds an agent that sells; empty for others. */
+    /** A short form of the DID's on-chain hash, by which the follower finds a selling agent; empty for others. */
     didHash: text().notNull().default(""),
     platformId: text().notNull(),
     environment: text().$type<Environment>().notNull(),
@@ -60,22 +59,22 @@ export const agents = sqliteTable(
     /** The status that a suspended agent returns to: ACTIVE, or FUNDING when its escrow was never funded (AGT-16). */
     suspendedFrom: text().$type<AgentStatus>(),
     statusNote: text(),
-    /** The platform's own name for it, and its own words to it: in no document. */
+    /** The platform's own name and notes for the agent, which no document contains. */
     externalRef: text(),
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
-    /** +1 at every change by the platform. Edits are guarded by it. */
+    /** Increased at every change by the platform; guards its edits. */
     version: integer().notNull(),
-    /** +1 at every change of the signed content, whoever makes it. A document of an earlier revision is stale (IDN-16, IDN-18). */
+    /** Increased at every change of the signed content by any actor. A document of an earlier revision is stale (IDN-16, IDN-18). */
     revision: integer().notNull(),
     certificateJti: text(),
     certificateExpiresAt: integer(),
-    /** True once it has more certificates than the current one: with one alone, its row is found by its key. */
+    /** True once it has more certificates than the current one. A single certificate is found by its key. */
     recertified: integer({ mode: "boolean" }).notNull().default(false),
     keyId: text(),
     publicJwk: pointOfKey(),
     /** The key before the last rotation, which counts until an instant of real time (AGT-32). */
     earlierKey: text({ mode: "json" }).$type<{ keyId: string; publicJwk: AgentJwk; until: number }>(),
-    // Ratings: forward-decayed sums, and the rating that was published last (TSK-15).
+    // Ratings: forward-decayed sums, and the last published rating (TSK-15).
     ratingWeight: real().notNull().default(0),
     ratingWeighted: real().notNull().default(0),
     ratingInteractions: integer().notNull().default(0),
@@ -86,24 +85,26 @@ export const agents = sqliteTable(
       .$type<readonly { weight: number; weighted: number }[]>()
       .notNull()
       .default([]),
-    /** When decay will have moved the published rating, at the earliest, on the clock that dates it; null where it never will (TSK-23). */
+    /** The earliest instant at which decay will have moved the published rating, by the clock that dates it; null if never (TSK-23). */
     republishAt: integer(),
-    /** Whose clock that is: empty for real time, its platform where that has moved its sandbox's. */
+    /** The clock of `republishAt`: empty for real time, or the platform that has moved its sandbox's clock. */
     republishBy: text().notNull().default(""),
-    /** What closed tasks were paid, in base units, by currency (HTTP-6). */
+    /** The total paid for closed tasks, in base units, by currency (HTTP-6). */
     settledVolumes: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull().default({}),
-    /** The state of its escrow on each network, in its environment: written by each batch that moves one of them (MKT-18). */
+    /** The state of its escrow on each network in its environment, written by each batch that moves one of them (MKT-18). */
     escrowStates: text({ mode: "json" }).$type<Readonly<Record<string, EscrowState>>>().notNull().default({}),
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),
-    /** When it asked for other operational wallets in the last day; null where it never did (MKT-24). */
+    /** When it requested other operational wallets in the last day; null if never (MKT-24). */
     walletAsks: text({ mode: "json" }).$type<readonly number[]>(),
-    /** The last 50 wallets that were asked for or that one of them named on-chain, on any network, and since when in real time (FAC-22). */
+    /**
+     * The last 50 wallets that were requested or that one of its wallets named on-chain, on any network, with their instants in real time (FAC-22).
+     */
     wallets: text({ mode: "json" }).$type<readonly WalletSince[]>().notNull().default([]),
-    /** When it came from the sandbox to production, in real time (AGT-34). */
+    /** When it was promoted from sandbox to production, in real time (AGT-34). */
     promotedAt: integer(),
-    /** The end of its principal's attestation, as its slice has written it: what ended by its date alone is a range of the index (PRN-14). */
+    /** The end of its principal's attestation, as its slice has written it: agents that ended by date alone are a range of the index (PRN-14). */
     endsAt: integer().notNull().default(0),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
@@ -117,29 +118,29 @@ export const agents = sqliteTable(
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`external_ref is not null`),
     index("agents_by_did_hash").on(t.didHash).where(sql`did_hash <> ''`),
-    // The delegates of an agent (AGT-33).
+    // Finds the delegates of an agent (AGT-33).
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
-    // What keeps an account and a principal from being closed (ACC-27, PRN-19).
+    // Finds the agents that block the closing of an account or a principal (ACC-27, PRN-19).
     index("agents_disputed").on(t.platformId, t.environment, t.principalId).where(sql`disputes_open > 0`),
     index("agents_to_republish").on(t.republishBy, t.republishAt, t.did).where(sql`republish_at is not null`),
-    // What the suspension of an account took (ACC-26).
+    // Finds the agents that the suspension of an account suspended (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],
 );
 export type AgentRow = typeof agents.$inferSelect;
 
-/** The whole document as it was signed last; stale when the agent's revision is higher. A DRAFT has none. */
+/** The last signed document; stale when the agent's revision is higher. A DRAFT has none. */
 export const aids = sqliteTable("aids", {
   did: text().primaryKey(),
   revision: integer().notNull(),
-  /** Canonical JSON of what is signed. */
+  /** The signed content as canonical JSON. */
   content: text().notNull(),
   /** Detached JWS. */
   proof: text().notNull(),
 });
 
 const deflatedJson = customType<{ data: string; driverData: string | Buffer }>({
-  // Bytes keep their type in a column of text.
+  // Bytes keep their type in a text column.
   dataType: () => "text",
   toDriver: deflateJson,
   fromDriver: inflateJson,
@@ -169,7 +170,7 @@ export const certificates = sqliteTable(
     caKid: text().notNull(),
     listId: integer().notNull(),
     idx: integer().notNull(),
-    /** Its value in the status list apart from its dates: CERTIFICATE_STATUS of the protocol. */
+    /** Its value in the status list, apart from its dates: CERTIFICATE_STATUS of the protocol. */
     listedStatus: integer().notNull().default(0),
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -178,9 +179,9 @@ export const certificates = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.did, t.jti] }),
-    // No two certificates share a place in a status list; a draw that is taken is drawn again.
+    // No two certificates share a place in a status list; a place that is taken is drawn again.
     uniqueIndex("certificates_by_place").on(t.listId, t.idx),
-    // The rows that a list is built from: it costs its exceptions and not its certificates (IDN-14).
+    // The rows that a list is built from, so that a list costs its exceptions and not all its certificates (IDN-14).
     index("certificates_exceptions")
       .on(t.listId, t.expiresAt, t.idx, t.listedStatus, t.replacedAt)
       .where(sql`listed_status <> 0 or replaced_at is not null`),
@@ -188,10 +189,10 @@ export const certificates = sqliteTable(
 );
 export type CertificateRow = typeof certificates.$inferSelect;
 
-/** The keys of the CA as its secret has named them, by their thumbprints, in real time (IDN-29). */
+/** The keys of the CA that its secret has named, by their thumbprints, in real time (IDN-29). */
 export const authorityKeys = sqliteTable("authority_keys", {
   kid: text().primaryKey(),
-  /** When it was first seen among the published keys. */
+  /** When the key was first seen among the published keys. */
   publishedAt: integer().notNull(),
   /** When it began to sign; null before. */
   signsFrom: integer(),
@@ -200,11 +201,10 @@ export const authorityKeys = sqliteTable("authority_keys", {
 });
 export type AuthorityKeyRow = typeof authorityKeys.$inferSelect;
 
-/** The status lists with the text that was signed last. New certificates take places in the newest list. */
+/** The status lists with their last signed text. New certificates take places in the newest list. */
 export const statusLists = sqliteTable("status_lists", {
   listId: integer().primaryKey(),
   size: integer().notNull(),
-  /** When its places were last counted. */
   countedAt: integer().notNull().default(0),
   createdAt: integer().notNull(),
   signedAt: integer(),
@@ -212,10 +212,10 @@ export const statusLists = sqliteTable("status_lists", {
 });
 export type StatusListRow = typeof statusLists.$inferSelect;
 
-/** What an account has registered on mainnets with its sandbox key, and one row for all that are not accredited (MKT-25). */
+/** The mainnet registrations that an account made with its sandbox key, and one row for all unaccredited accounts together (MKT-25). */
 export const mainnetTrials = sqliteTable("mainnet_trials", {
   platformId: text().primaryKey(),
-  /** The instants of the last day's, in real time. */
+  /** The instants of the last day's registrations, in real time. */
   asks: text({ mode: "json" }).$type<readonly number[]>().notNull(),
   total: integer().notNull(),
 });
@@ -234,14 +234,16 @@ export const agentMarkets = sqliteTable(
     status: text().$type<MarketStatus>().notNull(),
     registrationTx: text(),
     reason: text(),
-    /** Another wallet that waits for the contract's delay (MKT-21): since when it may be set, epoch milliseconds of the chain. */
+    /**
+     * A requested wallet that waits for the contract's delay (MKT-21), and the instant from which it may be set, in epoch milliseconds of the chain.
+     */
     pendingWallet: text(),
     pendingUntil: integer(),
-    /** How often just this change was scheduled: when its schedule is gone, somebody has cancelled it. */
+    /** How often this same change was scheduled: a missing schedule of this nonce means that it was cancelled. */
     pendingNonce: integer(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
-    /** Set only while the agent has no other one in the environment, so that a reader of all of them ends with this row. */
+    /** Set only while the agent has no other market in the environment, so that a reader of all markets ends with this row. */
     sole: integer({ mode: "boolean" }).notNull().default(false),
   },
   (t) => [
@@ -252,10 +254,7 @@ export const agentMarkets = sqliteTable(
 );
 export type MarketRow = Omit<typeof agentMarkets.$inferSelect, "sole">;
 
-/**
- * The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). Those of the sandbox count for nothing in
- * production (AGT-34).
- */
+/** The two rating sums of each counterparty principal, from which its share is clipped (TSK-14). Sandbox sums do not count in production (AGT-34). */
 export const ratingCounterparties = sqliteTable(
   "rating_counterparties",
   {

@@ -1,4 +1,4 @@
-// Tables of chain operations (CHN-14). The bytes that were sent, and their nonces, are stored by the signer.
+// Tables of chain operations (CHN-14). The signer stores the sent bytes and their nonces.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Environment, OperationKind, OperationStatus } from "../../core/vocabulary.ts";
@@ -8,24 +8,23 @@ export const chainOperations = sqliteTable(
   {
     network: text().notNull(),
     kind: text().$type<OperationKind>().notNull(),
-    /** The subject of the wanted state: a provider's DID, of a refund the key of its settlement. */
+    /** The subject of the wanted state: a provider's DID, or the settlement's key for a refund. */
     subject: text().notNull(),
     /** The state that the contract should have; base units are a string. */
     wanted: text({ mode: "json" }).$type<Record<string, string | null>>().notNull(),
     status: text().$type<OperationStatus>().notNull(),
     /** Why it waits or has failed. */
     reason: text(),
-    /** The newest transaction. */
     txHash: text(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
     /**
-     * When the contract is read again, because a reorganisation may have undone the operation; null when no check is left (CHN-19). Of a refund that
-     * is awaited: until when.
+     * When the contract is read again, because a reorg may have undone the operation; null when no check is left (CHN-19). For a pending refund: the
+     * deadline.
      */
     nextCheckAt: integer(),
     checks: integer().notNull().default(0),
-    /** When it was asked for in the last day, of what may be asked for so often alone (MKT-29). */
+    /** When it was requested in the last day; only for operations that are limited by number (MKT-29). */
     asks: text({ mode: "json" }).$type<readonly number[]>(),
   },
   (t) => [
@@ -35,17 +34,17 @@ export const chainOperations = sqliteTable(
 );
 export type OperationRow = typeof chainOperations.$inferSelect;
 
-/** The edition of the contract to which all providers of a network have been taken, or are on their way (MKT-22). */
+/** The edition of the contract to which all providers of a network have moved or are moving (MKT-22). */
 export const registeredEditions = sqliteTable("registered_editions", {
   network: text().primaryKey(),
   contract: text().notNull(),
   plannedAt: integer().notNull(),
-  /** How often all of its providers were looked through. */
+  /** How often all its providers were looked through. */
   plans: integer().notNull(),
 });
 export type EditionRow = typeof registeredEditions.$inferSelect;
 
-/** Providers that are on their way to another edition. */
+/** Providers that are moving to another edition. */
 export const editionMoves = sqliteTable(
   "edition_moves",
   {
@@ -61,31 +60,31 @@ export type EditionMove = typeof editionMoves.$inferSelect;
 /** How far the contract's events of a network have been read (CHN-24). */
 export const followers = sqliteTable("followers", {
   network: text().primaryKey(),
-  /** The last block whose movements are booked, with its hash; the next reading begins behind it. */
+  /** The last block whose movements are booked, with its hash; the next reading begins after it. */
   bookedBlock: integer().notNull(),
   bookedHash: text().notNull(),
-  /** The instant of that block. Epoch milliseconds. */
+  /** The instant of that block, in epoch milliseconds. */
   bookedAt: integer().notNull().default(0),
-  /** The head of the last reading that came to it, and the instant up to which it had seen every payment. Epoch milliseconds. */
+  /** The head of the last reading that reached it, and the instant up to which it had seen every payment, in epoch milliseconds. */
   headBlock: integer().notNull(),
   readThrough: integer().notNull(),
   /** Real time at which that reading began. */
   readAt: integer().notNull(),
-  /** The provider whose vault was compared last with its lines; empty before the first one and after the last one. */
+  /** The provider whose vault was last compared with its lines; empty before the first and after the last. */
   checkedDid: text().notNull().default(""),
   /** Whether the contract took no payments at that head (PAY-24). */
   paused: integer({ mode: "boolean" }).notNull().default(false),
   /** The receipt up to which each facilitated settlement was compared with its block (FAC-18). */
   checkedReceipt: integer().notNull().default(0),
-  /** Up to where it was read once behind the booked block, and what that reading found: what a second one finds too is booked (CHN-24). */
+  /** The range after the booked block that was read once, and a digest of its events: events that a second reading finds too are booked (CHN-24). */
   seen: text({ mode: "json" }).$type<SeenRange>(),
-  /** The transaction for which blocks were read anew last, because a node has its settlement and the ledger does not (FAC-18). */
+  /** The settlement or ledger line for which blocks were last read again, because a node and the ledger disagree (FAC-18). */
   rereadFor: text(),
-  /** The intents whose bound payments stand behind the booked block, where a reorganisation may still take them away (PAY-21). */
+  /** The intents whose bound payments lie after the booked block, where a reorg may still remove them (PAY-21). */
   bound: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
-  /** Providers whose escrow changed its state, and whose events no batch had room for yet. */
+  /** Providers whose escrow changed its state, but whose events did not fit into a batch yet. */
   turned: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
-  /** The head at the first reading: what keys did up to it is older than the service, its deployment first of all (CHN-33). */
+  /** The head at the first reading: acts of keys up to it, such as the deployment, are older than the service (CHN-33). */
   beganBlock: integer().notNull().default(0),
 });
 export type FollowerRow = typeof followers.$inferSelect;
@@ -94,13 +93,11 @@ export type FollowerRow = typeof followers.$inferSelect;
 export type SeenRange = {
   readonly number: number;
   readonly hash: string;
-  /** Epoch milliseconds. */
   readonly time: number;
   readonly digest: string;
 };
 /**
- * Acts of keys that the service did not request, until they are booked, and the calls that wait in an authority, until their end is final
- * (CHN-33).
+ * Acts of keys that the service did not request, until they are booked, and the calls that wait in an authority, until their end is final (CHN-33).
  */
 export const keyActs = sqliteTable(
   "key_acts",
@@ -112,14 +109,13 @@ export const keyActs = sqliteTable(
     /** Epoch milliseconds of its block. */
     minedAt: integer().notNull(),
     authority: text().notNull(),
-    /** Of a scheduled call alone, like all that follows. `nonce`: how often just this call was scheduled. */
+    /** This and the following columns are set only for a scheduled call. `nonce`: how often this same call was scheduled. */
     operationId: text(),
     nonce: integer(),
     caller: text(),
     target: text(),
-    /** Null where it is longer than one of the contract's. */
+    /** Null if it is too long to be a call of the contract. */
     data: text(),
-    /** Epoch milliseconds. */
     readyAt: integer(),
     /** Whether the service or a configured person made it. */
     asked: integer({ mode: "boolean" }).notNull(),
@@ -135,20 +131,20 @@ export const keyActs = sqliteTable(
 );
 export type KeyActRow = typeof keyActs.$inferSelect;
 
-/** What closes a network to new intents, beside what its follower has read (PAY-24). Real time, in epoch milliseconds. */
+/** The reasons that close a network to new intents, besides what its follower has read (PAY-24). Real time, in epoch milliseconds. */
 export const networkStandings = sqliteTable("network_standings", {
   network: text().primaryKey(),
-  /** When somebody who found the follower behind sent it off last; 0: never. */
+  /** When a caller that found the follower late last started it; 0: never. */
   sentAt: integer().notNull().default(0),
-  /** When it was first found behind, since it was level last. */
+  /** When it was first found late since it last reached the head. */
   behindSince: integer(),
-  /** Until when a key of the service counts as short of gas: longer each time that it is found so. */
+  /** Until when a key of the service counts as short of gas; extended each time that it is found short. */
   lowGasUntil: integer().notNull().default(0),
 });
 
 /**
- * Booked blocks, to find how deep a reorganisation goes. The follower notes the block of each run that read an event or booked a line, and
- * otherwise about one block in fifty.
+ * Booked blocks, which show how deep a reorg goes. The follower notes the block of each run that read an event or booked a line, and otherwise about
+ * one block in fifty.
  */
 export const bookedBlocks = sqliteTable(
   "booked_blocks",
@@ -156,7 +152,7 @@ export const bookedBlocks = sqliteTable(
     network: text().notNull(),
     number: integer().notNull(),
     hash: text().notNull(),
-    /** The vaults that have lines, or got another wallet, between the note before it and this block. */
+    /** The vaults that have lines, or got another wallet, after the previous noted block and up to this one. */
     vaults: text({ mode: "json" }).$type<readonly VaultRef[]>().notNull().default([]),
   },
   (t) => [primaryKey({ columns: [t.network, t.number] })],
@@ -165,14 +161,14 @@ export type BookedBlock = typeof bookedBlocks.$inferSelect;
 /** A provider's vault in an edition of the contract. `wallet`: its provider got another wallet there. */
 export type VaultRef = { readonly did: string; readonly contract: string; readonly wallet?: true };
 
-/** Where a vault held less than its lines say: for the operator, never repaired (MKT-23). The same two numbers are found once. */
+/** Vaults that held less than their lines say: reported to the operator, never repaired (MKT-23). A pair of equal numbers is recorded once. */
 export const ledgerDifferences = sqliteTable(
   "ledger_differences",
   {
     network: text().notNull(),
     did: text().notNull(),
     contract: text().notNull(),
-    /** What the vault held, and what it should have held by its lines. Base units. */
+    /** The vault's balance, and the balance that its lines add up to, in base units. */
     held: integer().notNull(),
     expected: integer().notNull(),
     /** The block at which it was found. */

@@ -10,7 +10,7 @@ import type {
   Tier,
 } from "../../core/vocabulary.ts";
 
-/** What the directory shows of an agent with a certificate, written in the batch that changes it (DIR-5). */
+/** The directory's view of an agent with a certificate, written in the batch that changes it (DIR-5). */
 export const directoryEntries = sqliteTable(
   "directory_entries",
   {
@@ -18,7 +18,7 @@ export const directoryEntries = sqliteTable(
     environment: text().$type<Environment>().notNull(),
     principalId: text().notNull(),
     status: text().$type<AgentStatus>().notNull(),
-    /** The value of the filter that finds it, by the status alone. */
+    /** The value of the status filter that finds it. */
     listedAs: text().$type<DirectoryStatus>().notNull(),
     economicRole: text().$type<EconomicRole>().notNull(),
     certTier: text().$type<Tier>().notNull(),
@@ -26,13 +26,13 @@ export const directoryEntries = sqliteTable(
     capabilities: text({ mode: "json" }).$type<string[]>().notNull(),
     /** The codes of its ACTIVE markets. */
     markets: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** The one that was published last. */
+    /** The last published rating. */
     agentRating: real(),
-    /** The instant of its last change record: no two of an environment are equal, and a later commit has a later one (DIR-6). */
+    /** The instant of its last change record: unique within an environment, and later for a later commit (DIR-6). */
     updatedAt: integer().notNull(),
-    /** True until a job has written its terms as they stand now (DIR-9). */
+    /** True until a job has written its current terms (DIR-9). */
     unindexed: integer({ mode: "boolean" }).notNull(),
-    /** Its terms as the job has written them. */
+    /** The terms that the job last wrote. */
     terms: text({ mode: "json" }).$type<string[]>().notNull(),
   },
   (t) => [
@@ -42,7 +42,7 @@ export const directoryEntries = sqliteTable(
 );
 export type EntryRow = typeof directoryEntries.$inferSelect;
 
-/** Which entries have a term: a capability, a market, a role or a tier, each with its environment (DIR-9). */
+/** The entries that have a term: a capability, a market, a role or a tier, each with its environment (DIR-9). */
 export const directoryTerms = sqliteTable("directory_terms", { term: text().notNull(), did: text().notNull() }, (t) => [
   primaryKey({ columns: [t.term, t.did] }),
 ]);
@@ -67,7 +67,10 @@ export const directoryChanges = sqliteTable(
 );
 export type ChangeRow = typeof directoryChanges.$inferSelect;
 
-/** A job keeps the hash and the instant of every sixteenth record for ever (DIR-13). A reader that resumes from an instant begins at one of them. */
+/**
+ * The hash and the instant of every sixteenth record, which a job keeps for ever (DIR-13). A reader that resumes from an instant begins at one of
+ * them.
+ */
 export const directoryHashes = sqliteTable(
   "directory_hashes",
   {
@@ -87,12 +90,11 @@ export const directoryFeeds = sqliteTable("directory_feeds", {
   hash: text().notNull(),
   /** The record of the newest signed head. */
   headSeq: integer().notNull(),
-  /** The last record that is gone: numbers go on behind it, also where none is left. */
+  /** The last pruned record: numbering continues after it, even if no record is left. */
   prunedTo: integer().notNull(),
 });
 export type FeedRow = typeof directoryFeeds.$inferSelect;
 
-/** Signed heads, kept for ever. */
 export const directoryHeads = sqliteTable(
   "directory_heads",
   {

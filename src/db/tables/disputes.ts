@@ -1,5 +1,5 @@
-// Tables of disputes, what the parties said and handed in, and the signed awards. Amounts are token base units, instants are on the clock of the
-// consumer's platform, which rules a dispute (ACC-9).
+// Tables of disputes, their messages and evidence, and the signed awards. Amounts are token base units; instants are on the clock of the consumer's
+// platform, which rules a dispute (ACC-9).
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -17,7 +17,7 @@ export const disputes = sqliteTable(
     disputeId: text().primaryKey(),
     transactionId: text().notNull(),
     taskId: text().notNull(),
-    /** 1, or 2 where the first one was withdrawn. */
+    /** 1, or 2 if the first dispute was withdrawn. */
     attempt: integer().notNull(),
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
@@ -37,45 +37,45 @@ export const disputes = sqliteTable(
     disputed: integer().notNull(),
     bounty: integer().notNull(),
     filedAt: integer().notNull(),
-    /** Until when the parties have to themselves; the later instant of arbitration counts from its beginning. */
+    /** The end of the parties' own days; during arbitration, the arbiter's later deadline counts from its start. */
     answersUntil: integer().notNull(),
-    /** When the provider answered first. */
+    /** When the provider first answered. */
     respondedAt: integer(),
-    /** What the provider offered last. */
+    /** The provider's last offer. */
     offer: integer(),
     messages: integer().notNull().default(0),
     evidence: integer().notNull().default(0),
-    /** What of it the consumer handed in; the rest is the provider's. */
+    /** The number of pieces of evidence from the consumer; the others are the provider's. */
     consumerEvidence: integer().notNull().default(0),
     arbitrationAt: integer(),
-    /** The next instant at which something falls due; null where nothing does. */
+    /** The next instant at which something falls due; null if nothing does. */
     dueAt: integer(),
     resolution: text().$type<Resolution>(),
     resolvedAt: integer(),
-    /** Who ended it: a side, the arbiter, or a reorganisation that took its settlement away. */
+    /** Who ended it: a side, the arbiter, or a reorg that removed its settlement. */
     endedBy: text().$type<Side | "arbiter" | "reversal">(),
     /** The arbiter's words. */
     finding: text(),
-    /** What the consumer is to get back, and how: out of the vault by the arbiter, or by the provider's own hand. */
+    /** The consumer's refund and its source: paid from the vault by the arbiter, or by the provider itself. */
     refund: integer().notNull().default(0),
     refundFrom: text().$type<"vault" | "provider">(),
     refundStatus: text().$type<RefundStatus>().notNull().default("none"),
-    /** What the vault keeps back for it since its end: what an award has not paid, or all that is disputed until the provider has given back itself. */
+    /** The amount that the vault keeps back after the end: the unpaid award, or the whole disputed amount until the provider has refunded. */
     owed: integer().notNull().default(0),
-    /** What was paid out of the vault, and what of it on the bounty. */
+    /** The amount paid out of the vault, and the part of it that paid the bounty. */
     paidOut: integer().notNull().default(0),
     bountyPaid: integer().notNull().default(0),
-    /** What wallets had given back of the settlement before it was filed: no part of what its end gives back. */
+    /** The amount that wallets had refunded before the dispute was filed, which does not count towards its refund. */
     refundedBefore: integer().notNull().default(0),
-    /** How often a part of the award was begun anew, smaller, because of what wallets gave back meanwhile. */
+    /** How often a part of the award was remade with a smaller amount, because wallets had refunded meanwhile. */
     partsRemade: integer().notNull().default(0),
-    /** Which side owes the bounty; null where neither does. */
+    /** The side that owes the bounty; null if neither does. */
     bountyBy: text().$type<Side>(),
-    /** What was left of the task's window when this held it; null where the task had closed before. */
+    /** The rest of the task's window when the dispute held it; null if the task had already closed. */
     heldMs: integer(),
   },
   (t) => [
-    // One at a time, and a second one after the first was withdrawn.
+    // One dispute at a time, and a second one only after the first was withdrawn.
     uniqueIndex("disputes_by_transaction").on(t.transactionId, t.attempt),
     index("disputes_due").on(t.dueAt, t.disputeId).where(sql`due_at is not null`),
     index("disputes_due_in_sandbox")
@@ -98,7 +98,7 @@ export const disputes = sqliteTable(
 );
 export type DisputeRow = typeof disputes.$inferSelect;
 
-/** What the provider said, in order. */
+/** The provider's answers, in order. */
 export const disputeMessages = sqliteTable(
   "dispute_messages",
   {
@@ -112,7 +112,7 @@ export const disputeMessages = sqliteTable(
 );
 export type DisputeMessageRow = typeof disputeMessages.$inferSelect;
 
-/** Links and digests, which nobody fetches. */
+/** Links and digests, which the service never fetches. */
 export const disputeEvidence = sqliteTable(
   "dispute_evidence",
   {
@@ -129,15 +129,15 @@ export const disputeEvidence = sqliteTable(
 );
 export type DisputeEvidenceRow = typeof disputeEvidence.$inferSelect;
 
-/** The arbiter's award as a compact JWS, apart because it is long. */
+/** The arbiter's award as a compact JWS, stored separately because it is long. */
 export const disputeAwards = sqliteTable("dispute_awards", {
   disputeId: text().primaryKey(),
   award: text().notNull(),
 });
 
 /**
- * What providers gave back out of their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
- * settlement in the edition `contract`, which may be one that nobody facilitated: two editions may have one of the same key each.
+ * Refunds that providers paid from their own wallets, by the contract's `Refunded`, once it is booked; base units. `settlement_key` names the
+ * settlement in the edition `contract`, even one that was never facilitated: two editions may both have a settlement of the same key.
  */
 export const refunds = sqliteTable(
   "refunds",
@@ -154,13 +154,16 @@ export const refunds = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.network, t.blockNumber, t.txHash, t.logIndex] }),
-    // All that a sum reads: else SQLite would rather read through the network's by the primary key.
+    // Holds every column that a sum reads: otherwise SQLite would read all refunds of the network by the primary key.
     index("refunds_by_settlement").on(t.network, t.settlementKey, t.contract, t.minedAt, t.blockNumber, t.amount),
   ],
 );
 export type RefundRow = typeof refunds.$inferSelect;
 
-/** Addresses that refunds and payouts of a settlement were turned to, by the contract's `RefundToSet`, once it is booked: the last one counts. */
+/**
+ * Addresses to which the refunds and payouts of a settlement were redirected, by the contract's `RefundToSet`, once it is booked: the last one
+ * counts.
+ */
 export const refundAddresses = sqliteTable(
   "refund_addresses",
   {

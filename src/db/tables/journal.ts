@@ -12,7 +12,7 @@ export const idempotencyOutcomes = sqliteTable(
     requestKey: text().notNull(),
     bodyHash: text().notNull(),
     status: integer().notNull(),
-    /** JSON; sealed where it holds a once-only secret. */
+    /** JSON; sealed if it holds a once-only secret. */
     body: text().notNull(),
     sealed: integer({ mode: "boolean" }).notNull(),
     expiresAt: integer().notNull(),
@@ -21,8 +21,8 @@ export const idempotencyOutcomes = sqliteTable(
 );
 
 /**
- * The activity log (EVT-6). `seq` is drawn inside the batch: the numbers of a platform are 1, 2, 3 and so on in the order of commits. The id
- * of an entry is computed (activity-id.ts), so each entry costs its row and three places in indexes.
+ * The activity log (EVT-6). `seq` is drawn inside the batch: a platform's entries are numbered 1, 2, 3 and so on in the order of commits. The id of
+ * an entry is computed (activity-id.ts), so each entry costs its row and three places in indexes.
  */
 export const activityEntries = sqliteTable(
   "activity_entries",
@@ -66,7 +66,6 @@ export const activityChains = sqliteTable(
 );
 export type ChainRow = typeof activityChains.$inferSelect;
 
-/** Signed heads, kept for ever. */
 export const activityHeads = sqliteTable(
   "activity_heads",
   {
@@ -93,7 +92,7 @@ export const operatorEntries = sqliteTable(
     action: text().$type<OperatorAction>().notNull(),
     subjectType: text().notNull(),
     subjectId: text().notNull(),
-    /** The account that it concerns; null where it concerns none. */
+    /** The account that it concerns; null if none. */
     platformId: text(),
     detail: text({ mode: "json" }).$type<Record<string, unknown>>(),
   },
@@ -105,7 +104,7 @@ export const operatorEntries = sqliteTable(
 );
 export type OperatorEntryRow = typeof operatorEntries.$inferSelect;
 
-/** What an event has beside its number. */
+/** The columns of an event except its number. */
 export const eventColumns = {
   platformId: text().notNull(),
   environment: text().$type<Environment>().notNull(),
@@ -113,11 +112,11 @@ export const eventColumns = {
   type: text().notNull(),
   occurredAt: integer().notNull(),
   object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
-  /** The earlier values of the members that the type says have changed; null for other types. */
+  /** The earlier values of the members that changed according to the type; null for other types. */
   previous: text({ mode: "json" }).$type<Record<string, unknown>>(),
-  /** The agent of the platform that it is about; null where it is about none. */
+  /** The platform's agent that the event is about; null if none. */
   agentDid: text(),
-  /** The other one, where both agents of a purchase are the platform's. */
+  /** The other agent, if both agents of a purchase belong to the platform. */
   otherDid: text(),
   /** The resource that the event is about; null if that is one of its agents. */
   subject: text(),
@@ -126,18 +125,19 @@ export const eventColumns = {
 };
 
 /**
- * The outbox: written with the change that it reports. `seq` grows with every commit, so a reader of it misses nothing; the newest row is
- * never deleted, because the next number follows on it.
+ * The outbox: written with the change that it reports. `seq` grows with every commit, so a reader misses no event; the newest row is never deleted,
+ * because the next number is derived from it.
  */
 export const events = sqliteTable(
   "events",
   {
-    // Named, because Drizzle keeps one list of derived names for all that have the name of this table.
+    // Named, because Drizzle keeps one list of derived names for all tables of this name.
     seq: integer("seq").primaryKey(),
     ...eventColumns,
   },
   (t) => [
-    // Each ends with the number, as every index of a table with a rowid does. An agent and what an event is about belong to few platforms.
+    // Each ends with the number, as every index of a table with a rowid does. An agent or a subject belongs to few platforms, so those indexes need
+    // no platform.
     index("events_by_tenant").on(t.platformId, t.environment).where(sql`listed = 1`),
     index("events_by_id").on(t.platformId, t.environment, t.id).where(sql`listed = 1`),
     index("events_by_agent").on(t.agentDid, t.environment).where(sql`listed = 1 and agent_did is not null`),
@@ -147,7 +147,7 @@ export const events = sqliteTable(
 );
 export type EventRow = typeof events.$inferSelect;
 
-/** The number of the last event at an instant of real time, about once an hour: what a month had is told by it, whatever a sandbox's clock says. */
+/** The number of the last event at an instant of real time, about once an hour. It gives the events of a month, independent of a sandbox's clock. */
 export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
 
 /** The volume of each account on its last day (EVT-35): a later day replaces it. */
@@ -167,19 +167,19 @@ export const accountVolumes = sqliteTable("account_volumes", {
 });
 export type VolumeRow = typeof accountVolumes.$inferSelect;
 
-/** What one batch notes for its own later statements (last-numbers.ts): a single row, which says nothing to another batch. */
+/** Numbers that one batch notes for its own later statements (last-numbers.ts): a single row, which has no meaning for other batches. */
 export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),
-  /** Of the activity log of one platform. */
+  /** The last number in the activity log of one platform. */
   activity: integer().notNull(),
-  // Of the directory's feeds: the number and the instant of the last record.
+  // The number and the instant of the last record in each directory feed.
   sandbox: integer().notNull(),
   production: integer().notNull(),
   sandboxAt: integer().notNull().default(0),
   productionAt: integer().notNull().default(0),
 });
 
-/** The latest run of each job. Instants are of the wall clock. */
+/** The latest run of each job. Instants are on the wall clock. */
 export const jobs = sqliteTable("jobs", {
   name: text().primaryKey(),
   startedAt: integer().notNull(),
@@ -199,7 +199,7 @@ export const jobs = sqliteTable("jobs", {
 });
 export type JobRow = typeof jobs.$inferSelect;
 
-/** Alerts. One open row for each kind and subject; finding the same again is counted (JOB-10). */
+/** Alerts: one open row for each kind and subject, which counts repeated findings (JOB-10). */
 export const alerts = sqliteTable(
   "alerts",
   {
@@ -230,5 +230,5 @@ export const alertMails = sqliteTable("alert_mails", {
   sentAt: integer().notNull(),
 });
 
-/** The number of the last event that was delivered. */
+/** The number of the last event that has been fanned out. */
 export const outbox = sqliteTable("outbox", { name: text().primaryKey(), seq: integer().notNull() });

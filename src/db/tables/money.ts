@@ -20,33 +20,35 @@ export const escrows = sqliteTable(
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
     network: text().notNull(),
-    /** The agent's platform, so that what an account holds is found without its agents (ACC-27). */
+    /** The agent's platform, so that an account's balances are found without its agents (ACC-27). */
     platformId: text().notNull(),
     currency: text().notNull(),
     vault: text().notNull(),
-    /** The edition of the contract whose vault it is; empty where that was not noted, which is the present one. */
+    /** The edition of the contract whose vault it is; empty in older rows, which belong to the present edition. */
     contract: text().notNull().default(""),
     operationalWallet: text().notNull(),
-    /** JSON: the wallets before it, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
+    /** JSON: the earlier wallets, `[{wallet, until}]`, as long as a payment to them may still be facilitated (FAC-7). */
     formerWallets: text().notNull().default("[]"),
-    /** Deposits and this environment's facilitated settlements, less releases and payouts (MKT-23). Below zero where more was taken out than counts. */
+    /** Deposits and this environment's facilitated settlements, less releases and payouts (MKT-23). Negative if more was taken out than counts. */
     balance: integer().notNull().default(0),
     /** The part of facilitated settlements of this environment. */
     contributed: integer().notNull().default(0),
-    /** 0 of a provider that has left (MKT-30). */
+    /** 0 for a provider that has left (MKT-30). */
     baseThreshold: integer().notNull(),
     threshold: integer().notNull(),
-    /** The threshold of the other environment on the same vault; 0 where it has none (MKT-20). */
+    /** The threshold of the other environment on the same vault; 0 if it has none (MKT-20). */
     otherThreshold: integer().notNull().default(0),
-    /** The threshold that the contract has; it follows the higher of the two within a minute or two, once they are 5 % of the base apart (MKT-20). */
+    /** The threshold on the contract. It follows the higher of the two within a minute or two, once they differ by 5 % of the base (MKT-20). */
     chainThreshold: integer().notNull(),
-    /** Real time since when they are so far apart; has no meaning while they are not (JOB-6). */
+    /** Real time since when they differ by so much; meaningless while they do not (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
-    /** What open disputes are about, and what awards have not paid yet: the contract keeps so much back. */
+    /** The amounts of open disputes, and the unpaid awards: the contract keeps their sum back. */
     disputed: integer().notNull().default(0),
     owed: integer().notNull().default(0),
-    /** When the last dispute window of a settlement into the vault closes, on the service's own clock: later moves of a test clock count for nothing. */
+    /**
+     * When the last dispute window of a settlement into the vault closes, on the service's own clock; later moves of a test clock do not change it.
+     */
     windowsCloseAt: integer().notNull().default(0),
     /** Block time of the newest settlement that was seen. */
     updatedAt: integer().notNull(),
@@ -69,9 +71,8 @@ export const namedWallets = sqliteTable(
   {
     did: text().notNull(),
     network: text().notNull(),
-    /** In lower case. */
     wallet: text().notNull(),
-    /** Time of the block that named it first. Epoch milliseconds. */
+    /** Epoch milliseconds of the block that named it first. */
     since: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.did, t.network, t.wallet] })],
@@ -79,36 +80,36 @@ export const namedWallets = sqliteTable(
 export type NamedWallet = typeof namedWallets.$inferSelect;
 
 /**
- * Every movement of a vault, append-only: one line for each event of the contract, by its place on-chain, and one for what came without an
- * event. The lines of a vault add up to what it holds at the last booked block.
+ * Every movement of a vault, append-only: one line for each event of the contract, by its place on-chain, and one for each amount that arrived
+ * without an event. The lines of a vault add up to its balance at the last booked block.
  */
 export const ledgerLines = sqliteTable(
   "ledger_lines",
   {
     network: text().notNull(),
     txHash: text().notNull(),
-    /** Counted from the transaction's first log; -1 for what came without an event, seen by the event at that place. */
+    /** Counted from the transaction's first log; -1 for an amount that arrived without an event and was noticed at the event of this transaction. */
     logIndex: integer().notNull(),
     did: text().notNull(),
     /** The edition whose vault it is. */
     contract: text().notNull(),
     kind: text().$type<LedgerKind>().notNull(),
-    /** Base units; less than zero where it left the vault. */
+    /** Base units; negative if it left the vault. */
     amount: integer().notNull(),
-    /** What the vault held after it. */
+    /** The vault's balance after it. */
     held: integer().notNull(),
-    /** All deposits so far, less releases and payouts: what counts whoever facilitates. */
+    /** All deposits so far, less releases and payouts: they count whichever environment facilitates. */
     deposited: integer().notNull(),
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
     /** Epoch milliseconds of the block. */
     minedAt: integer().notNull(),
-    /** Its place among all lines of the vault. Below zero, by its block, of a settlement that put nothing into it. */
+    /** Its place among all lines of the vault. A settlement that put nothing into the vault has a negative number, from its block. */
     number: integer().notNull(),
     reversed: integer({ mode: "boolean" }).notNull().default(false),
-    /** Of a payout: the settlement that it was for. */
+    /** For a payout: the settlement that it was for. */
     settlementKey: text(),
-    /** Of a settlement: a digest of all its parts (src/chain/digests.ts), which a facilitated one has to equal. */
+    /** For a settlement: a digest of all its parts (src/chain/digests.ts), which a facilitated settlement has to equal. */
     parts: text(),
   },
   (t) => [
@@ -130,7 +131,7 @@ export const paymentIntents = sqliteTable(
     providerDid: text().notNull(),
     consumerPlatformId: text().notNull(),
     providerPlatformId: text().notNull(),
-    /** Who answered for each side when it was opened. */
+    /** The principals of the two sides when it was opened. */
     consumerPrincipalId: text().notNull().default(""),
     providerPrincipalId: text().notNull().default(""),
     openedBy: text().notNull(),
@@ -140,31 +141,33 @@ export const paymentIntents = sqliteTable(
     amount: integer().notNull(),
     /** The provider's wallet on the network when it was opened, which a payer can fix. */
     operationalWallet: text().notNull().default(""),
-    /** The one address that may pay it, in lower case; null where any may. */
+    /** The one address that may pay it, in lower case; null if any may. */
     payer: text(),
     status: text().$type<IntentStatus>().notNull(),
     /** The consumer and its delegators, whose windows this intent counts in. */
     spenders: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** What a payment that names no intent finds it by: parties, network and amount, hashed. Empty where none is for it any more. */
+    /** A hash of parties, network and amount, by which a payment that names no intent finds this one. Empty once no such payment can be for it. */
     terms: text().notNull().default(""),
-    /** The payment that the follower bound to it, by its place on-chain, and the instant of its block on the intent's clock; null until one is seen. */
+    /**
+     * The payment that the follower bound to it, by its place on-chain, and the instant of its block on the intent's clock; null until one is seen.
+     */
     paymentTx: text(),
     paymentLog: integer(),
     paymentBlock: integer(),
     paidAt: integer(),
-    /** A payment of it, mined in time, that a reorganisation took away: it pays the intent again wherever it comes back (FAC-18). */
+    /** A payment in time that a reorg removed: if it is mined again, it pays the intent again (FAC-18). */
     lostTx: text(),
     lostLog: integer(),
-    /** Until when such a payment keeps the hold, on the intent's clock; null where none does any more. */
+    /** Until when such a payment keeps the hold, on the intent's clock; null if none does. */
     lostUntil: integer(),
-    /** Who sent the transaction of the payment that was bound last, and under which nonce; null where no node has said it. */
+    /** The sender and nonce of the last bound payment's transaction; null while no node has reported them. */
     sentBy: text(),
     sentNonce: integer(),
-    /** When what was paid and never facilitated was counted as spent. */
+    /** When a payment that was never facilitated was counted as spent. */
     spentAt: integer(),
-    /** True once the consumer that left it unpaid has been rated for it (TSK-11). */
+    /** True once the consumer has been rated for leaving it unpaid (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
-    /** Its settlement and the task of that; null until a payment is facilitated for it. */
+    /** Its settlement and the settlement's task; null until a payment is facilitated for it. */
     transactionId: text(),
     taskId: text(),
     /** When a party cancelled it, on the intent's clock. */
@@ -176,12 +179,12 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_unrated")
       .on(t.expiresAt)
       .where(sql`status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did`),
-    // A payment that names no intent is for the newest open one of its terms (FAC-8).
+    // A payment that names no intent pays the newest open intent of its terms (FAC-8).
     index("payment_intents_by_terms")
       .on(t.terms, t.createdAt)
-      // A condition on the status would have SQLite write the index again as an intent ends.
+      // With a condition on the status, SQLite would rewrite the index when an intent ends.
       .where(sql`transaction_id is null`),
-    // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all of a provider that ends (AGT-31).
+    // Counts the open intents that a provider opened itself for one consumer (PAY-6), and finds all intents of a provider that ends (AGT-31).
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
       .where(sql`status in ('OPEN', 'PAID') and spent_at is null`),
@@ -194,7 +197,7 @@ export const paymentIntents = sqliteTable(
       .where(sql`payment_tx is not null`),
     index("payment_intents_lost").on(t.lostTx).where(sql`lost_tx is not null`),
     index("payment_intents_waiting").on(t.network).where(sql`lost_until is not null and status = 'OPEN'`),
-    // The lists of a side. No status is in them: SQLite would write them again with each change of it.
+    // The lists of a side. They leave out the status, because SQLite would rewrite them at each change of it.
     index("payment_intents_sold").on(t.providerDid, t.environment, t.createdAt, t.intentId),
     index("payment_intents_bought").on(t.consumerDid, t.environment, t.createdAt, t.intentId),
   ],
@@ -216,19 +219,19 @@ export const transactions = sqliteTable(
     network: text().notNull(),
     currency: text().notNull(),
     txHash: text().notNull(),
-    /** The place of the `Settled` event, counted from the transaction's first log: a reorganisation does not move it (FAC-9). */
+    /** The place of the `Settled` event, counted from the transaction's first log: a reorg does not move it (FAC-9). */
     logIndex: integer().notNull(),
     /** The edition of the settlement contract, and the key in it that a payout and a refund are bound to. */
     contract: text().notNull().default(""),
     settlementKey: text().notNull().default(""),
-    /** Where payouts and refunds of it go; empty where that is the payer. */
+    /** Where its payouts and refunds go; empty if to the payer. */
     refundTo: text().notNull().default(""),
     payer: text().notNull(),
     operationalWallet: text().notNull(),
     gross: integer().notNull(),
     fee: integer().notNull(),
     escrow: integer().notNull(),
-    /** What of it does not count yet, because the vault did not hold so much: until its line is compared (FAC-18). */
+    /** The part that does not count yet, because the vault did not hold so much, until its line is compared (FAC-18). */
     uncounted: integer().notNull().default(0),
     operational: integer().notNull(),
     escrowState: text().$type<EscrowState>().notNull(),
@@ -243,7 +246,7 @@ export const transactions = sqliteTable(
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
     settledAt: integer().notNull(),
-    /** When it was found that its block is not the chain's any more (FAC-18). */
+    /** When its block was found to be no longer part of the chain (FAC-18). */
     reversedAt: integer(),
   },
   (t) => [
@@ -260,7 +263,7 @@ export const transactions = sqliteTable(
     index("transactions_within")
       .on(t.providerPlatformId, t.environment, t.settledAt, t.transactionId)
       .where(sql`provider_platform_id = consumer_platform_id`),
-    // Written where one is reversed.
+    // Written when a settlement is reversed.
     index("transactions_reversed_sold").on(t.providerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
     index("transactions_reversed_bought").on(t.consumerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
   ],
@@ -270,13 +273,13 @@ export type TransactionRow = typeof transactions.$inferSelect;
 const packedReceipt = customType<{ data: string; driverData: string }>({
   dataType: () => "text",
   toDriver: (receipt) => packJws(receipt, RECEIPT_TYPE),
-  // Earlier ones are stored as they were signed.
+  // Older receipts are stored as they were signed.
   fromDriver: (stored) => (stored.includes("{") ? unpackJws(stored, RECEIPT_TYPE) : stored),
 });
 
 /**
- * The signed receipt of a transaction, stored apart because it is long, and found by block. None is ever deleted: their rowids number them in the
- * order in which they were recorded (FAC-18).
+ * The signed receipt of a transaction, stored separately because it is long, and found by block. Receipts are never deleted, so their rowids number
+ * them in the order in which they were recorded (FAC-18).
  */
 export const receipts = sqliteTable(
   "receipts",
@@ -284,7 +287,7 @@ export const receipts = sqliteTable(
     network: text().notNull(),
     blockNumber: integer().notNull(),
     transactionId: text().notNull(),
-    /** As `packJws` packs it: three rows fit into a page then, and two otherwise. */
+    /** As `packJws` packs it: a page then holds three rows instead of two. */
     receipt: packedReceipt().notNull(),
   },
   (t) => [primaryKey({ columns: [t.network, t.blockNumber, t.transactionId] })],
@@ -298,17 +301,17 @@ export const tasks = sqliteTable(
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
     providerDid: text().notNull(),
-    /** The consumer's platform, whose sandbox's clock rules it, where the provider is of another one; null else. */
+    /** The consumer's platform, whose sandbox clock rules the task, if the provider belongs to another platform; else null. */
     ruledBy: text(),
-    // What a task shows of its transaction, so that a page of tasks reads no other table.
+    // The transaction's members that a task shows, so that a page of tasks reads no other table.
     intentId: text().notNull().default(""),
     network: text().notNull().default(""),
     currency: text().notNull().default(""),
     gross: integer().notNull().default(0),
     status: text().$type<TaskStatus>().notNull(),
     /**
-     * What the consumer has answered, or `void`; null where neither, also once the window has ended: the end moves no place in the lists. `early`: it has
-     * ended on a sandbox's clock before it has in real time, so that a range by any other clock tells the others apart.
+     * The consumer's answer, or `void`; null for neither, also once the window has ended, so that the end moves no place in the lists. `early`: the
+     * window ended on a sandbox's clock before it did in real time, so that a range by any other clock can tell the others apart.
      */
     answer: text().$type<TaskOutcome | "void" | "early">(),
     outcome: text().$type<TaskOutcome>(),
@@ -317,17 +320,17 @@ export const tasks = sqliteTable(
     openedAt: integer().notNull(),
     confirmBy: integer().notNull(),
     closedAt: integer(),
-    /** Who answered for each side at the settlement: under these both are rated, whatever becomes of the agents (FAC-14). */
+    /** The principals of the two sides at the settlement: both are rated under these, whatever becomes of the agents (FAC-14). */
     providerPrincipalId: text().notNull().default(""),
     consumerPrincipalId: text().notNull().default(""),
-    /** The other side's, where the end has rated the provider and the consumer. */
+    /** The principal of the other side, once the end has rated the provider or the consumer. */
     providerRatedBy: text(),
     consumerRatedBy: text(),
-    /** The instant from which the provider's signal decays, where its own sandbox has another clock than the task (TSK-18); null else. */
+    /** The instant from which the provider's signal decays, if its own sandbox has another clock than the task (TSK-18); else null. */
     providerRatedAt: integer(),
     /** How long disputes have held it: that time does not count. */
     heldMs: integer().notNull().default(0),
-    /** How a dispute about it has ended, where that rates, and the score of a verdict in part. */
+    /** The rated outcome of a dispute about it, and the score of a partial verdict. */
     verdict: text().$type<Verdict>(),
     verdictScore: real(),
   },

@@ -1,4 +1,5 @@
-// Tables of principals, their attestations, who gives them, the customers that group principals, and unfinished cascades and restatements.
+// Tables of principals, their attestations, the Verifiers that give them, the customers that group principals, and unfinished cascades and
+// restatements.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -28,13 +29,13 @@ export const customers = sqliteTable(
     name: text().notNull(),
     externalRef: text(),
     status: text().$type<CustomerStatus>().notNull(),
-    /** The platform's own words to its suspension. */
+    /** The platform's own note about the suspension. */
     statusNote: text(),
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
-    /** How many principals it groups: those that are not CLOSED. */
+    /** How many principals it groups, without the CLOSED ones. */
     principalCount: integer().notNull().default(0),
     createdAt: integer().notNull(),
-    /** Grows with every change, also within one millisecond. */
+    /** Increases with every change, also within one millisecond. */
     updatedAt: integer().notNull().default(0),
   },
   (t) => [
@@ -52,7 +53,7 @@ export const principals = sqliteTable(
     principalId: text().primaryKey(),
     platformId: text().notNull(),
     environment: text().$type<Environment>().notNull(),
-    /** The platform's own company (ACC-6): in no list, under no customer. */
+    /** The platform's own company (ACC-6): it is in no list and under no customer. */
     tenant: integer({ mode: "boolean" }).notNull().default(false),
     legalName: text().notNull(),
     nameFolded: text().notNull(),
@@ -61,17 +62,17 @@ export const principals = sqliteTable(
     externalRef: text().notNull(),
     customerId: text(),
     status: text().$type<PrincipalStatus>().notNull(),
-    /** As the status says it. Indexes have it in their condition: with the status there, each of its moves would rewrite them. */
+    /** Follows from the status. Indexes use it in their conditions, because each status change would rewrite them if they used the status. */
     closed: integer({ mode: "boolean" }).notNull().default(false),
     statusReason: text(),
-    /** The platform's own words to its suspension. */
+    /** The platform's own note about the suspension. */
     statusNote: text(),
-    // The set of what stops it (PRN-19), beside its attestation and its account; `status` follows from the set.
+    // The set of what stops it (PRN-19), besides its attestation and its account; `status` follows from the set.
     platformStopped: integer({ mode: "boolean" }).notNull().default(false),
     customerStopped: integer({ mode: "boolean" }).notNull().default(false),
-    /** Why the current attestation counts no more, once that is recorded. */
+    /** Why the current attestation no longer counts, once that is recorded. */
     attestationStop: text().$type<AttestationStop>(),
-    /** What stops the whole account (ACC-25). Here, so that a reading of a principal needs no other row. */
+    /** The state that stops the whole account (ACC-25), stored here so that reading a principal needs no other row. */
     accountStopped: text().$type<AccountStop>(),
     attestationId: text().notNull(),
     attestationVerifierId: text().notNull(),
@@ -81,7 +82,7 @@ export const principals = sqliteTable(
     attestationSigned: integer({ mode: "boolean" }).notNull().default(false),
     attestationIssuedAt: integer().notNull(),
     attestationExpiresAt: integer().notNull(),
-    /** When the next notice of the attestation's end is due (PRN-26), at the latest; null when none is. */
+    /** The latest instant for the next notice about the attestation's end (PRN-26); null when none is due. */
     expiryNoticeAt: integer(),
     /** How many of its agents sell and have not ended: their role needs a higher tier (PRN-10). */
     providers: integer().notNull().default(0),
@@ -90,7 +91,7 @@ export const principals = sqliteTable(
     updatedAt: integer().notNull(),
   },
   (t) => [
-    // The tenant principal takes no name from others, and a closed one gives its own back (PRN-3).
+    // The tenant principal takes no name from others, and a closed principal releases its own (PRN-3).
     uniqueIndex("principals_by_external_ref")
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`tenant = 0 and closed = 0`),
@@ -98,7 +99,7 @@ export const principals = sqliteTable(
       .on(t.platformId, t.environment, t.nameFolded, t.country)
       .where(sql`tenant = 0 and closed = 0`),
     index("principals_by_platform").on(t.platformId, t.environment, t.principalId).where(sql`tenant = 0`),
-    // What ended by its date alone is a range beside those that are ACTIVE (PRN-14).
+    // Principals that ended by date alone are a range of this index, within those that are ACTIVE (PRN-14).
     index("principals_by_status")
       .on(t.platformId, t.environment, t.status, t.attestationExpiresAt, t.principalId)
       .where(sql`tenant = 0`),
@@ -110,17 +111,17 @@ export const principals = sqliteTable(
 );
 export type PrincipalRow = typeof principals.$inferSelect;
 
-/** A principal's own move, whose entry and event are written after it. */
+/** A principal's own move, whose entry and event are written later. */
 export type PrincipalReport = {
   readonly action: ActivityAction;
   readonly actor: Actor;
   /** The instant of the move. */
   readonly at: number;
-  /** As the entry says them. An event follows where the status has changed. */
+  /** In the form of the entry. An event follows if the status has changed. */
   readonly changes: Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
 };
 
-/** A principal or an account of which some agents still have to follow in their own rows. Any run may continue it (PRN-17). */
+/** A principal or an account some of whose agents still have to follow in their own rows. Any run may continue it (PRN-17). */
 export const cascades = sqliteTable(
   "cascades",
   {
@@ -131,13 +132,13 @@ export const cascades = sqliteTable(
     actorType: text().$type<ActorType>().notNull(),
     actorId: text().notNull(),
     startedAt: integer().notNull(),
-    /** Of a principal that moved with others: the moves that are still to be reported, in their order; null once they are. */
+    /** For a principal that moved with others: the moves that are still to be reported, in order; null once they are. */
     report: text({ mode: "json" }).$type<readonly PrincipalReport[]>(),
-    /** The last agent of a principal that is done, by the order of agents: its creation and its DID. */
+    /** The last agent that is done, in the order of agents: its creation and its DID. */
     afterAt: integer().notNull().default(0),
     afterDid: text().notNull().default(""),
   },
-  // Begins with what is true of each row: whether there is any is an equality, which reads nothing where there is none.
+  // Begins with a condition that every row meets: whether any row exists is then an equality, which reads no row if none does.
   (t) => [index("cascades_by_start").on(sql`started_at >= 0`, t.startedAt, t.subjectId)],
 );
 export type CascadeRow = typeof cascades.$inferSelect;
@@ -152,12 +153,12 @@ export const attestations = sqliteTable(
     model: text().$type<AttestationModel>().notNull(),
     tier: text().$type<Tier>(),
     proof: text(),
-    /** Whether the proof verified by a key of its Verifier. In the sandbox one of an unregistered Verifier is kept unverified (PRN-27). */
+    /** Whether a key of its Verifier verified the proof. The sandbox keeps a proof of an unregistered Verifier unverified (PRN-27). */
     signed: integer({ mode: "boolean" }).notNull().default(false),
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
     recordedAt: integer().notNull(),
-    /** When its Verifier, or an operator, took it back (PRN-25). */
+    /** When its Verifier, or an operator, revoked it (PRN-25). */
     revokedAt: integer(),
     revocationReason: text(),
   },
@@ -168,14 +169,14 @@ export const attestations = sqliteTable(
 );
 export type AttestationRow = typeof attestations.$inferSelect;
 
-/** Who attests principals (PRN-22), with the public keys that sign the attestations. */
+/** The Verifiers that attest principals (PRN-22), with the public keys that sign the attestations. */
 export const verifiers = sqliteTable("verifiers", {
   verifierId: text().primaryKey(),
   name: text().notNull(),
   jwks: text({ mode: "json" }).$type<VerifierJwks>().notNull(),
   status: text().$type<VerifierStatus>().notNull(),
   createdAt: integer().notNull(),
-  /** Grows with every change, also within one millisecond. */
+  /** Increases with every change, also within one millisecond. */
   updatedAt: integer().notNull(),
 });
 export type VerifierRow = typeof verifiers.$inferSelect;
@@ -202,17 +203,17 @@ export const restatements = sqliteTable(
   {
     principalId: text().primaryKey(),
     startedAt: integer().notNull(),
-    /** The last agent that is done, by the order of agents: its creation and its DID. */
+    /** The last agent that is done, in the order of agents: its creation and its DID. */
     afterAt: integer().notNull(),
     afterDid: text().notNull(),
-    /** Who gives back the agents that the end of the last attestation took; null when nobody does. */
+    /** The actor who reactivates the agents that the end of the last attestation suspended; null if no agents are to be reactivated. */
     returning: text({ mode: "json" }).$type<Actor>(),
-    /** True where the directory records each agent that runs, because a reader may have seen it stopped and no record told of it (DIR-15). */
+    /** True if the directory records each running agent, because a reader may have seen the agent stopped without a record of it (DIR-15). */
     relisting: integer({ mode: "boolean" }).notNull().default(false),
   },
   (t) => [
     index("restatements_by_start").on(t.startedAt, t.principalId),
-    // Begins with what each row of it is, as that of cascades.
+    // Begins with a column that is equal in all its rows, like the index of cascades.
     index("restatements_relisting").on(t.relisting, t.principalId).where(sql`relisting = 1`),
   ],
 );

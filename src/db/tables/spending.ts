@@ -1,8 +1,8 @@
-// Tables of what agents have spent and hold, by which their windows are judged. Amounts are token base units.
+// Tables of what agents have spent and hold, from which their spending windows are judged. Amounts are token base units.
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Environment } from "../../core/vocabulary.ts";
 
-/** The total that an agent and its delegates have settled in an environment and currency, and the total that open intents hold. Base units. */
+/** The totals that an agent and its delegates have settled, and that open intents hold, in an environment and currency. */
 export const spendSums = sqliteTable(
   "spend_sums",
   {
@@ -15,7 +15,7 @@ export const spendSums = sqliteTable(
   (t) => [primaryKey({ columns: [t.did, t.environment, t.currency] })],
 );
 
-/** The running total after each settlement: a window is the newest total less the one before it. */
+/** The running total after each settlement: a window is the newest total less the last one before it. */
 export const spendLedger = sqliteTable(
   "spend_ledger",
   {
@@ -24,15 +24,15 @@ export const spendLedger = sqliteTable(
     currency: text().notNull(),
     at: integer().notNull(),
     total: integer().notNull(),
-    /** What was spent. */
+    /** The intent that was paid. */
     intentId: text().notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.currency, t.at] })],
 );
 
 /**
- * The hold of each open intent on a spender's window, keyed by the instant at which it ends, so that expired holds are found without
- * a job (PAY-11). `spend_sums.open` is the sum of an agent's rows of the currency here.
+ * The hold of each open intent on a spender's window, keyed by the instant at which it ends, so that expired holds are found without a job (PAY-11).
+ * `spend_sums.open` is the sum of an agent's rows of the currency here.
  */
 export const spendHolds = sqliteTable(
   "spend_holds",

@@ -1,4 +1,4 @@
-// Tables of webhooks: endpoints, what waits for its delivery, what was tried, and replays that run.
+// Tables of webhooks: endpoints, waiting deliveries, attempts, and running replays.
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryStatus, DisabledCause, Environment, WebhookStatus } from "../../core/vocabulary.ts";
 
@@ -17,14 +17,14 @@ export const webhookEndpoints = sqliteTable(
     secret: text().notNull(),
     /** The name of the key under which it is sealed. */
     sealKey: text().notNull(),
-    /** The one before it, sealed, while it counts. */
+    /** The secret before it, sealed, while it still counts. */
     previousSecret: text(),
     previousUntil: integer(),
     /** The first failure since the last success; null while it answers. */
     failingSince: integer(),
-    /** The number of the last event before it was made: it gets those behind. */
+    /** The number of the last event before the endpoint was made: it gets later events. */
     eventsAfter: integer().notNull(),
-    /** When replays were asked for in the last 24 hours; null before the first. */
+    /** When replays were requested in the last 24 hours; null before the first. */
     replays: text({ mode: "json" }).$type<readonly number[]>(),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
@@ -44,25 +44,24 @@ export type Attempt = {
   readonly answer: string | null;
 };
 /**
- * An attempt, as it stands in the log of a delivery (src/webhooks/answers.ts). `deflated`: how many bytes of the row's `answers` are its answer.
- * `packed`: the deflated answer itself in base64, as earlier versions stored it.
+ * An attempt in the log of a delivery (src/webhooks/answers.ts). `deflated`: how many bytes of the row's `answers` are its answer. `packed`: the
+ * deflated answer itself in base64, as earlier versions stored it.
  */
 export type StoredAttempt =
   | Attempt
   | (Omit<Attempt, "answer"> & ({ readonly deflated: number } | { readonly packed: string }));
 
 /**
- * What waits for its next attempt, without the event's body, which stands in the event alone. A row is written with the mark of the events, and
- * removed with the last attempt.
+ * Deliveries that wait for their next attempt, without the event's body, which only the event holds. A row is written with the mark of the events,
+ * and removed with the last attempt.
  */
 export const webhookQueue = sqliteTable(
   "webhook_queue",
   {
     webhookId: text().notNull(),
-    /** Of a first attempt: the instant in the id. */
+    /** For a first attempt: the instant in the id. */
     nextAt: integer().notNull(),
     deliveryId: text().notNull(),
-    /** The event's number. */
     eventSeq: integer().notNull(),
     eventId: text().notNull(),
     eventType: text().notNull(),
@@ -70,7 +69,7 @@ export const webhookQueue = sqliteTable(
     tries: integer().notNull(),
     /** Whether the log has a row of it. */
     logged: integer({ mode: "boolean" }).notNull(),
-    /** Until when it is in somebody's hands; 0 where it is in nobody's. */
+    /** The end of the lease; 0 if it is not leased. */
     leaseUntil: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.webhookId, t.nextAt, t.deliveryId] })],
@@ -86,7 +85,7 @@ export const webhookDeliveries = sqliteTable(
     eventId: text().notNull(),
     eventType: text().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
-    /** The place in the queue; null where it waits no more. */
+    /** The place in the queue; null if it no longer waits. */
     nextAt: integer(),
     attempts: text({ mode: "json" }).$type<StoredAttempt[]>().notNull(),
     eventSeq: integer().notNull(),
@@ -97,7 +96,7 @@ export const webhookDeliveries = sqliteTable(
 );
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
 
-/** A replay that runs: the events behind one number up to another are queued once more, slice by slice. */
+/** A running replay: the events after one number, up to another, are queued once more, slice by slice. */
 export const webhookReplays = sqliteTable("webhook_replays", {
   webhookId: text().primaryKey(),
   platformId: text().notNull(),
