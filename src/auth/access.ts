@@ -1,5 +1,5 @@
-// Verifies the application token of Cloudflare Access (CRED-18, CRED-19). Order of trust: the algorithm, the team's key, the signature,
-// then issuer, audience and time, and last the name in the token.
+// Verifies the application token of Cloudflare Access (CRED-18, CRED-19). Order of trust: the algorithm, the team's key, the signature, then issuer,
+// audience and time, and last the name in the token.
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod";
@@ -17,7 +17,7 @@ export type AccessTiming = {
   readonly timeoutMs: number;
   /** Keys are kept for this long, so a withdrawn key counts no longer. */
   readonly maxAgeMs: number;
-  /** After a reading, successful or not, no other follows for this long, so that unknown key ids and outages cause no fetch per call. */
+  /** After a reading, successful or not, no other follows for this long, so that unknown key ids and outages do not cause a fetch per call. */
   readonly restMs: number;
   /** Real time in epoch milliseconds, whatever clock the service runs on. */
   readonly now: () => number;
@@ -31,7 +31,7 @@ const TIMING: AccessTiming = {
 };
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
-/** A host name, or an origin; http on loopback alone. Null when both are empty: Access is off. */
+/** `domain` is a host name or an origin; http is accepted only on loopback. Null when both arguments are empty: Access is off. */
 export function parseAccessTeam(domain: string, audience: string): AccessTeam | null {
   if (domain === "" && audience === "") return null;
   if (domain === "" || audience === "") throw new Error("ACCESS_TEAM_DOMAIN and ACCESS_AUDIENCE come together");
@@ -43,7 +43,7 @@ export function parseAccessTeam(domain: string, audience: string): AccessTeam | 
 
 export function openAccess(team: AccessTeam, timing: AccessTiming = TIMING): AccessIdentify {
   const keys = teamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
-  // Verified on real time, whatever clock the service runs on.
+  // Verified in real time, whatever clock the service runs on.
   const options = { algorithms: ["RS256"], issuer: team.origin, audience: team.audience, requiredClaims: ["exp"] };
   return async (token) => {
     try {
@@ -72,8 +72,8 @@ function namedBy(payload: unknown): string {
 }
 
 /**
- * The team's keys, read when a needed key is unknown: Access rotates them every six weeks. Concurrent requests each read them, because a
- * Worker must not await another request's I/O.
+ * The team's keys, read when a needed key is unknown: Access rotates them every six weeks. Concurrent requests each read them, because a Worker must
+ * not await another request's I/O.
  */
 function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessTiming): JWTVerifyGetKey {
   let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;

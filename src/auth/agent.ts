@@ -1,6 +1,6 @@
-// Authenticates an agent (PRF-1 to PRF-12). Order of trust: the certificate against the published keys, the proof against the
-// certificate's key, then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state
-// has one code (proof-refusals.ts).
+// Authenticates an agent (PRF-1 to PRF-12). Order of trust: the certificate against the published keys, the proof against the certificate's key,
+// then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state has the same code
+// (proof-refusals.ts).
 import type { AgentCaller } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
@@ -33,9 +33,9 @@ type Presented = {
   readonly did: string;
   readonly proof: string | undefined;
   readonly timestamp: string | undefined;
-  /** Real time, epoch milliseconds: test clocks do not move proofs (ACC-9). */
+  /** Real time in epoch milliseconds: test clocks do not move proofs (ACC-9). */
   readonly now: number;
-  /** The act that the proof may be repeated for (PRF-8); empty where it may not. */
+  /** The act for which the proof may be repeated (PRF-8); empty if it may not be repeated. */
   readonly act: string;
   readonly memory: ProofMemory;
 };
@@ -45,7 +45,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
   const { did, certified, memory, act, now } = presented;
   const [own, issued] = await Promise.all([proveOwn(presented), issuedAs(certified)]);
   if (!own.ok && !incoming.route.boundProofs) throw await refusalOf(presented, own.reason, own.statement);
-  // Used once for all attempts of this request.
+  // The proof is used once for all attempts of this request.
   const use = once((proven: Proven) => memory.use(proven, act));
   let proven: ProofStatement | null = own.ok ? own.statement : null;
   // A caller that has shown only a certificate, which is public, learns nothing about the agent's state (PRF-11).
@@ -63,7 +63,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
     quota: own.ok ? { of: "agent", did } : { of: "address" },
     keys: { space: `agent ${did}`, secret: did, platformId: platformOf(did) },
     reads: (db) => {
-      // The memory is asked at the same time as the database.
+      // Starts the lookup in the memory, which then runs at the same time as the database trip.
       if (own.ok) use(own.proven).catch(() => undefined);
       return {
         agent: findCallingAgent(db, did),
@@ -98,7 +98,7 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
   const { req } = incoming.context;
   const { deps, route, validBody } = incoming;
   const certificate = req.header("aeap-certificate");
-  // Also for a management key, which is never a credential here (CRED-3).
+  // Also refuses a management key, which is never a credential here (CRED-3).
   if (certificate === undefined || certificate === "") throw new ServiceError("certificate_required");
   const now = Date.now();
   const { verification } = await deps.ca();
@@ -150,8 +150,8 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
 }
 
 /**
- * Verifies a proof bound to this agent, and refuses one that was used for another act. A body that names no act uses up no proof: the call
- * is refused whatever it says.
+ * Verifies a proof bound to this agent, and refuses a proof that was used for another act. A body that names no act does not use the proof up,
+ * because the call is refused anyway.
  */
 async function proveBound(
   presented: Presented,
@@ -167,7 +167,7 @@ async function proveBound(
   return statement;
 }
 
-/** The refusal of a good proof by what the memory knows of it. */
+/** How the memory's answer refuses a good proof. */
 const REFUSED_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
   first: null,
   same: null,
@@ -186,7 +186,7 @@ const refusalOf = (
   statement: ProofStatement | null,
 ): Promise<ServiceError> => explained(incoming.deps, did, reason, statement, refusedAt(incoming));
 
-/** Proofs bound to the counterparty count at facilitation alone (FAC-2). */
+/** Only facilitation accepts proofs bound to the counterparty (FAC-2). */
 const refusedAt = ({ route }: Incoming): RefusedAt => (route.boundProofs ? "facilitation" : "call");
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */

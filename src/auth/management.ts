@@ -1,5 +1,5 @@
-// Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the first trip of the call, beside the reads that it allows: a
-// revoked key fails at its next call, and authentication costs no trip of its own.
+// Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the call's first trip,
+// together with the reads that it permits: a revoked key fails at its next call, and authentication costs no trip of its own.
 
 import { findKeyOwner, type KeyOwner, ownerOf, touchKey, whileKey } from "../accounts/key-store.ts";
 import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
@@ -44,7 +44,7 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
   if (environment === null) throw new ServiceError("invalid_credentials", { message: keyFault(rawKey, brands) });
   const keyHash = await sha256Hex(rawKey);
   const tenant: Tenant = { environment, platformId: ownerOf(keyHash) };
-  /** As the call was admitted under it. */
+  /** The key's end as it was when the call was admitted. */
   let endsAt: number | null = null;
   return {
     quota: {
@@ -73,7 +73,7 @@ function presentedKey({ context, deps }: Incoming): string | null {
   return null;
 }
 
-/** In real time: a test clock does not move the end of a key (CRED-10). */
+/** Judged in real time: a test clock does not move the end of a key (CRED-10). */
 function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environment, incoming: Incoming): Admitted {
   const { deps, background } = incoming;
   const now = deps.clock.now();

@@ -1,4 +1,4 @@
-// Authenticates operators (CRED-16, CRED-17): a bearer key whose SHA-256 stands in a secret, or a token of Cloudflare Access.
+// Authenticates operators (CRED-16, CRED-17) by a bearer key whose SHA-256 is in a secret, or by a token of Cloudflare Access.
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -16,7 +16,7 @@ export const operatorEntrance: Entrance = {
   challenge: () => 'Bearer realm="operators"',
   check: async (incoming) => {
     const actor: Actor = { type: "operator", id: await identify(incoming) };
-    // Of each operator his own. Their answers hold no secret, so nothing is sealed under it.
+    // Each operator has its own Idempotency-Keys. The answers hold no secret, so none is sealed under this value.
     const owner = `operator:${actor.id}`;
     return {
       quota: { of: "address" },
@@ -40,8 +40,8 @@ export const accessConfiguration = memoizeBy((env: Env) => {
 });
 
 /**
- * A key that is presented decides alone, good or bad (CRED-17). Access adds its token to every request, also to those with a key, and the
- * key is the way in when Access is down.
+ * A presented key decides alone, good or bad (CRED-17). Access adds its token to every request, also to requests with a key, and the key still works
+ * when Access is down.
  */
 async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
   const authorization = req.header("authorization");

@@ -1,5 +1,5 @@
-// The memory of an agent's used proofs (PRF-7, PRF-8). It keeps each proof and its act until the window has passed: the same act may be
-// repeated under it, anything else is a replay.
+// The memory of an agent's used proofs (PRF-7, PRF-8). It keeps each proof and its act until the window has passed: the same act may be repeated
+// under the proof, any other use is a replay.
 import type { Env } from "../context.ts";
 import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { ProofCheck } from "../protocol/proof.ts";

@@ -1,5 +1,5 @@
-// Maps the precise reason of a refused certificate or proof to its answer (PRF-12). The answer has one code and one sentence, because an
-// attacker may probe; in the sandbox, a caller with a good certificate gets the reason, the service's time and the expected text.
+// Maps the precise reason of a refused certificate or proof to its answer (PRF-12). The answer has one code and one sentence, because an attacker
+// may probe; in the sandbox, a caller with a good certificate gets the reason, the service's time and the expected text.
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts";
@@ -26,7 +26,7 @@ type Answer = { readonly call: ErrorCode; readonly facilitation: ErrorCode; read
 const EVERYWHERE = { call: "aeap_verification_failed", facilitation: "aeap_verification_failed" } as const;
 const FAILED_PROOF = { call: "aeap_verification_failed", facilitation: "proof_invalid" } as const;
 
-/** Each reason and its answer. A new reason does not compile without one. */
+/** A new reason does not compile without its answer. */
 const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
   // The certificate.
   malformed: EVERYWHERE,
@@ -44,7 +44,7 @@ const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
   agent_key_invalid: EVERYWHERE,
   not_yet_valid: EVERYWHERE,
   expired: EVERYWHERE,
-  // The caller behind it.
+  // The caller that presents it.
   agent_unknown: EVERYWHERE,
   certificate_ended: EVERYWHERE,
   agent_ended: EVERYWHERE,
@@ -66,7 +66,7 @@ const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
   signature_range: FAILED_PROOF,
   signature_mismatch: FAILED_PROOF,
   key_invalid: FAILED_PROOF,
-  // Its maker may know that it was used: it was good.
+  // The proof was good, so its maker may know that it was used.
   replay: { ...EVERYWHERE, type: "replay" },
 };
 
@@ -78,7 +78,7 @@ export function proofRefusal(reason: ProofRefusal, at: RefusedAt, more: ErrorExt
 }
 
 /**
- * The refusal of a proof whose certificate verifies. It costs one read of the agent's environment, as any public reading does.
+ * The refusal of a proof whose certificate verifies. It costs one read of the agent's environment, like any public read.
  *
  * @param statement the expected statement; null when the request has no text to sign
  */

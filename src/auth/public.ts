@@ -1,4 +1,4 @@
-// The entrance of public routes: no credential, charged to the client's address.
+// The entrance of public routes: they need no credential, and are charged to the client's address.
 import type { Entrance } from "../http/call.ts";
 import { clientAddress } from "../http/rate-limit.ts";
 

@@ -1,5 +1,5 @@
-// Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. The cookie comes with every
-// request that a browser makes, so it counts only without `Authorization`, and for changes only from the service's own pages.
+// Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. A browser sends the cookie with
+// every request, so the cookie counts only without `Authorization`, and for changes only from the service's own pages.
 
 import {
   findSessionOwner,
@@ -34,7 +34,6 @@ export function presentsSession(incoming: Incoming): boolean {
 }
 
 const COOKIE = /(?:^|;\s*)__Host-session=([^;]*)/;
-/** The methods that change nothing. */
 const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 function presentedToken({ context: { req }, url, deps }: Incoming): string | null {
@@ -76,7 +75,7 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
   };
 }
 
-/** Names a quota: that of an account in an environment, and what a session is known by there. */
+/** Names the quota of an account in an environment, or the key under which a session finds it. */
 export const quotaName = (of: string, environment: Environment): string => `${of} ${environment}`;
 
 type Who = { readonly owner: SessionOwner | null };

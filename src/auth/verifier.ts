@@ -1,4 +1,4 @@
-// Authenticates Verifiers (CRED-26): a JWS by a registered key as `Authorization: Bearer`, good once. It opens the revocation of the one
+// Authenticates Verifiers (CRED-26): a JWS by a registered key as `Authorization: Bearer`, good once. It permits the revocation of the one
 // attestation that it names, which the service function compares with its path.
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -23,7 +23,7 @@ export const verifierEntrance: Entrance = {
     const { issuer: audience } = incoming.deps.config;
     let admitted: VerifierRow | null = null;
     return {
-      // Anybody can name a Verifier: only the client's address is charged before its signature is verified.
+      // Any client can name a Verifier, so only the client's address is charged before the signature is verified.
       quota: { of: "address" },
       keys: null,
       reads: (db) => ({ verifier: findVerifier(db, verifierId), used: isUsed(db, verifierId, jti) }),

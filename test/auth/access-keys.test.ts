@@ -28,7 +28,7 @@ const advance = (ms: number): void => {
 };
 
 describe("the team's keys", () => {
-  it("are read when the first token comes, and then not again", async () => {
+  it("are read when the first token arrives, and then not again", async () => {
     const fresh = await openTeam();
     const own = withAccess(world, fresh);
     expect(await outcomeOf(own, bearer(inject("operatorKey")))).toBe(200);
@@ -54,7 +54,7 @@ describe("the team's keys", () => {
     expect(await outcomeOf(own, access(await fresh.sign({}, next)))).toBe(200);
   });
 
-  it("that are new are found by the first token that names one", async () => {
+  it("are read again for the first token that names a new key", async () => {
     const fresh = await openTeam();
     const own = withAccess(world, fresh, TIMING);
     expect(await outcomeOf(own, access(await fresh.sign()))).toBe(200);
@@ -69,7 +69,7 @@ describe("the team's keys", () => {
     expect(await fresh.reads()).toBe(2);
   });
 
-  it("that were withdrawn count no longer than the keys are kept", async () => {
+  it("stop counting after they were withdrawn, once the kept keys are too old", async () => {
     const fresh = await openTeam();
     const own = withAccess(world, fresh, TIMING);
     const token = access(await fresh.sign());
@@ -101,7 +101,7 @@ describe("keys that cannot be read", () => {
   ];
 
   it.each(BROKEN)(
-    "because of %s: the call fails, and so do those that follow without another reading",
+    "because of %s fail the call and the following calls, which do not read them again",
     async (_name, how) => {
       const fresh = await openTeam();
       await fresh.answer(how);
@@ -113,17 +113,17 @@ describe("keys that cannot be read", () => {
     },
   );
 
-  it("because the server does not answer in time: the call fails, and so do those that follow", async () => {
+  it("because the server does not answer in time fail the call and the following calls", async () => {
     const fresh = await openTeam();
     await fresh.answer({ status: 0, body: "" });
     const own = withAccess(world, fresh, { ...TIMING, timeoutMs: 1 });
     const token = access(await fresh.sign());
     for (let i = 0; i < 3; i++) expect(await outcomeOf(own, token)).toEqual(failed);
-    // The only reading may be given up before the server knows of it.
+    // The only reading may be aborted before the server sees it.
     expect(await fresh.reads()).toBeLessThanOrEqual(1);
   });
 
-  it("because no server answers: the call fails in the flat envelope, without the cause", async () => {
+  it("because no server answers fail the call in the flat envelope, without the cause", async () => {
     const nowhere = new Team("http://127.0.0.1:9", team.key);
     const reply = await callOperator(withAccess(world, nowhere), access(await nowhere.sign()));
     expect(reply.status).toBe(500);
@@ -133,7 +133,7 @@ describe("keys that cannot be read", () => {
     expect(errors.mock.calls.flat().join("\n")).toContain("the keys of Access");
   });
 
-  it("are read again after a pause, and then the call passes", async () => {
+  it("are read again after a pause, and then the call succeeds", async () => {
     const fresh = await openTeam();
     await fresh.answer({ status: 503, body: "" });
     const own = withAccess(world, fresh, TIMING);

@@ -48,7 +48,7 @@ async function actorOf(headers: Record<string, string>): Promise<unknown> {
 }
 
 describe("a token of the team", () => {
-  it("opens the operator's routes to a person, and names them as the actor", async () => {
+  it("opens the operator's routes to a person, and names the person as the actor", async () => {
     const token = await team.sign();
     expect(await outcome(access(token))).toBe(200);
     expect(await actorOf(access(token))).toEqual({ type: "operator", id: "ada@operator.example" });
@@ -61,12 +61,12 @@ describe("a token of the team", () => {
     expect(await actorOf(access(token))).toEqual({ type: "operator", id: "e367826f93b8d711.access" });
   });
 
-  it("may be for several applications, or name its one as text", async () => {
+  it("may be for several applications, or name its only application as text", async () => {
     expect(await outcome(access(await team.sign({ aud: ["other", team.audience] })))).toBe(200);
     expect(await outcome(access(await team.sign({ aud: team.audience })))).toBe(200);
   });
 
-  it("is judged on the wall clock, not on the service's", async () => {
+  it("is judged by the wall clock, not by the service's clock", async () => {
     const moved = withAccess(world, team);
     const token = await team.sign({ exp: seconds(60) });
     try {
@@ -80,7 +80,7 @@ describe("a token of the team", () => {
     }
   });
 
-  it("is no credential anywhere else", async () => {
+  it("is not a credential on any other route", async () => {
     const headers = access(await team.sign());
     expect((await service.call("GET", "/v1/platform", { key: null, headers })).body.code).toBe("invalid_credentials");
     expect((await service.call("GET", "/v1/tasks/tsk_x", { key: null, headers })).body.code).toBe(
@@ -120,7 +120,7 @@ describe("a token that is refused", () => {
     ["with its claims changed", async () => changed(await team.sign(), { email: "eve@operator.example" })],
     ["without its signature", async () => `${(await team.sign()).split(".").slice(0, 2).join(".")}.`],
     ["in two copies", async () => `${await team.sign()}, ${await team.sign()}`],
-    ["that is none", () => "nonsense"],
+    ["that is not a token", () => "nonsense"],
     ["that is empty", () => ""],
     ["that is the operator's key", () => inject("operatorKey")],
   ];
@@ -136,14 +136,14 @@ describe("a token that is refused", () => {
     return [header, base64Url({ ...team.claims(), ...change }), signature].join(".");
   };
 
-  it.each(FAULTY)("%s", async (_name, token) => {
+  it.each(FAULTY)("%s is refused", async (_name, token) => {
     const headers = access(await token());
     const reply = await callOperator(service, headers);
     expect([reply.status, reply.body.code]).toEqual(refused);
     expect(reply.body).not.toHaveProperty("data");
   });
 
-  it("answers all faults with one code, and logs the reason without the token", async () => {
+  it("has the same code for all faults, and its reason is logged without the token", async () => {
     const token = await team.sign({ exp: seconds(-1) });
     const { body } = await callOperator(service, access(token));
     const other = await callOperator(service, access("nonsense"));
@@ -156,14 +156,14 @@ describe("a token that is refused", () => {
 });
 
 describe("both headers", () => {
-  it("with a wrong key are refused, however good the token", async () => {
+  it("with a wrong key are refused, even with a good token", async () => {
     const token = access(await team.sign());
     for (const wrong of [bearer("nonsense"), { Authorization: "Bearer " }, { Authorization: "Basic YTpi" }]) {
       expect(await outcome({ ...token, ...wrong })).toEqual(refused);
     }
   });
 
-  it("with a good key are the key's call: it opens also when Access is off or down", async () => {
+  it("with a good key are the key's call, which succeeds also when Access is off or down", async () => {
     const headers = { ...bearer(inject("operatorKey")), ...access("nonsense") };
     const down = await openTeam();
     await down.answer({ status: 503, body: "" });
@@ -184,7 +184,7 @@ describe("the key alone", () => {
 });
 
 describe("with Access off", () => {
-  it("a good token is refused, and no keys are read", async () => {
+  it("refuses a good token, and reads no keys", async () => {
     const other = await openTeam();
     expect(await outcome(access(await other.sign()), world)).toEqual(refused);
     expect(await other.reads()).toBe(0);
@@ -199,7 +199,7 @@ describe("the configuration", () => {
     ["http://127.0.0.1:8123", "http://127.0.0.1:8123"],
     ["http://[::1]:8123", "http://[::1]:8123"],
     ["http://localhost:8123", "http://localhost:8123"],
-  ])("takes %s as %s", (domain, origin) => {
+  ])("reads %s as %s", (domain, origin) => {
     expect(parseAccessTeam(domain, "tag")).toEqual({ origin, audience: "tag" });
   });
 
@@ -219,7 +219,7 @@ describe("the configuration", () => {
     expect(() => checkConfiguration(configured)).toThrow(/ACCESS_TEAM_DOMAIN/);
   });
 
-  it("is both or none", () => {
+  it("needs both values or none", () => {
     expect(parseAccessTeam("", "")).toBeNull();
     expect(() => parseAccessTeam("acme.cloudflareaccess.com", "")).toThrow(/come together/);
     expect(() => parseAccessTeam("", "tag")).toThrow(/come together/);

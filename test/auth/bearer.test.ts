@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const ask = (method: string, path: string, Authorization: string): Promise<Reply> =>
   world.call(method, path, { key: null, headers: { Authorization } });
-/** A credential of the right form, of a Verifier that nobody knows. */
+/** A credential of the right form, from a Verifier that is not registered. */
 const UNKNOWN = [
   { alg: "ES256", typ: "aeap-revocation+jwt" },
   { iss: "ver_1", sub: "att-1" },
@@ -44,13 +44,13 @@ describe.each(CALLS)("the token of %s", (_whose, tokenOf, call) => {
   });
 });
 
-it("a rejected log-in has a challenge", async () => {
+it("sends a challenge with a rejected log-in", async () => {
   const body = { email: "nobody@startup.example", password: PASSWORD };
   const { status, headers } = await post(world, "/v1/platform/sessions", body, freshClient());
   expect([status, headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="dashboard"']);
 });
 
-it("a rejected HEAD has RateLimit headers", async () => {
+it("sends RateLimit headers with a rejected HEAD", async () => {
   const { response } = await send(world, "/v1/payment-address?market=DE-USDC", { method: "HEAD" });
   expect([response.status, response.headers.get("ratelimit-policy")]).toEqual([
     405,

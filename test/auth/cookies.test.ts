@@ -1,6 +1,6 @@
-// Every change that a session may make × a cookie that another site sends (CRED-13): a browser adds the cookie to whatever a page asks for, so
-// for a change it counts from the service's own origin alone. A new operation is covered by being registered: `npm test` tries every origin on
-// one operation of each kind and two on every other, `npm run test:long` every origin on all.
+// Every change that a session may make × a cookie that another site sends (CRED-13). A browser adds the cookie to whatever a page requests, so for a
+// change it counts only from the service's own origin. Registering a new operation covers it: `npm test` tries every origin on one operation of each
+// kind and two origins on every other, `npm run test:long` every origin on all.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
@@ -48,7 +48,7 @@ const matrix = CHANGES.flatMap((operation) =>
   })),
 );
 
-/** With faults in path, query and body: the credential is judged before them. */
+/** Sends faults in path, query and body: the credential is judged before them. */
 const send = ({ method, path, body }: Route, headers: Headers): Promise<Reply> =>
   world.call(method.toUpperCase(), `${path.replace(/\{\w+\}/g, "nothing")}?no_such_parameter=1`, {
     key: null,
@@ -65,7 +65,7 @@ describe("every change × the cookie of a session", () => {
     expect(CHANGES.length).toBeGreaterThan(15);
   });
 
-  it.each(matrix)("$title $name: 401 invalid_credentials", async ({ operation, headers }) => {
+  it.each(matrix)("$title $name is refused with 401 invalid_credentials", async ({ operation, headers }) => {
     const before = await dumpDatabase();
     const reply = await send(operation, headers);
     expect([reply.status, reply.body.code]).toEqual([401, "invalid_credentials"]);
@@ -73,9 +73,9 @@ describe("every change × the cookie of a session", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  // The same call: its faults are judged, so its credential was good.
+  // Sends the identical call: its faults are reported, so its credential was accepted.
   it.each(CHANGES.map((operation) => ({ title: `${operation.method.toUpperCase()} ${operation.path}`, operation })))(
-    "$title with the service's own Origin passes the credential",
+    "$title with the service's own Origin passes authentication",
     async ({ operation }) => {
       const reply = await send(operation, { Origin: ISSUER });
       expect([400, 404, 422]).toContain(reply.status);

@@ -1,6 +1,6 @@
-// Wrong credentials (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10): all of them on one route of each kind, a missing and a foreign one on every
-// route. One router judges the credentials of all routes (test/http/router.test.ts); `npm run test:long` tries every wrong one on every route.
-// A new route is covered by being registered; a new surface does not compile until its rows are added.
+// Wrong credentials (CRED-1 to CRED-3, CRED-11, PRF-1, PRF-10): all of them on one route of each kind, a missing and a foreign one on every route.
+// One router judges the credentials of all routes (test/http/router.test.ts); `npm run test:long` tries every wrong one on every route. Registering
+// a new route covers it; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { newSessionToken } from "../../src/accounts/tokens.ts";
@@ -66,14 +66,14 @@ beforeAll(async () => {
   await status(terminated, "TERMINATED");
   const db = env.DB;
   await db.batch([
-    // No route revokes an agent or replaces a certificate yet, so the rows are changed directly.
+    // Changes the rows directly, because no route revokes an agent or replaces a certificate yet.
     db.prepare("update agents set status = 'REVOKED' where did = ?").bind(revoked.did),
     db.prepare("update certificates set replaced_at = ? where did = ?").bind(Date.now() - 1, replaced.did),
     db
       .prepare("update principals set attestation_expires_at = ? where principal_id = ?")
       .bind(Date.now() - 1, expired.principalId),
     db.prepare("update platforms set status = 'SUSPENDED' where platform_id = ?").bind(suspendedWorld.platformId),
-    // Its keys and sessions end with it: these are what a race with the closing would leave.
+    // Closing ends an account's keys and sessions: these rows are what a race with the closing would leave.
     db.prepare("update platforms set status = 'CLOSED' where platform_id = ?").bind(closedWorld.platformId),
   ]);
   sessions.unknown = (await newSessionToken()).token;
@@ -104,7 +104,7 @@ const invalid = (name: string, headers: Row["headers"]) => row(name, 401, "inval
 const certificateRequired = (name: string, headers: Row["headers"]) => row(name, 401, "certificate_required", headers);
 const failed = (name: string, headers: Row["headers"]) => row(name, 401, "aeap_verification_failed", headers);
 
-/** Where a session is wrong, on its own routes and in the place of a key. */
+/** Wrong sessions, on the routes of sessions and in the place of a key. */
 const WRONG_SESSIONS: Row[] = [
   invalid("a malformed session", () => bearer("ses_nonsense")),
   invalid("an unknown session", () => bearer(sessions.unknown)),
@@ -138,7 +138,7 @@ const SESSION: Row[] = [
   invalid("the operator's token of Access", async () => access(await team.sign())),
   ...WRONG_SESSIONS,
 ];
-/** Credentials of another surface count as none. */
+/** Credentials of another surface count as a missing credential. */
 const NO_KEY: [string, Row["headers"]][] = [
   ["no credential", () => ({})],
   ["an agent's headers", (attempt) => prove(agent, attempt)],
@@ -223,7 +223,7 @@ const OWN_PROOF: Row[] = [
   })),
 ];
 
-/** On a route that takes a proof bound to the counterparty, each of these is a fault of that proof. */
+/** On a route that accepts a proof bound to the counterparty, each of these is a fault of that proof. */
 const BOUND_PROOF: Row[] = OWN_PROOF.map((wrong) => ({ ...wrong, code: "proof_invalid" }));
 
 const OPERATOR: Row[] = [
@@ -280,7 +280,7 @@ const BODIES = ['{"no_such_field":1}', "", "{"];
 /** On a route with several surfaces, the surface of the presented credential refuses it. */
 const wrongFor = (operation: Route): Row[] => {
   const rows = (operation.surfaces as readonly Surface[]).flatMap((surface) => ROWS[surface](operation));
-  // A certificate decides alone where one is sent; where none is, it is not asked for.
+  // A sent certificate decides alone; without one, no certificate is required.
   const asked = ({ name, code }: Row) => code !== "certificate_required" && name !== "an agent's headers";
   return `${operation.surfaces}`.startsWith("agent,") ? rows.filter(asked) : rows;
 };
@@ -289,7 +289,7 @@ const wrongFor = (operation: Route): Row[] => {
 
 const guarded = ROUTES.filter(({ surfaces }) => !surfaces.includes("public"));
 
-/** Routes of one kind have the same wrong credentials; of a GET nobody sends a body. */
+/** Routes of one kind have the same wrong credentials. A GET has no body. */
 const kindOf = ({ surfaces, boundProofs, withoutCredential, method }: Route): string =>
   [surfaces, boundProofs === true, withoutCredential, method === "get"].join(" ");
 /** One of each kind: the first that takes a body, or the first. */
@@ -323,7 +323,7 @@ describe("a wrong credential", () => {
     expect(guarded.length).toBeGreaterThan(8);
   });
 
-  it.each(matrix)("$title with $wrong.name: $wrong.status $wrong.code", async ({ operation, wrong }) => {
+  it.each(matrix)("$title with $wrong.name is refused with $wrong.status $wrong.code", async ({ operation, wrong }) => {
     for (const body of bodiesFor(operation)) {
       const attempt = attemptOf(operation, body);
       const headers = await wrong.headers(attempt);

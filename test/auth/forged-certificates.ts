@@ -1,5 +1,5 @@
-// Certificates that nobody may be let in with, each with the reason against it: forged by a stranger who holds all that is public, or signed by
-// the CA itself as something else or in error.
+// Certificates that must never be accepted, each with its reason: forged by a stranger who holds everything public, or signed by the CA itself as
+// something else or in error.
 import { p384 } from "@noble/curves/nist";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { encodeBase64Url, encodeUtf8 } from "../../src/core/encoding.ts";
@@ -9,7 +9,7 @@ import { importSigningKey, type PublishedJwk, publicPart, type SigningKey } from
 import { OTHER_JWK } from "../protocol/fixtures.ts";
 import type { Json } from "../support/world.ts";
 
-/** What a forger holds: a certificate that verifies, the published key, other things that the CA has signed; and the CA's own key. */
+/** The material of a forger: a certificate that verifies, the published key, other objects that the CA has signed; and the CA's own key. */
 export type Forge = {
   readonly genuine: string;
   readonly claims: CertificateClaims;
@@ -19,7 +19,7 @@ export type Forge = {
   readonly ca: SigningKey;
   /** The id of the agent's key. */
   readonly agentKid: string;
-  /** Of another kind, by the CA. */
+  /** Objects of other kinds, signed by the CA. */
   readonly document: string;
   readonly statusList: string;
   readonly receipt: string;
@@ -66,7 +66,7 @@ const bySecp256k1: Signer = () => async (input) => {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", input));
   return secp256k1.sign(digest, secp256k1.utils.randomPrivateKey()).toCompactRawBytes();
 };
-/** The published key as the secret of a MAC. */
+/** Uses the published key as the secret of a MAC. */
 const bySecret =
   (secretOf: (forge: Forge) => string): Signer =>
   (forge) =>
@@ -95,17 +95,17 @@ export const bytes32 = (number: bigint): Uint8Array =>
 
 // ---- What is signed ------------------------------------------------------------------------------------------------------
 
-/** Claims that a forger would like. */
+/** Claims that a forger would want. */
 const raised = ({ claims }: Forge): Json => ({ ...claims, aeap: { ...claims.aeap, cert_tier: "TIER_3" } });
 
 const forged =
   (by: Signer, header: object | ((forge: Forge) => object) = {}) =>
   (forge: Forge) =>
     jws(headerOf(forge, typeof header === "function" ? header(forge) : header), raised(forge), by(forge));
-/** By the CA, with another header. */
+/** Signed by the CA, with another header. */
 const headed = (header: object | ((forge: Forge) => unknown)) => (forge: Forge) =>
   jws(typeof header === "function" ? header(forge) : headerOf(forge, header), forge.claims, byCa(forge));
-/** By the CA, with other claims. */
+/** Signed by the CA, with other claims. */
 const claiming = (change: (claims: CertificateClaims) => unknown) => (forge: Forge) =>
   jws(headerOf(forge), change(forge.claims), byCa(forge));
 const stating = (change: Json) => claiming((claims) => ({ ...claims, aeap: { ...claims.aeap, ...change } }));

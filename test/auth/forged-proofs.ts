@@ -1,5 +1,5 @@
-// Proofs that nobody may be let in with, beside an honest certificate, each with the reason against it. A forger knows the text that would
-// have to be signed, and has seen an honest signature of it; a careless client signs another text or writes the signature in another form.
+// Proofs that must never be accepted with an honest certificate, each with its reason. A forger knows the text that would have to be signed, and has
+// seen an honest signature of it; a careless client signs another text or writes the signature in another form.
 import { p384 } from "@noble/curves/nist";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { encodeBase64, encodeBase64Url, encodeHex, encodeUtf8 } from "../../src/core/encoding.ts";
@@ -7,7 +7,7 @@ import { encodeDer, P256_ORDER } from "../../src/protocol/ecdsa.ts";
 import type { ProofFault } from "../../src/protocol/proof.ts";
 import { bytes32 } from "./forged-certificates.ts";
 
-/** `sign` is the agent's honest raw signature; `text` is what has to be signed, `timestamp` a part of it. */
+/** `sign` makes the agent's honest raw signature; `text` has to be signed, and contains `timestamp`. */
 export type Proving = {
   readonly text: string;
   readonly timestamp: string;
@@ -28,7 +28,7 @@ const written =
     write(await sign(text));
 const asBytes = (change: (raw: Uint8Array) => readonly number[]) =>
   written((raw) => encodeBase64(Uint8Array.from(change(raw))));
-/** DER of the honest numbers with one thing of it changed. */
+/** The DER of the honest numbers with one change. */
 const asDer = (change: (r: readonly number[], s: readonly number[]) => readonly number[]) =>
   asBytes((raw) => {
     const der = [...encodeDer(raw)];
@@ -78,7 +78,7 @@ function asBase64(change: (text: string) => string) {
 function mixed(text: string): string {
   return `-/${text.slice(2)}`;
 }
-/** The last of 86 characters carries two bits: the four others are set. */
+/** The last of 86 characters carries two bits: this sets the four others. */
 function unusedBits(text: string): string {
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   return `${text.slice(0, -1)}${digits[digits.indexOf(text.at(-1) ?? "A") | 1]}`;
@@ -187,7 +187,7 @@ const zulu = (seconds: number) => (): string => new Date(inMs(seconds)).toISOStr
 const atOffset = (seconds: number, hours: number, zone: string) => (): string =>
   `${new Date(inMs(seconds + hours * 3_600)).toISOString().slice(0, 19)}${zone}`;
 
-/** Honestly signed, but at no instant that counts. */
+/** Honestly signed, but at an instant that does not count. */
 export const TIMESTAMPS: readonly (readonly [name: string, at: () => string, reason: ProofFault])[] = [
   ["32 s ago", epoch(-32), "timestamp_too_old"],
   ["32 s ago in ISO 8601", zulu(-32), "timestamp_too_old"],
@@ -200,7 +200,7 @@ export const TIMESTAMPS: readonly (readonly [name: string, at: () => string, rea
   ["the end of time", () => "999999999999", "timestamp_in_future"],
 ];
 
-/** No timestamps: there is no text that could be signed. */
+/** Not valid as timestamps, so there is no text that could be signed. */
 export const NO_TIMESTAMPS: readonly (readonly [name: string, at: () => string])[] = [
   ["milliseconds", () => String(Date.now())],
   ["a fraction of a second", () => `${epoch(0)()}.0`],

@@ -1,5 +1,5 @@
-// No forged certificate lets anybody in (IDN-5 to IDN-9, PRF-11, PRF-12): with an honest proof beside it, each is refused at the routes of
-// agents with one code and nothing else, and by its reason where certificates are checked. Nothing is written.
+// No forged certificate is accepted (IDN-5 to IDN-9, PRF-11, PRF-12): even with an honest proof, each is refused at the routes of agents with one
+// code and nothing else, and with its reason where certificates are checked. No row is written.
 import { exportSPKI } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/core/errors.ts";
@@ -56,7 +56,7 @@ const orders = (): [string, string, Json][] => [
   ["POST", "/v1/tasks/tsk_none/confirm", { outcome: "confirmed" }],
 ];
 
-/** Routes of agents refuse the certificate, with a proof by the signer, in the one sentence that tells nothing. */
+/** Checks that routes of agents refuse the certificate, with a proof by the signer, in the one sentence that reveals no reason. */
 async function refuseAll(certificate: string, signer = agent, on = orders()): Promise<void> {
   for (const [method, path, body] of on) {
     const headers = { ...freshClient(), "AEAP-Certificate": certificate, "Idempotency-Key": crypto.randomUUID() };
@@ -80,13 +80,13 @@ async function proofChecked(certificate: string, signer = agent): Promise<Json> 
 const NOTHING = { agent_id: null, cert_tier: null, economic_role: null, claims: null };
 
 describe("a certificate with", () => {
-  it("nothing forged is let in and holds, so that each refusal below is for its one fault", async () => {
+  it("no fault is accepted, so that each refusal below is for its one fault", async () => {
     const body = expectStatus(await check("/v1/verify/certificate", { certificate: forge.genuine }), 200);
     expect(body).toMatchObject({ valid: true, agent_id: agent.did });
     expect(await proofChecked(forge.genuine)).toMatchObject({ verified: true });
   });
 
-  it.each(FORGERIES)("%s", async (name, make, reason) => {
+  it.each(FORGERIES)("%s is refused", async (name, make, reason) => {
     const certificate = await make(forge);
     expect(certificate).not.toBe(forge.genuine);
     // One router judges the certificates of all routes: each forgery goes to one route, in turn.
@@ -97,7 +97,7 @@ describe("a certificate with", () => {
     expect(await proofChecked(certificate)).toEqual({ verified: false, reason, agent_id: null });
   });
 
-  it("a fault leaves nothing behind: no row, no proof in the memory, no Idempotency-Key", async () => {
+  it("a fault leaves no row, no proof in the memory and no Idempotency-Key", async () => {
     expect(await written()).toEqual(before);
   });
 });
@@ -111,7 +111,7 @@ describe("a certificate that the CA has signed", () => {
       .first<{ jti: string }>();
     return row?.jti ?? "";
   };
-  /** The certificate verifies offline, and its holder is told in the sandbox why it does not count. */
+  /** Checks that the certificate verifies offline, and that the sandbox reports to its holder why it does not count. */
   const refused = async (certificate: string, reason: string): Promise<void> => {
     for (const [method, path, body] of orders()) {
       const reply = await world.as(agent, method, path, body, { "AEAP-Certificate": certificate });
@@ -131,7 +131,7 @@ describe("a certificate that the CA has signed", () => {
     await refused(await signed((claims) => ({ ...claims, jti })), "certificate_ended");
   });
 
-  it("for the agent under another principal, and was never issued, does not count", async () => {
+  it("under another principal and never issued does not count", async () => {
     const principal = { principal_id: other.principalId, principal_name: "Another GmbH" };
     const certificate = await signed((claims) => ({
       ...claims,
@@ -141,7 +141,7 @@ describe("a certificate that the CA has signed", () => {
     await refused(certificate, "certificate_ended");
   });
 
-  it("for another agent's key does not verify this agent's proof, and this one's not the other's", async () => {
+  it("for another agent's key verifies no proof of this agent, nor the other way round", async () => {
     for (const [certificate, signer] of [
       [other.certificate, agent],
       [agent.certificate, other],
@@ -155,12 +155,12 @@ describe("a certificate that the CA has signed", () => {
   });
 });
 
-describe("headers that are longer than any credential", () => {
-  it.each([20_001, 262_145, 1_000_000])("a certificate of %i characters is malformed", async (length) => {
+describe("a header that is longer than any credential", () => {
+  it.each([20_001, 262_145, 1_000_000])("with a certificate of %i characters is malformed", async (length) => {
     await refuseAll(`${forge.genuine}${"A".repeat(length - forge.genuine.length)}`.slice(0, length));
   });
 
-  it("a check takes at most 40,000 characters", async () => {
+  it("is refused by a check above 40,000 characters", async () => {
     const certificate = "A".repeat(40_001);
     const tooLong = { field: "certificate", code: "too_long" };
     const proof = { proof_type: "bound_proof", proof: "AA", timestamp: "1", callee_did: other.did };

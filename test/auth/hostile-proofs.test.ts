@@ -1,6 +1,6 @@
-// No forged proof lets anybody in, and none is taken in a form that has two readings (PRF-2 to PRF-8, PRF-12): each is refused at the routes of
-// agents with one code and told by its reason, there in the sandbox and where proofs are checked. Nothing is written. One function judges the
-// proofs of all places: all forgeries go to a route of agents and to a check, some to the other places, and all to all in `npm run test:long`.
+// No forged proof is accepted, and no form of a proof has two readings (PRF-2 to PRF-8, PRF-12): each is refused at the routes of agents with one
+// code and its reason, in the sandbox and where proofs are checked. No row is written. One function judges the proofs at all places: all forgeries
+// go to a route of agents and to a check, some to the other places, and all to all in `npm run test:long`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sign } from "../../src/protocol/ecdsa.ts";
 import { type ProofStatement, proofText, proofTimestamp, requestDigest, signProof } from "../../src/protocol/proof.ts";
@@ -30,11 +30,11 @@ const now = (): string => proofTimestamp(Date.now());
 
 // ---- Where a proof is presented ------------------------------------------------------------------------------------------
 
-/** What has to be signed at a place, and what it answers to a proof. */
+/** The statement to sign at a place, and the place's answer to a proof. */
 type Place = {
   readonly name: string;
   readonly statement: (timestamp: string) => Promise<ProofStatement>;
-  /** Returns the reason, or null. */
+  /** Returns the reason of the refusal, or null. */
   readonly present: (proof: string, timestamp: string) => Promise<string | null>;
 };
 
@@ -114,7 +114,7 @@ const textOf = async ({ statement }: Place, timestamp: string): Promise<string> 
 };
 const honest = (text: string) => sign(agent.privateKey, text);
 
-/** All at the first place and at the last; elsewhere every tenth, from the first on. */
+/** All at the first place and at the last; elsewhere every tenth, starting with the first. */
 const someAt = <T>(place: Place, all: readonly T[]): readonly T[] =>
   isWhole() || place === PLACES[0] || place === PLACES.at(-1) ? all : all.filter((_, at) => at % 10 === 0);
 
@@ -152,7 +152,7 @@ describe.each(PLACES)("at $name", (place) => {
 });
 
 describe("afterwards", () => {
-  it("nothing has been written: no row, no proof in the memory, no Idempotency-Key", async () => {
+  it("no row, no proof in the memory and no Idempotency-Key has been written", async () => {
     expect(await written()).toEqual(before);
   });
 
@@ -164,7 +164,7 @@ describe("afterwards", () => {
     }
   });
 
-  it("a nonce is not used up by a proof that fails, and not by one of another agent", async () => {
+  it("a proof that fails does not use up a nonce, nor does a proof of another agent", async () => {
     const challenge = PLACES.at(-1);
     if (!challenge) throw new Error("no challenge");
     const timestamp = now();

@@ -1,4 +1,4 @@
-// A management key that ends (CRED-10, CRED-11): to the millisecond, and for a call that is under way.
+// A management key ends to the millisecond, also for a call that is under way (CRED-10, CRED-11).
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
@@ -20,7 +20,7 @@ const endSandboxKey = ({ deps: { db }, platformId }: World, expiresAt: number) =
 const statusOf = async (key: string) => (await world.call("GET", "/v1/platform", { key })).status;
 
 describe("a management key", () => {
-  it("ends at its instant, and no other key of its platform with it", async () => {
+  it("ends at its instant, without any other key of its platform", async () => {
     await endSandboxKey(world, world.now() + HOUR_MS);
     world.advance(HOUR_MS - 1);
     expect(await statusOf(world.key)).toBe(200);
@@ -28,7 +28,7 @@ describe("a management key", () => {
     expect([await statusOf(world.key), await statusOf(world.liveKey)]).toEqual([401, 200]);
   });
 
-  it("has its use written at most once a minute", async () => {
+  it("records its use at most once a minute", async () => {
     const own = stopped(await createWorld());
     const used = async () => {
       await own.call("GET", "/v1/platform");
@@ -57,7 +57,7 @@ describe("a management key", () => {
     await moveClock(world, 0);
   });
 
-  it("writes nothing that it has ended between the two trips of a call", async () => {
+  it("writes nothing if it has ended between the two trips of a call", async () => {
     const own = await createWorld();
     const register = () => own.call("POST", "/v1/principals", { body: principalBody() });
     own.meter.beforeBatch(2, () => endSandboxKey(own, own.now() - 1));

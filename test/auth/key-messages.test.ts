@@ -29,7 +29,6 @@ async function messageFor(key: string): Promise<string> {
   }
   return [...messages].join(" | ");
 }
-/** Replaces the last character. */
 const mistyped = (key: string) => key.slice(0, -1) + (key.endsWith("a") ? "b" : "a");
 const unknown = async (brand: string = BRANDS[0]) => (await generateManagementKey("sandbox", [brand])).rawKey;
 
@@ -44,7 +43,7 @@ describe("the message of a management route", () => {
     expect(await messageFor(world.key.replace("service_", "acme_"))).toBe(OTHER_BRAND);
   });
 
-  it("is the same for a wrong checksum, whether or not the key was mistyped from one that exists", async () => {
+  it("is the same for a wrong checksum, whether or not the key was mistyped from an existing key", async () => {
     expect(await messageFor(mistyped(world.key))).toBe(MISTYPED);
     expect(await messageFor(mistyped(world.liveKey))).toBe(MISTYPED);
     expect(await messageFor(mistyped(await unknown()))).toBe(MISTYPED);
@@ -55,7 +54,7 @@ describe("the message of a management route", () => {
     expect(await messageFor(await unknown())).toBe(UNKNOWN);
   });
 
-  it("names the header where there is no key", async () => {
+  it("names the header if there is no key", async () => {
     const reply = await world.call("GET", "/v1/platform", { key: null });
     expect(reply.body.message).toBe(
       "Send the management key in the header Service-Api-Key, or a session_token as Authorization: Bearer.",

@@ -17,7 +17,7 @@ beforeAll(async () => {
   [agent, other] = [await world.consumer(), await world.consumer()];
 });
 
-// An agent's call that passes authentication ends here: there is no such intent.
+// An agent's call that passes authentication ends here, because there is no such intent.
 const PATH = "/v1/payment-intents/pin_none";
 const passed = (reply: Reply) => expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
 const refused = (reply: Reply, type?: string) =>
@@ -75,7 +75,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
     ["28 seconds ago", () => seconds(-28)],
     ["28 seconds ahead", () => seconds(28)],
     ["28 seconds ago in ISO 8601", () => iso(-28)],
-  ])("may be of a timestamp in %s", async (_form, at) => {
+  ])("may have a timestamp in %s", async (_form, at) => {
     const timestamp = at();
     passed(await callWith(await sign(await statementOf(timestamp)), timestamp));
   });
@@ -84,7 +84,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
     ["32 seconds ago", () => iso(-32)],
     ["32 seconds ahead", () => iso(32)],
     ["32 seconds ago in epoch seconds", () => seconds(-32)],
-  ])("may not be of a timestamp %s", async (_form, at) => {
+  ])("may not have a timestamp of %s", async (_form, at) => {
     const timestamp = at();
     refused(await callWith(await sign(await statementOf(timestamp)), timestamp));
   });
@@ -96,7 +96,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
     refused(await callWith(proof, timestamp), "replay");
   });
 
-  it("counts once of twenty at the same time", async () => {
+  it("counts for one of twenty simultaneous calls", async () => {
     const timestamp = seconds();
     const proof = await sign(await statementOf(timestamp));
     const replies = await Promise.all(Array.from({ length: 20 }, () => callWith(proof, timestamp)));
@@ -104,7 +104,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
     expect(replies.filter(({ body }) => body.type === "replay")).toHaveLength(19);
   });
 
-  it("is a replay in every other form too: raw, mirrored, otherwise encoded", async () => {
+  it("is also a replay in every other form: raw, mirrored, or in another encoding", async () => {
     const timestamp = seconds();
     const proof = await sign(await statementOf(timestamp));
     passed(await callWith(proof, timestamp));
@@ -122,7 +122,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
       refused(await callWith(btoa(String.fromCharCode(...bytes)), timestamp), "replay");
   });
 
-  it("leaves room for a second honest signature over the same text in the same second", async () => {
+  it("permits a second honest signature over the same text in the same second", async () => {
     const timestamp = seconds();
     const statement = await statementOf(timestamp);
     const [first, second] = [await sign(statement), await sign(statement)];
@@ -131,7 +131,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
     passed(await callWith(second, timestamp));
   });
 
-  it("is remembered when the object that remembers it is evicted", async () => {
+  it("is still remembered after the object that remembers it was evicted", async () => {
     const timestamp = seconds();
     const proof = await sign(await statementOf(timestamp));
     passed(await callWith(proof, timestamp));
@@ -141,7 +141,7 @@ describe.each(FORMS)("a proof bound to %s", (_name, statementOf) => {
 });
 
 describe("a proof", () => {
-  it("of another agent is not this one's, though both are honest", async () => {
+  it("of another agent is refused, though both agents are honest", async () => {
     const timestamp = seconds();
     const { proof } = await signProof(await requestBound(timestamp, other.did), other.privateKey);
     refused(await callWith(proof, timestamp));
@@ -162,7 +162,7 @@ describe("a proof", () => {
     expect((await world.call("POST", path, { key: null, headers, rawBody: sent })).body.code).toBe("validation_failed");
   });
 
-  it("covers the query, in whichever order its pairs come", async () => {
+  it("covers the query, in any order of its pairs", async () => {
     const path = "/v1/payment-address";
     const headers = await world.prove(agent, "GET", `${path}?a=1&b=2`);
     refused(await world.call("GET", `${path}?a=1&b=3`, { key: null, headers }));
@@ -178,7 +178,7 @@ describe("a proof", () => {
     refused(await call(), "replay");
   });
 
-  it("in production is refused with 401 alone: the reason stands in the log, as information", async () => {
+  it("in production is refused with 401 alone: the reason is logged as information", async () => {
     log.mockClear();
     await setEnvironment("production");
     const timestamp = seconds(-100);
@@ -207,7 +207,7 @@ describe("a proof", () => {
 });
 
 describe("a retry with its Idempotency-Key and body", () => {
-  it("is answered from what is stored, although its proof was used", async () => {
+  it("gets the stored answer, although its proof was used", async () => {
     const provider = await world.provider();
     const body = { consumer_did: agent.did, provider_did: provider.did, amount: "1.00", currency: "USDC" };
     const path = "/v1/payment-intents";
@@ -224,8 +224,8 @@ describe("a retry with its Idempotency-Key and body", () => {
   });
 });
 
-describe("what is remembered of proofs", () => {
-  it("is forgotten when its window has passed, and not before", async () => {
+describe("the memory of proofs", () => {
+  it("forgets a proof when its window has passed, and not before", async () => {
     const caller = await world.consumer();
     passed(await world.as(caller, "GET", PATH));
     passed(await world.as(caller, "GET", PATH));
@@ -251,7 +251,7 @@ describe("what is remembered of proofs", () => {
   });
 });
 
-it("the service's own DID is published", async () => {
+it("publishes the service's own DID", async () => {
   const { body } = await world.call("GET", "/.well-known/aeap", { key: null });
   expect(body).toMatchObject({ service_did: world.deps.config.serviceDid, issuer: ISSUER });
 });

@@ -1,4 +1,4 @@
-// Public operations ask for no credential (CRED-1).
+// Public operations need no credential (CRED-1).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -14,7 +14,7 @@ describe("a public operation", () => {
     ROUTES.filter(({ surfaces }) => surfaces.includes("public")).map(
       (operation) => [operation.method.toUpperCase(), operation.path, operation] as const,
     ),
-  )("%s %s takes a call without credential, and a wrong one does not matter", async (method, path, operation) => {
+  )("%s %s accepts a call without credential, and ignores a wrong one", async (method, path, operation) => {
     const call = (headers: Headers) =>
       world.call(method, path.replace(/\{\w+\}/g, "nothing"), {
         key: null,

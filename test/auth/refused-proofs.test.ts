@@ -1,5 +1,5 @@
-// Every reason for which a certificate or a proof is refused, as far as a call can provoke it, and its answer: one sentence in production,
-// and the reason in the sandbox when the certificate verifies (PRF-12). A new reason does not compile without a row.
+// Every reason for which a certificate or a proof is refused, as far as a call can provoke it, and its answer: one sentence in production, and the
+// reason in the sandbox when the certificate verifies (PRF-12). A new reason does not compile without a row.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { ProofRefusal } from "../../src/auth/proof-refusals.ts";
 import { ERRORS } from "../../src/core/errors.ts";
@@ -112,7 +112,7 @@ const REASONS: Readonly<Record<ProofRefusal, Row | Unreachable>> = {
       };
       return proven({}, unknown);
     },
-    // An unknown agent is in no sandbox.
+    // An unknown agent belongs to no sandbox.
     certified: false,
   },
   certificate_ended: {
@@ -163,7 +163,7 @@ const setEnvironment = (environment: string) =>
 
 describe("in production", () => {
   it.each(rows)(
-    "%s is answered with one sentence, and its reason stands in the log alone",
+    "%s is answered with one sentence, and its reason is only logged",
     async (reason, { request, type }) => {
       await setEnvironment("production");
       const attempt = await request();

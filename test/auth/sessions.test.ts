@@ -29,7 +29,7 @@ async function begun() {
 }
 
 describe("a session", () => {
-  it("does what a management key does, in the sandbox by default", async () => {
+  it("may do the same as a management key, in the sandbox by default", async () => {
     expect(expectStatus(await as(bearer(token)), 200)).toMatchObject({
       platform_id: world.platformId,
       environment: "sandbox",
@@ -50,7 +50,7 @@ describe("a session", () => {
     await promoted(null);
     const locked = await as(inProduction, "GET", "/v1/agents");
     expect([locked.status, locked.body.code]).toEqual([409, "production_locked"]);
-    // The account's own routes too.
+    // Production also locks the account's own routes.
     for (const path of ["/v1/platform", "/v1/platform/keys", "/v1/platform/activity", "/v1/platform/documents"]) {
       expect([path, (await as(inProduction, "GET", path)).body.code]).toEqual([path, "production_locked"]);
     }
@@ -67,12 +67,12 @@ describe("a session", () => {
     ]);
   });
 
-  it("is decided by a management key that stands beside it", async () => {
+  it("gives way to a management key in the same request", async () => {
     const reply = await as({ ...bearer(token), "Service-Api-Key": world.liveKey });
     expect(expectStatus(reply, 200).environment).toBe("production");
   });
 
-  it("ends 12 hours after its last use, to the millisecond, and the use is written at most every ten minutes", async () => {
+  it("ends 12 hours after its last use, to the millisecond, and records its use at most every ten minutes", async () => {
     const { later, status } = await begun();
     const usedAt = async () =>
       (
@@ -91,7 +91,7 @@ describe("a session", () => {
     expect(await status()).toBe(401);
   });
 
-  it("ends after 30 days, to the millisecond, however it is used", async () => {
+  it("ends after 30 days, to the millisecond, however often it is used", async () => {
     const { later, status } = await begun();
     const end = later.now() + SESSION_DAYS * DAY_MS;
     for (const step = 11 * HOUR_MS; later.now() + step < end; ) {
@@ -104,7 +104,7 @@ describe("a session", () => {
     expect(await status()).toBe(401);
   });
 
-  it("writes nothing that it has ended between the two trips of a call", async () => {
+  it("writes nothing if it has ended between the two trips of a call", async () => {
     const own = await createWorld();
     const [one, other] = [bearer(await own.session()), bearer(await own.session())];
     const rename = (headers: Headers, trading_name: string) =>
@@ -119,13 +119,13 @@ describe("a session", () => {
     expect(expectStatus(await rename(other, "In time"), 200).trading_name).toBe("In time");
   });
 
-  it("is stored as a hash alone", async () => {
+  it("is stored only as a hash", async () => {
     expect(JSON.stringify(await dumpDatabase())).not.toContain(token);
   });
 });
 
 describe("the cookie of a session", () => {
-  it("counts for a reading from anywhere, and for a change from the service's own origin alone", async () => {
+  it("counts for a read from any origin, and for a change only from the service's own origin", async () => {
     expect((await as(cookie(token))).status).toBe(200);
     expect((await as(cookie(token, "https://evil.example"))).status).toBe(200);
     const change = (headers: Headers) => as(headers, "POST", "/v1/principals", principalBody());
@@ -143,14 +143,14 @@ describe("the cookie of a session", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("does not count beside Authorization", async () => {
+  it("does not count together with Authorization", async () => {
     const reply = await as({ ...cookie(token, ISSUER), ...bearer("nonsense") });
     expect(reply.status).toBe(401);
   });
 });
 
 describe("log-in and log-out", () => {
-  it("answers a token and sets it as a cookie that no script and no other site reads", async () => {
+  it("answers a token and sets it as a cookie that no script and no other site can read", async () => {
     const { email, platformId } = await signUp(world);
     const body = { email, password: "correct horse battery staple" };
     const later = stopped(world);
@@ -163,7 +163,7 @@ describe("log-in and log-out", () => {
     for (const attribute of ["Path=/", "HttpOnly", "Secure", "SameSite=Lax"]) expect(set).toContain(attribute);
   });
 
-  it("ends the session that logs out, and no other", async () => {
+  it("ends only the session that logs out", async () => {
     const { email } = await signUp(world);
     const [first, second] = [await logIn(world, email), await logIn(world, email)];
     const out = await as(bearer(first), "DELETE", "/v1/platform/sessions/current");

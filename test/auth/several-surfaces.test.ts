@@ -1,5 +1,5 @@
-// A route of several surfaces (CRED-2): an agent's certificate, when it is sent, decides alone, then the management key, then the operator.
-// The handler gets the call of the surface that decided. No route of the service has several yet, so these probe with their own.
+// On a route of several surfaces (CRED-2), an agent's certificate decides alone if it is sent, then the management key, then the operator. The
+// handler gets the call of the surface that decided. No route of the service has several surfaces yet, so these tests probe with their own.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import {
   type AgentCall,
@@ -65,7 +65,7 @@ beforeAll(async () => {
   await world.call("PATCH", `/v1/agents/${suspended.did}/status`, { body: { status: "SUSPENDED" } });
 });
 
-/** The caller as a route of these surfaces knows it, or its refusal. */
+/** The caller as a route of these surfaces sees it, or its refusal. */
 async function ask(surfaces: readonly Surface[], headers: Headers, of = world): Promise<unknown> {
   const { response, body } = await send(withRoute(of, probeOf(surfaces)), PATH, { method: "POST", headers });
   return response.status === 200 ? body : [response.status, body.code];
@@ -99,12 +99,12 @@ const WRONG_CERTIFICATES: readonly [string, () => Promise<Headers>, unknown][] =
 describe("a route of agents and platforms", () => {
   const BOTH = ["agent", "management"] as const;
 
-  it("takes an agent by its certificate and a platform by its key", async () => {
+  it("accepts an agent by its certificate and a platform by its key", async () => {
     expect(await ask(BOTH, await proven())).toEqual(asAgent());
     expect(await ask(BOTH, goodKey())).toEqual(asPlatform());
   });
 
-  it("does so in whichever order it names them", async () => {
+  it("accepts both in whichever order it names them", async () => {
     const headers = { ...(await proven()), ...goodKey() };
     expect(await ask(["management", "agent"], headers)).toEqual(asAgent());
   });
@@ -112,7 +112,7 @@ describe("a route of agents and platforms", () => {
   it.each([
     ["a good", goodKey],
     ["a wrong", badKey],
-  ])("lets a good certificate decide alone: beside it, %s key does not matter", async (_which, besides) => {
+  ])("lets a good certificate decide alone: %s key in the same request does not matter", async (_which, besides) => {
     expect(await ask(BOTH, { ...(await proven()), ...besides() })).toEqual(asAgent());
   });
 
@@ -124,13 +124,13 @@ describe("a route of agents and platforms", () => {
     },
   );
 
-  it("lets the key decide where no certificate is sent", async () => {
+  it("lets the key decide if no certificate is sent", async () => {
     const proof = await without(proven(), "AEAP-Certificate");
     expect(await ask(BOTH, { ...proof, ...goodKey() })).toEqual(asPlatform());
     expect(await ask(BOTH, { ...proof, ...badKey() })).toEqual([401, "invalid_credentials"]);
   });
 
-  it("refuses a call without either, also an operator's, and names both ways in", async () => {
+  it("refuses a call without either, also an operator's call, and names both ways to authenticate", async () => {
     for (const headers of [{}, operator()]) {
       expect(await ask(BOTH, headers)).toEqual([401, "invalid_credentials"]);
       const { response } = await send(withRoute(world, probeOf(BOTH)), PATH, { method: "POST", headers });
@@ -140,7 +140,7 @@ describe("a route of agents and platforms", () => {
     }
   });
 
-  it("charges the caller of the surface that decided, and nobody else", async () => {
+  it("charges only the caller of the surface that decided", async () => {
     const fresh = await createWorld();
     const caller = await fresh.consumer();
     const small = withConfig(stopped(fresh), { rate: { credentialQuota: 2, addressQuota: 2, windowSeconds: 86_400 } });
@@ -164,27 +164,27 @@ describe("a route of agents and platforms", () => {
 describe("a route of platforms and operators", () => {
   const BOTH = ["operator", "management"] as const;
 
-  it("takes a platform by its key and an operator by its own", async () => {
+  it("accepts a platform by its key and an operator by its own key", async () => {
     expect(await ask(BOTH, goodKey())).toEqual(asPlatform());
     expect(await ask(BOTH, operator())).toEqual(asOperator());
   });
 
-  it("lets the management key, good or wrong, decide alone where both are sent", async () => {
+  it("lets the management key, good or wrong, decide alone if both are sent", async () => {
     expect(await ask(BOTH, { ...goodKey(), ...operator() })).toEqual(asPlatform());
     expect(await ask(BOTH, { ...goodKey(), ...bearer("nonsense") })).toEqual(asPlatform());
     expect(await ask(BOTH, { ...badKey(), ...operator() })).toEqual([401, "invalid_credentials"]);
   });
 
-  it("has no place for an agent", async () => {
+  it("refuses an agent", async () => {
     expect(await ask(BOTH, await proven())).toEqual([401, "invalid_credentials"]);
     expect(await ask(BOTH, { ...(await prove(suspended, ATTEMPT)), ...operator() })).toEqual(asOperator());
   });
 });
 
-describe("a route of agents and everybody", () => {
+describe("a public route of agents", () => {
   const BOTH = ["public", "agent"] as const;
 
-  it("is public for a call without a certificate, and for no call with a wrong one", async () => {
+  it("is public for a call without a certificate, but refuses a call with a wrong one", async () => {
     expect(await ask(BOTH, {})).toEqual(["public", null]);
     expect(await ask(BOTH, badKey())).toEqual(["public", null]);
     expect(await ask(BOTH, await proven())).toEqual(asAgent());
@@ -195,8 +195,8 @@ describe("a route of agents and everybody", () => {
   });
 });
 
-// tsc decides on these, and fails where a line under @ts-expect-error compiles: a handler and a precheck are for every surface of their
-// route, and for no other.
+// tsc checks these, and fails if a line under @ts-expect-error compiles: a handler and a precheck must accept every surface of their route, and no
+// other.
 const both = { ...SHAPE, surfaces: ["agent", "management"] } as const;
 void [
   route({ ...both, handle: async (call: AgentCall | ManagementCall) => call.surface }),

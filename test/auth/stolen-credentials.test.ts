@@ -1,4 +1,4 @@
-// What a thief can do with each credential, and what ends it: every cell and line of docs/security.md.
+// Plays every cell and line of docs/security.md: the acts that a thief can do with each credential, and the acts that end it.
 import { describe, expect, inject, it } from "vitest";
 import page from "../../docs/security.md?raw";
 import { sha256Hex } from "../../src/core/encoding.ts";
@@ -20,7 +20,7 @@ const tableUnder = (heading: string): string[][] => {
   return lines.map((line) => line.split("|").slice(1, -1)).map((cells) => cells.map((cell) => cell.trim()));
 };
 
-/** An answer, as the page writes it. */
+/** An answer, in the notation of the page. */
 function cellOf({ status, body, text }: Reply): string {
   if (status < 300) return "yes";
   if (status === 401) return "–";
@@ -38,7 +38,7 @@ describe("each cell of the table", () => {
     expect(rows.map(([act]) => act)).toEqual(Object.keys(ACTS));
   });
 
-  it.each(Object.entries(THIEVES))("is what comes of a stolen %s", async (holder, thiefOf) => {
+  it.each(Object.entries(THIEVES))("is the outcome of a stolen %s", async (holder, thiefOf) => {
     const stage = await setStage();
     const thief = await thiefOf(stage);
     const played: [string, string][] = [];
@@ -66,7 +66,7 @@ const byKey = (world: World, key: string) => statusOf(world, { "Service-Api-Key"
 const bySession = (world: World, token: string) => statusOf(world, bearer(token));
 const refusalOf = ({ status, body }: Reply): unknown => [status, body?.type ?? body?.code];
 
-/** Sets another password, as whoever reads the mailbox can. */
+/** Sets another password, as any reader of the mailbox can. */
 async function reset(world: World, email: string, new_password: string): Promise<void> {
   expectStatus(await post(world, "/v1/platform/password/forgot", { email }, freshClient()), 202);
   const token = mailedToken(world, email);
@@ -143,7 +143,7 @@ const LINES: Readonly<Record<string, (world: World) => Promise<void>>> = {
     const moving = async (to: string) => {
       const account = await signUp(world);
       const stolen = await logIn(world, account.email);
-      // With TOTP too.
+      // A thief may also set up TOTP.
       await setUpTotp(world, stolen);
       const move = { new_email: to, current_password: PASSWORD };
       expectStatus(await postAs(world, stolen, "/v1/platform/email", move, freshClient()), 202);
@@ -218,7 +218,7 @@ describe("each line of what follows", () => {
 
   it("is played here", () => expect(rows.map(([stolen]) => stolen)).toEqual(Object.keys(LINES)));
 
-  it.each(Object.entries(LINES))("is what comes of a stolen %s", async (_stolen, play) => {
+  it.each(Object.entries(LINES))("is the consequence of a stolen %s", async (_stolen, play) => {
     await play(await createWorld());
   });
 });

@@ -60,11 +60,11 @@ export async function claimsOf(of: World, { certificate }: Agent): Promise<Certi
   return checked.claims;
 }
 
-/** The agent's certificate with other claims, by the CA itself. */
+/** The agent's certificate with other claims, signed by the CA itself. */
 export const reissueCertificate = async (of: World, agent: Agent, change: Partial<CertificateClaims>) =>
   issueCertificate({ ...(await claimsOf(of, agent)), ...change }, (await of.deps.ca()).signing);
 
-/** The agent's claims under a key that is not the CA's: its own kid, or the CA's. */
+/** The agent's claims under a key that is not the CA's: with its own kid, or the CA's. */
 export async function forgeCertificate(of: World, agent: Agent, borrowKid: boolean): Promise<string> {
   const { privateKey, publicKey } = await generateKeyPair();
   const kid = borrowKid ? (await of.deps.ca()).signing.kid : await jwkThumbprint(await exportPublicJwk(publicKey));
@@ -92,7 +92,7 @@ export async function outcomeOf(of: World, headers: Headers): Promise<unknown> {
   return status === 200 ? 200 : [status, body.code];
 }
 
-/** What a 401 names of each surface. */
+/** The challenge that a 401 names for each surface. */
 const CHALLENGES: Readonly<Record<Surface, string | null>> = {
   agent: 'AEAP-Certificate realm="agents"',
   management: 'Service-Api-Key realm="platforms", Bearer realm="dashboard"',

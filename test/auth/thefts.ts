@@ -23,15 +23,15 @@ export type Stage = {
   readonly provider: Agent;
   readonly consumer: Agent;
   readonly spare: Agent;
-  /** A purchase that nobody has confirmed. */
+  /** An unconfirmed purchase. */
   readonly task: string;
-  /** A dispute that is filed against the provider, and one that waits for its arbiter. */
+  /** A dispute that is filed against the provider, and a dispute that waits for its arbiter. */
   readonly filed: string;
   readonly waiting: string;
   readonly own: Attested;
   readonly foreign: Attested;
   readonly livePrincipal: string;
-  /** An account that may be promoted, and one in review. */
+  /** An account that may be promoted, and an account in review. */
   readonly unpromoted: Person;
   readonly reviewed: Person;
 };
@@ -63,8 +63,8 @@ export async function setStage(): Promise<Stage> {
 // ---- The acts -----------------------------------------------------------------------------------------------------------------
 
 /**
- * `in`: production, `other` for the environment that is not the key's, or the sandbox. `of`: the account that may be promoted, or the stage's.
- * `as`: the agent that calls.
+ * `in`: production, `other` for the environment that is not the key's, or the sandbox. `of`: the account that may be promoted, or the stage's. `as`:
+ * the agent that calls.
  */
 export type Act = {
   readonly method: string;
@@ -85,7 +85,7 @@ const posting = (path: string, body: unknown = {}, more: Partial<Act> = {}): Act
 const reading = (path: string, more: Partial<Act> = {}): Act => ({ method: "GET", path, ...more });
 const patching = (body: unknown): Act => ({ method: "PATCH", path: PLATFORM, body });
 
-/** In the order in which they are played: what ends a credential comes last. */
+/** In the order in which they are played: acts that end a credential come last. */
 export const ACTS: Readonly<Record<string, (stage: Stage, holder: string) => Act>> = {
   "read the account, its agents and its activity log": () => reading(`${PLATFORM}/activity`),
   "register customers, principals and agents": () => posting("/v1/customers", { name: "Client" }),
@@ -126,7 +126,7 @@ export const ACTS: Readonly<Record<string, (stage: Stage, holder: string) => Act
     posting("/v1/operator/verifiers", { name: "Thief Verification", jwks: { keys: [own.pair.jwk] } }),
   "suspend an account": ({ world }) => posting(`/v1/operator/platforms/${world.platformId}/suspend`, REASON),
 };
-/** An operator names the Verifier; the credential of a Verifier names it by itself. */
+/** An operator names the Verifier; a Verifier's credential already names it. */
 const revoking = ({ attestation: { attestation_id, verifier_id } }: Attested, holder: string): Act =>
   posting(`/v1/attestations/${attestation_id}/revoke`, holder === "operator's key" ? { verifier_id } : {});
 
