@@ -1,7 +1,7 @@
 // The types that a client accepts (RFC 9110, 12.5.1).
 import { parseAccept } from "hono/utils/accept";
 
-/** The client's weight of a type, by the most specific range that covers it. Without the header every type is as good. */
+/** The client's weight of a type, by the most specific range that covers it. Without the header all types weigh the same. */
 export function acceptWeights(accept: string | undefined): (type: string) => number {
   const ranges = parseAccept(accept ?? "*/*");
   return (type) => {
@@ -10,15 +10,15 @@ export function acceptWeights(accept: string | undefined): (type: string) => num
   };
 }
 
-/** True when the client accepts the type by its own name; a wildcard names none. */
+/** True when the client accepts the type by its own name; a wildcard names no type. */
 export const acceptsByName = (accept: string | undefined, type: string): boolean =>
   parseAccept(accept ?? "").some((range) => range.type.toLowerCase() === type && range.q > 0);
 
-/** A representation that a route offers. A profile is part of a type's name: `application/ld+json` alone names none. */
+/** A representation that a route offers. A profile is part of a type's name: `application/ld+json` alone does not name an offer with a profile. */
 export type Offer = { readonly type: string; readonly profile?: string };
 
 /**
- * The offer that the client prefers: by its weight, then one that it names before one that a wildcard covers, then in the order of the
+ * The offer that the client prefers: by its weight, then an offer that it names before an offer that a wildcard covers, then in the order of the
  * offers. Undefined when it accepts none.
  */
 export function preferredOf<O extends Offer>(accept: string | undefined, offers: readonly O[]): O | undefined {

@@ -17,10 +17,10 @@ export const answer = (status: number, headers: Record<string, string>, body: Bo
   body,
 });
 
-/** A strong entity tag of a text that is the same for everybody. */
+/** A strong entity tag of a text that is the same for every caller. */
 export const entityTagOf = async (text: string): Promise<string> => `"${(await sha256Hex(text)).slice(0, 32)}"`;
 
-/** A JSON view with its entity tag. The caller that knows the tag is told that it is still so; then the view may be null. */
+/** A JSON view with its entity tag. A caller that sends the current tag gets 304; then the view may be null. */
 export type Tagged = { readonly etag: string; readonly view: unknown; readonly tagged: true };
 export const tagged = (etag: string, view: unknown): Tagged => ({ etag, view, tagged: true });
 export const isTagged = (value: unknown): value is Tagged =>

@@ -12,8 +12,10 @@ export type RateState = {
 
 export type AppEnv = {
   Bindings: Env;
-  /** `challenge`: how who is refused with 401 authenticates. `deprecation`: the headers of a deprecated route. `sandboxOffset`: of the caller's
-   * own clock, in milliseconds (ACC-28). */
+  /**
+   * `challenge`: the authentication challenge of a 401. `deprecation`: the headers of a deprecated route. `sandboxOffset`: the offset of the
+   * caller's own clock, in milliseconds (ACC-28).
+   */
   Variables: {
     requestId: string;
     rate?: RateState;

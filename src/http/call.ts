@@ -1,7 +1,7 @@
-// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, charges the limiter, and
-// requests the locks of the Idempotency-Key and of the agent beside the first trip, so that they cost a far caller no hop. The handler runs
-// with its two trips, again after a conflict (under the lock of its object), under another clock, or when others held the agent's lock. Last, the outcome is stored for a
-// retry.
+// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, and charges the limiter. It requests
+// the locks of the Idempotency-Key and of the agent together with the first trip, so that they cost a distant caller no hop. The handler runs with
+// its two trips, and runs again after a conflict (under the lock of its object), under another clock, or when others held the agent's lock; last,
+// the outcome is stored for a retry.
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
@@ -21,14 +21,14 @@ import { keepRefusal, Replay, replayAnswer } from "./stored-outcomes.ts";
 export type Entrance = {
   /** True when the request brings this kind of credential. */
   readonly presents: (incoming: Incoming) => boolean;
-  /** Checks the credential as far as that needs no database. Throws 401. */
+  /** Checks the credential as far as possible without the database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
-  /** The challenge of a 401 (RFC 9110, 11.6.1); null where no credential is required. */
+  /** The challenge of a 401 (RFC 9110, 11.6.1); null if no credential is required. */
   readonly challenge: (incoming: Incoming) => string | null;
 };
 export type Entrances = { readonly [S in Surface]: Entrance };
 
-/** A credential of good form. The first trip finds its owner. */
+/** A well-formed credential. The first trip finds its owner. */
 export type Credential = {
   readonly quota: Quota;
   /** The owner of the Idempotency-Keys, and the secret that seals their answers. Null: the surface takes none. */
@@ -40,8 +40,8 @@ export type Credential = {
   /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admitted>;
   /**
-   * What must still hold when the call writes: its first trip judged it, and another call may have ended it since. A change of an agent,
-   * which takes its lock, is guarded by the agent's own row and its principal's standing (AGT-18, AGT-28).
+   * The conditions that must still hold when the call writes: its first trip judged them, and another call may have ended them since. A change of an
+   * agent, which takes its lock, is guarded by the agent's own row and its principal's status instead (AGT-18, AGT-28).
    */
   readonly guards?: (db: Database) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
@@ -50,8 +50,8 @@ export type Credential = {
   readonly parts: object;
 };
 /**
- * Whom the call is charged to (HTTP-29). `credential` names one of an account, which is charged after the first trip has found it; null where
- * nobody owns the credential.
+ * The quota that the call is charged to (HTTP-29). An account's `credential` is charged after the first trip has found the account; `accountOf`
+ * returns null for an unknown credential.
  */
 export type Quota =
   | { readonly of: "address" }
@@ -61,9 +61,9 @@ export type Quota =
 export type Admitted = {
   readonly caller: object | null;
   readonly platformId: string | null;
-  /** The refusal of a credential that has ended, where a stored outcome may still be answered. */
+  /** The refusal of a credential that has ended; a stored outcome may still be answered. */
   readonly ended?: ServiceError | undefined;
-  /** The refusal of what adds to the account's volume, which is used up for the day (EVT-35). */
+  /** The refusal of calls that add to the account's volume when that is used up for the day (EVT-35). */
   readonly usedUp?: ServiceError | undefined;
 };
 
@@ -120,10 +120,7 @@ export async function openCall(
   }
 }
 
-/**
- * Refuses a caller before its body is read, where bodies are large: whoever may not call must not fill the memory of an isolate. It costs a
- * trip of its own.
- */
+/** Refuses a caller before a large body is read, so that only admitted callers can fill the memory of an isolate. It costs a trip of its own. */
 export async function admitFirst(
   entrances: Entrances,
   incoming: Incoming,
@@ -159,7 +156,7 @@ const challengeOf = (entrances: Entrances, incoming: Incoming): string =>
     .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
     .join(", ");
 
-/** An unusable credential, and a call without one, are charged to the address (HTTP-29). That of an account is charged with its admission. */
+/** Charges an unusable credential, or a call without one, to the address (HTTP-29). An account's credential is charged when it is admitted. */
 async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<Credential> {
   const { context, deps } = incoming;
   let credential: Credential;
@@ -176,7 +173,7 @@ async function checkCredential(entrance: Entrance, incoming: Incoming): Promise<
   return credential;
 }
 
-/** Admits a caller, and charges its account. A credential that does not count (401) is charged to the address. */
+/** Admits a caller and charges its account. A credential that does not count (401) is charged to the address. */
 async function admitCharged(
   { context, deps }: Incoming,
   { quota, admit }: Credential,
@@ -200,15 +197,13 @@ type Run = {
   readonly credential: Credential;
   readonly idempotency: Idempotency | null;
   readonly locks: Locks;
-  /** The database that the call reads from. */
   db: Database;
-  /** True once the agent's lock is held: only writers without the lock can change what is read from then on. */
+  /** True once the agent's lock is held: from then on only writers without the lock can change the rows that the call reads. */
   locked: boolean;
   /** The offset of the clock that rules the call; known after a first trip. */
   offset: number;
   /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
-  /** True after a conflict. */
   contended: boolean;
   /** True once the caller is charged: a call is charged once, however often it is decided. */
   charged: boolean;
@@ -217,7 +212,7 @@ type Run = {
 type Locks = {
   readonly key: Promise<unknown> | null;
   readonly agent: Promise<HeldLock | null> | null;
-  /** The lock of the object that the call changes; asked for after a conflict. */
+  /** The lock of the object that the call changes; requested after a conflict. */
   turn: Promise<HeldLock | null> | null;
   /** Releases the agent's lock, now or when it is granted. */
   readonly unlock: () => void;
@@ -260,8 +255,8 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
 }
 
 /**
- * Calls that conflict at one object queue, so that many at once are answered as if they had come one after the other (HTTP-42). A call that holds
- * its agent's lock already does not wait for another; one that waited for it in vain waits once more.
+ * Queues calls that conflict at one object, so that many simultaneous calls are answered as if they had come one after the other (HTTP-42). A call
+ * that already holds its agent's lock does not wait again; a call that did not get that lock waits here.
  */
 async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> {
   const id = Object.values(incoming.context.req.param())[0] ?? platformId;
@@ -270,7 +265,7 @@ async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> 
   await locks.turn;
 }
 
-/** A replica may not have heard of it yet. */
+/** A replica may not have received the row yet. */
 const isUnknownToReplica = ({ db, incoming }: Run, thrown: unknown): boolean =>
   db !== incoming.deps.db && thrown instanceof ServiceError && thrown.code === "not_found";
 
@@ -335,7 +330,7 @@ async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, opti
   return { ...found, caller } as ReadResults<R> & { caller: never };
 }
 
-/** Tells whether others held the agent's lock while this call read. A change that ended just before is met by the commit's guard. */
+/** Returns whether others held the agent's lock while this call read. The commit's guard catches a change that ended just before. */
 async function awaitLocks(run: Run): Promise<boolean> {
   await run.locks.key;
   if (run.locked || run.locks.agent === null) return false;

@@ -1,4 +1,4 @@
-// RFC 9110, 13: who knows an answer by its entity tag is told that it is still so, without a body.
+// Conditional requests (RFC 9110, 13): a caller that sends an answer's current entity tag gets no body.
 import { type Answer, answer } from "./answer.ts";
 
 const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
@@ -7,7 +7,7 @@ const opaque = (tag: string): string => tag.trim().replace(/^W\//, "");
 const isKnown = (etag: string, given: string): boolean =>
   given.split(",").some((tag) => opaque(tag) === opaque(etag) || tag.trim() === "*");
 
-/** The answer, or 304 where the caller has it. */
+/** The answer, or 304 if the caller already has it. */
 export function unlessKnown(full: Answer, ifNoneMatch: string | undefined): Answer {
   const { ETag: etag } = full.headers;
   if (full.status !== 200 || etag === undefined || ifNoneMatch === undefined || !isKnown(etag, ifNoneMatch))

@@ -4,7 +4,7 @@ import { type Answer, answer } from "./answer.ts";
 
 const CSV = "text/csv";
 
-/** A column's name and its cell of a row; null is an empty cell. */
+/** A column's name and its cell for a row; null is an empty cell. */
 export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | number | null];
 
 /** True when the client prefers CSV to JSON by its `Accept`. */
@@ -13,7 +13,7 @@ export const prefersCsv = (accept: string | undefined): boolean => {
   return weight(CSV) > weight("application/json");
 };
 
-/** Slices are asked for as the client reads: the whole listing is never in memory. A slice that fails breaks the answer off. */
+/** Reads slices as the client reads, so that the whole listing is never in memory. A slice that fails breaks the answer off. */
 export function csvAnswer<T>(
   name: string,
   columns: readonly CsvColumn<T>[],

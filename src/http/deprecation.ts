@@ -2,7 +2,7 @@
 import { SECOND_MS } from "../core/limits.ts";
 import type { Deprecation } from "./route.ts";
 
-/** Runs when the route is bound, so a wrong declaration fails the start and no call. */
+/** Runs when the route is bound, so a wrong declaration fails at the start instead of in a call. */
 export function deprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
   const begins = instantOf(since);
   if (sunset !== undefined && instantOf(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
@@ -14,7 +14,7 @@ export function deprecationHeaders({ since, sunset, link }: Deprecation): Record
   };
 }
 
-/** A date alone begins at midnight UTC. */
+/** A date without a time begins at midnight UTC. */
 function instantOf(text: string): number {
   const instant = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(instant)) throw new Error(`${text} is no instant`);

@@ -1,5 +1,5 @@
-// The paths beside the routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The document and
-// the reference's script and style are assets of this Worker.
+// The paths that are not routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The document and the
+// reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
 import { answer, entityTagOf } from "./answer.ts";
@@ -35,7 +35,7 @@ export function bindService(app: HonoBase<AppEnv>): void {
   }
 }
 
-/** What `type` of a problem names (RFC 9457). */
+/** The targets of a problem's `type` (RFC 9457). */
 function codeList(): string {
   const entries = Object.entries(ERRORS).map(
     ([code, { status, message }]) => `<dt id="${code}">${status} ${code}</dt><dd>${message}</dd>`,
@@ -64,7 +64,7 @@ ${codeList()}
 </body>
 </html>`;
 
-/** A call that is tried twice is a new call: it has an Idempotency-Key of its own, unless the reader has typed one. */
+/** Sending a call twice makes two calls: each has its own Idempotency-Key, unless the reader has typed one. */
 export const REFERENCE_SCRIPT = `SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",

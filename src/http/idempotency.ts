@@ -1,5 +1,5 @@
-// One effect per Idempotency-Key (IDM-1 to IDM-8). The object orders requests in flight; the outcome is written in the batch of the
-// effect, so that a crash cannot execute twice. Once-only secrets are sealed under a key that only the caller can derive.
+// One effect per Idempotency-Key (IDM-1 to IDM-8). The object orders requests in flight; the outcome is written in the batch of the effect, so that
+// a crash cannot execute it twice. Once-only secrets are sealed under a key that only the caller can derive.
 import type { Env } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
@@ -31,8 +31,8 @@ export function parseIdempotencyKey(
 }
 
 /**
- * The call's Idempotency-Key, or null when it has none or the route takes none. `space` separates the keys of one platform: by
- * environment, or by agent (IDM-2).
+ * The call's Idempotency-Key, or null when it has none or the route takes none. `space` separates the keys of one platform: by environment, or by
+ * agent (IDM-2).
  */
 export async function openIdempotency(
   { idempotencyKey: key, identity, route, context }: Incoming,
@@ -44,7 +44,7 @@ export async function openIdempotency(
   const path = JSON.stringify([route.path, context.req.param()]);
   return {
     requestKey: await sha256Hex([space, route.method, path, key].join("\n")),
-    // With the key, which is stored nowhere: nobody guesses a password from the hash of a body that holds one.
+    // The hash includes the key, which is never stored, so that a password in the body cannot be guessed from the hash.
     bodyHash: await sha256Hex([key, canonical].join("\n")),
     sealed: route.idempotency === "secret",
     secret,
@@ -88,7 +88,7 @@ export async function replayOutcome(
   const body = outcome.sealed
     ? await unseal(await sealingKey(idempotency), outcome.body, idempotency.requestKey)
     : outcome.body;
-  // Another credential of the same platform: the answer is sealed for the one that made the call (IDM-8).
+  // Another credential of the same platform cannot open it: the answer is sealed for the credential that made the call (IDM-8).
   if (body === undefined) {
     const message = "The original call was made with another credential.";
     throw new ServiceError("idempotency_key_reused", { message, type: "other_credential" });

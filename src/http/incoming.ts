@@ -7,16 +7,16 @@ import type { Route } from "./route.ts";
 export type Incoming = {
   readonly context: AppContext;
   readonly deps: Deps;
-  /** Where the call reads: the primary, or a copy where the route allows it. */
+  /** The database that the call reads: the primary, or a replica if the route allows it. */
   readonly db: Database;
   readonly requestId: string;
   readonly background: (work: Promise<unknown>) => void;
   readonly url: URL;
   readonly rawBody: Uint8Array<ArrayBuffer>;
-  /** The body as it was read, and the same after its schema accepted it. */
+  /** The body as it was read, and after its schema accepted it. */
   readonly body: unknown;
   readonly validBody: unknown;
-  /** What two sendings of one request have in common: the body, of a form without its boundary and its bytes (IDM-4). */
+  /** Equal for two transmissions of one request: the body, for a form without its boundary and with digests for its files (IDM-4). */
   readonly identity: unknown;
   readonly route: Route;
   /** Null when there is none, the route takes none, or it is malformed (then the call is refused). */

@@ -1,11 +1,11 @@
-// Reads bodies: unparseable, of the wrong type or with duplicate keys is 400, too large or too deep is 413 (HTTP-9, HTTP-10). The raw
-// bytes are kept, because a request-bound proof signs them.
+// Reads bodies: an unparseable body, a wrong type or duplicate keys is 400, too large or too deep is 413 (HTTP-9, HTTP-10). The raw bytes are kept,
+// because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.ts";
 import { isDouble } from "../core/numbers.ts";
 import { type NumberSources, type Path, writeMoneyAsText } from "./money-fields.ts";
 
-/** How much of a body is read, the refusal of a longer one, and for how long it may be awaited. */
+/** How much of a body is read, the refusal of a longer body, and how long it may take to arrive. */
 export type BodyLimit = {
   readonly maxBytes: number;
   readonly tooLarge: () => ServiceError;
@@ -19,7 +19,7 @@ export async function readBody(
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > maxBytes) throw tooLarge();
   if (!request.body) return new Uint8Array(0);
-  // Whoever has sent little fills little memory, whatever was declared; then a body of a declared length is in memory once.
+  // A client that has sent little fills little memory, whatever length it declared; later, a body of a declared length is in memory once.
   let body = new Uint8Array(Math.min(declared || 0, FIRST_BYTES));
   let size = 0;
   for await (const chunk of inTime(request.body, seconds)) {
@@ -35,7 +35,7 @@ export async function readBody(
 
 const FIRST_BYTES = 64 * 1024;
 
-/** Whoever sends slowly keeps what others wait for. */
+/** Bounds the time of a body, because a slow client holds resources that others wait for. */
 async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -56,7 +56,7 @@ async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): Async
   }
 }
 
-/** The client is gone: no failure of the service. */
+/** The client is gone, which is not a failure of the service. */
 function brokenOff(): never {
   throw unreadable("The body broke off.");
 }
@@ -74,7 +74,7 @@ const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge, seconds
 
 const unreadable = (message: string) => new ServiceError("invalid_request", { message });
 
-/** `identity`: equal for two bodies if their values are, and a number and a string are two (IDM-4). */
+/** `identity`: equal for two bodies if their values are equal; a number and a string differ (IDM-4). */
 export type ParsedJson = { readonly body: unknown; readonly identity: unknown };
 
 /** `money`: the paths at which a number is read by its digits. */
@@ -94,7 +94,7 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, money: 
     return parseNumbers(text, money);
   } catch (thrown) {
     if (thrown instanceof ServiceError) throw thrown;
-    // Only the place of the parser's message is repeated: the rest quotes the body.
+    // Repeats only the position from the parser's message, because the rest quotes the body.
     const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
     throw unreadable(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
@@ -111,8 +111,8 @@ export function emptyBody(raw: Uint8Array): undefined {
 type Source = { source?: string };
 
 /**
- * I-JSON (RFC 7493): text that is not Unicode can neither be stored nor signed, nor can numbers of which a double keeps another value. Money is no
- * double.
+ * I-JSON (RFC 7493): refuses text that is not Unicode and numbers that a double would change, because they can neither be stored nor signed. Money
+ * is not read as a double.
  */
 function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   const names = new Set(money.map((path) => path.at(-1)));

@@ -1,4 +1,4 @@
-// The methods and the CORS rule of every path, from the routes and from the few paths beside them (HTTP-20, HTTP-21, HTTP-25).
+// The methods and the CORS rule of every path, from the routes and from the few other paths (HTTP-20, HTTP-21, HTTP-25).
 import { memoizeBy } from "../core/memo.ts";
 import { DOCS_ASSETS } from "./docs.ts";
 import { PAGE_FILES } from "./page-files.ts";

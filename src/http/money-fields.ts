@@ -1,11 +1,12 @@
-// The fields of a body that its schema reads as money (HTTP-4). Their JSON numbers are read by their digits, because a binary float would round them.
+// The fields of a body that its schema reads as money (HTTP-4). Their JSON numbers are read by their digits, because a binary float would round
+// them.
 import * as z from "zod";
 import { memoizeBy } from "../core/memo.ts";
 import { plainAmount } from "../core/money.ts";
 
 export type Path = readonly string[];
 
-/** The paths at which a schema has money: text that may be sent as a number. Lists hold none. */
+/** The paths at which a schema has money: text that may be sent as a number. Lists contain no money. */
 export const moneyPathsOf = memoizeBy(moneyPaths);
 
 function moneyPaths(schema: z.ZodType): Path[] {
@@ -20,12 +21,12 @@ function moneyPaths(schema: z.ZodType): Path[] {
   );
 }
 
-/** The characters of the numbers of a body, by the object that holds them and their name in it. */
+/** The digits of the numbers of a body, by the object that holds them and their name in it. */
 export type NumberSources = Map<unknown, Map<string, string>>;
 
 /**
- * Writes the numbers at money paths as decimal text, in one form for each value. Returns the paths that held a number: text of the same digits is
- * another body.
+ * Writes the numbers at money paths as decimal text, in one form for each value. Returns the paths that held a number, because text with the same
+ * digits is another body.
  */
 export function writeMoneyAsText(body: unknown, paths: readonly Path[], sources: NumberSources): Path[] {
   return paths.filter((path) => {

@@ -1,17 +1,17 @@
-// Reads multipart/form-data (RFC 7578) from bytes that are in memory already: a part is a view of them and no copy. A body whose form is
-// broken is 400; what its parts say is judged like any other body (HTTP-36).
+// Reads multipart/form-data (RFC 7578) from bytes that are already in memory: a part is a view of them, not a copy. A body with a broken form is
+// 400; the values of its parts are judged like any other body (HTTP-36).
 import { type Bytes, decodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
 import { isUploadedFile, toUploadedFile } from "../core/upload.ts";
 
-/** What the form itself adds to the bytes of a file: boundaries, headers, and the other parts. */
+/** The bytes that a form may have besides its file: boundaries, headers, and the other parts. */
 export const FORM_MAX_BYTES = 64 * 1024;
 const PARTS_MAX = 20;
 const HEADERS_MAX_BYTES = 8 * 1024;
 
 export type Part = {
   readonly name: string;
-  /** Null: a field, and no file. */
+  /** Null for a field that is not a file. */
   readonly fileName: string | null;
   readonly bytes: Bytes;
 };
@@ -20,7 +20,7 @@ const broken = (message: string) => new ServiceError("invalid_request", { messag
 
 // ---- The values of a form ------------------------------------------------------------------------------------------------
 
-/** The parts as one object: fields are texts, files are UploadedFile. A name that is sent twice is a fault of that name. */
+/** The parts as one object: fields are texts, files are UploadedFile. A repeated name is a fault of that name. */
 export async function formObject(
   parts: readonly Part[],
 ): Promise<{ raw: Readonly<Record<string, unknown>>; repeated: FieldError[] }> {
@@ -40,7 +40,7 @@ function textOf(bytes: Bytes): string {
   return text;
 }
 
-/** What two sendings of one form have in common: a file counts by its name and its bytes, and the boundary not at all. */
+/** Equal for two transmissions of one form: a file counts by its name and its digest, and the boundary is ignored. */
 export const identityOf = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(form).map(([name, value]) => [
@@ -53,7 +53,7 @@ export const identityOf = (form: Readonly<Record<string, unknown>>): Record<stri
 
 const [CR, LF, DASH, SPACE, TAB] = [13, 10, 45, 32, 9];
 
-/** @throws ServiceError `invalid_request` for a body that is no whole form */
+/** @throws ServiceError `invalid_request` for a body that is not a complete form */
 export function parseMultipart(body: Bytes, contentType: string | null): Part[] {
   const delimiter = new TextEncoder().encode(`--${boundaryOf(contentType)}`);
   const parts: Part[] = [];
@@ -83,7 +83,7 @@ function startsWith(body: Bytes, delimiter: Uint8Array, at: number): boolean {
   return true;
 }
 
-/** The begin of the next line, where only white space is left of this one. */
+/** The start of the next line if the rest of this line is white space, else null. */
 function lineEnd(body: Bytes, from: number): number | null {
   let at = from;
   while (body[at] === SPACE || body[at] === TAB) at++;
@@ -91,8 +91,7 @@ function lineEnd(body: Bytes, from: number): number | null {
 }
 
 /**
- * The line break before the next boundary. No boundary holds a line break, so what was compared is never compared again: the time grows with
- * the length alone, whatever the bytes are.
+ * The line break before the next boundary. A boundary contains no line break, so no byte is compared twice: the time grows linearly with the length.
  */
 function nextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): number | null {
   for (let at = from; at + 2 + delimiter.length <= body.length; at++) {
@@ -151,7 +150,7 @@ function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
 /** A quoted value ends at a quote before `;` or the end, because browsers do not escape a backslash at the end of a file name. */
 const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*\\)"(?=\s*(?:;|$))|([^\s;"]+))/sy;
 
-/** `; name=value; other="another value"` */
+/** Reads `; name=value; other="another value"`. */
 function parametersIn(text: string): Map<string, string> {
   const parameters = new Map<string, string>();
   PARAMETER.lastIndex = 0;
@@ -160,17 +159,17 @@ function parametersIn(text: string): Map<string, string> {
     const [, name = "", quoted, literal, bare = ""] = found;
     const key = name.toLowerCase();
     if (parameters.has(key)) throw broken("A header names a parameter twice.");
-    // Other backslashes are meant: some clients send the path of a file without escaping it.
+    // Other backslashes are literal: some clients send the path of a file without escaping it.
     parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? literal ?? bare);
     read = PARAMETER.lastIndex;
   }
-  // No expression here: one that allows white space on both sides takes a time that grows with the square of it.
+  // Uses no expression, because one that allows white space on both sides takes quadratic time.
   const rest = text.slice(read).trim();
   if (rest !== "" && rest !== ";") throw broken("The parameters of a header cannot be read.");
   return parameters;
 }
 
-/** Browsers write a quote and line breaks like this, and nothing else. */
+/** Browsers escape only a quote and line breaks, in this way. */
 const unescapeForm = (text: string): string =>
   text.replace(/%(22|0[AD])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
@@ -180,7 +179,7 @@ function decodeExtended(text: string): string {
   try {
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch {
-    // Not UTF-8.
+    // Falls through to the refusal: the bytes are not UTF-8.
   }
   throw broken("A file name in `filename*` is not UTF-8 in percent-encoding.");
 }

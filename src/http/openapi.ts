@@ -1,5 +1,5 @@
-// The OpenAPI document as it is served: printed from the routes (scripts/openapi.ts) into the Worker's own assets, with the issuer as its one server
-// (HTTP-31), and the operator's status page (HTTP-39).
+// The OpenAPI document as it is served: printed from the routes (scripts/openapi.ts) into the Worker's own assets, with the issuer as its only
+// server (HTTP-31), and the operator's status page (HTTP-39).
 
 /** The service's own address in the printed document. */
 const SERVER_PLACEHOLDER = "https://issuer.example";

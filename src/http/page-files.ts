@@ -1,5 +1,4 @@
-// The script and the style of the pages that mailed links open (ACC-14), served beside the routes, so that a page needs nothing inline and
-// nothing remote.
+// The script and the style of the pages that mailed links open (ACC-14), served as files, so that a page needs nothing inline and nothing remote.
 
 /** Sends to the page's own path, and repeats under one Idempotency-Key, so that a key whose answer was lost is shown again. */
 const SCRIPT = `"use strict";

@@ -1,5 +1,5 @@
-// Refuses a request with faulty values in the order of HTTP-18: first the caller, then the object of the path and its parties, then all
-// faults together, also those that only the database knows (HTTP-12). An unreadable body is refused in their place.
+// Refuses a request with faulty values in the order of HTTP-18: first the caller, then the object of the path and its parties, then all faults
+// together, also those that only the database knows (HTTP-12). An unreadable body is refused in place of its faults.
 import type { AnyCall, Precheck } from "../call.ts";
 import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
 
@@ -22,7 +22,7 @@ export async function refuseFaults(
   }
 }
 
-/** Refuses a caller that may not call before anything of the request is named. */
+/** Refuses an unauthorised caller before the answer names anything from the request. */
 export async function refuseUnknownPath(call: AnyCall): Promise<never> {
   await call.read({});
   await refuseUnproven(call);
@@ -30,8 +30,8 @@ export async function refuseUnknownPath(call: AnyCall): Promise<never> {
 }
 
 /**
- * Certificates are public: a caller whose proof would be checked against the body learns nothing about the body, unless the proof is bound
- * to the agent that the body's valid parts name (PRF-11).
+ * Certificates are public: a caller whose proof would be checked against the body learns nothing about the body, unless the proof is bound to the
+ * agent that the body's valid parts name (PRF-11).
  */
 async function refuseUnproven(call: AnyCall, calleeDid?: string): Promise<void> {
   if (call.surface !== "agent" || call.proven) return;

@@ -1,5 +1,5 @@
-// Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per
-// location; the headers show the counts of this isolate, so `r` is an upper bound.
+// Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per location; the
+// headers show the counts of this isolate, so `r` is an upper bound.
 
 import type { Deps, Env } from "../context.ts";
 import { clientNetwork } from "../core/client-network.ts";
@@ -21,11 +21,10 @@ function keep<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-/** Charges an agent's own calls. */
 export const chargeAgent = (context: AppContext, deps: Deps, did: string): Promise<void> =>
   charge(context, deps, "credential", did);
 
-/** Charges an account in an environment, and remembers that the credential is its own. */
+/** Charges an account in an environment, and remembers that the credential belongs to it. */
 export function chargeAccount(context: AppContext, deps: Deps, credential: string, account: string): Promise<void> {
   keep(accountsOf(deps.env), credential, account);
   return charge(context, deps, "credential", account);
@@ -36,7 +35,7 @@ export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
   charge(context, deps, "address", clientNetwork(clientAddress(context)));
 
 /**
- * Refuses a credential of an account that this isolate knows as exhausted, before the trip that would find its owner.
+ * Refuses a credential whose account this isolate knows as exhausted, before the trip that would find its owner.
  * @throws ServiceError `rate_limited`
  */
 export function refuseExhausted(context: AppContext, deps: Deps, credential: string): void {
@@ -46,7 +45,7 @@ export function refuseExhausted(context: AppContext, deps: Deps, credential: str
   if (state.remaining <= 0) refuse(state);
 }
 
-/** Cloudflare sets the header; on a laptop there is none. */
+/** Cloudflare sets the header; a local server has none. */
 export const clientAddress = (context: AppContext): string => context.req.header("cf-connecting-ip") ?? "local";
 
 const quotaOf = ({ config: { rate } }: Deps, policy: Policy): number =>
@@ -70,7 +69,7 @@ function refuse(state: RateState): never {
   throw new ServiceError("rate_limited", { headers: { "Retry-After": String(state.resetSeconds) } });
 }
 
-/** The present window, in real time: the offset of a sandbox's clock is not part of it (ACC-9). */
+/** The present window, in real time, without the offset of a sandbox's clock (ACC-9). */
 function windowNow({ clock, config }: Deps) {
   const span = config.rate.windowSeconds * SECOND_MS;
   const now = clock.now();

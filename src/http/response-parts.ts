@@ -1,10 +1,10 @@
-// Shapes that the responses of several resources share. The sentences of the OpenAPI document stand in scripts/openapi/fields.ts.
+// Shapes that the responses of several resources share. The sentences of the OpenAPI document are in scripts/openapi/fields.ts.
 import * as z from "zod";
 import { FIELD_ERRORS, TOP_LEVEL_422 } from "../core/errors.ts";
 
 // ---- The error envelope --------------------------------------------------------------------------------------------------
 
-/** The known codes are named, and readers take others too. */
+/** Names the known codes, but readers must accept others too. */
 const fieldCode = z.union([z.enum([...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422]), z.string()]);
 
 export const fieldErrorSchema = z

@@ -3,7 +3,6 @@ import { ERRORS, ServiceError } from "../core/errors.ts";
 import { acceptsByName } from "./accept.ts";
 import type { AppContext } from "./app-env.ts";
 
-/** The type of RFC 9457. */
 const PROBLEM = "application/problem+json";
 
 export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): Response {
@@ -41,7 +40,7 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
   const error = thrown instanceof ServiceError ? thrown : unexpected(thrown, requestId);
   if (error.extra.reason) {
     const said = line("refused", requestId, { code: error.code, reason: error.extra.reason });
-    // A caller's mistake is no error of the service.
+    // A caller's mistake is not an error of the service.
     if (error.status < 500) console.info(said);
     else console.error(said);
   }

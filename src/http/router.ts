@@ -1,4 +1,4 @@
-// Binds a route to Hono: reads and parses the request, opens the call, and makes an answer of the handler's view.
+// Binds a route to Hono: reads and parses the request, opens the call, and turns the handler's view into an answer.
 import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
@@ -31,13 +31,13 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
     if (!route.multipart) return serve(context, route, entrances);
     const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
     const served = inUploadTurn(owner, () => serve(context, route, entrances, credential));
-    // The runtime stops a request whose client has left, unless it is waited for: then its turn would stay taken.
+    // The runtime stops a request whose client has left, unless the request is waited for; a stopped request would keep its turn.
     context.executionCtx.waitUntil(served.catch(() => undefined));
     return served;
   });
 }
 
-/** Uploads at once of an account and of all: each is in memory as a whole, and no account spends what another one needs. */
+/** Simultaneous uploads of one account and of all accounts: each upload is in memory as a whole, and no account may use up the memory of others. */
 const inUploadTurn = turnsOf({ atOnce: 2, inAll: 4, patienceSeconds: 10, leaseSeconds: 90 });
 
 async function serve(context: AppContext, route: Route, entrances: Entrances, admitted?: Credential) {
@@ -50,7 +50,6 @@ async function serve(context: AppContext, route: Route, entrances: Entrances, ad
 export const honoPath = ({ path, rest }: Pick<Route, "path" | "rest">): string =>
   path.replace(/\{(\w+)\}/g, ":$1") + (rest ? "{.*}" : "");
 
-/** A request without its body and its values. */
 const bareRequest = (context: AppContext, route: Route): Incoming => {
   const deps = depsOf(context);
   return {
@@ -151,8 +150,8 @@ type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
 };
 
 /**
- * A body that is too large is refused before authentication, and so is charged to the address. An unreadable one is refused where faults
- * of values are: after the caller and the object of the path are known (HTTP-18).
+ * Refuses a too large body before authentication, and so charges it to the address. An unreadable body is refused where faulty values are: after the
+ * caller and the object of the path are known (HTTP-18).
  */
 async function receiveBody(context: AppContext, { body: schema, multipart, optionalBody }: Route): Promise<Received> {
   const rawBody = await readBody(context.req.raw, multipart && formLimit(multipart)).catch(async (refusal) => {
@@ -179,7 +178,7 @@ async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): P
   return { body: raw, identity: identityOf(raw), repeated };
 }
 
-/** A form that no file of the allowed size can have filled is refused for its file. */
+/** A form that is larger than the largest allowed file is refused for its file. */
 const formLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
   maxBytes: fileMaxBytes + FORM_MAX_BYTES,
   tooLarge: () => validationError([fieldError("file", "file_too_large")]),
@@ -211,7 +210,7 @@ const isUnfinished = (view: unknown): view is UnfinishedPage =>
   "next_cursor" in view &&
   typeof view.next_cursor === "string";
 
-/** RFC 8288: the next page, under the same filters. */
+/** RFC 8288: links the next page, under the same filters. */
 function nextLink(issuer: string, { pathname, searchParams }: URL, { next_cursor }: UnfinishedPage) {
   const query = new URLSearchParams(searchParams);
   query.set("cursor", next_cursor);

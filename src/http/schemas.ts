@@ -1,5 +1,5 @@
-// Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name
-// in the OpenAPI document; the sentences stand in scripts/openapi/fields.ts.
+// Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name in the
+// OpenAPI document; its sentences are in scripts/openapi/fields.ts.
 import * as z from "zod";
 import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
@@ -48,7 +48,7 @@ export const instantInput = anyInstant.transform((text, context) => {
   return z.NEVER;
 });
 
-/** Where a list begins: behind a place, which `read` makes of a text or null, or behind an instant, `{ at }` in epoch milliseconds. */
+/** The start of a list: after a place, which `read` parses from the text, or after an instant, `{ at }` in epoch milliseconds. */
 export const placeOrInstant = <Place>(name: string, read: (text: string) => Place | null) =>
   z
     .string()
@@ -63,12 +63,10 @@ export const placeOrInstant = <Place>(name: string, read: (text: string) => Plac
       return z.NEVER;
     });
 
-/** Documented for those who generate clients; the call judges whether a DID names an agent. */
+/** Documented for generators of clients; the call judges whether a DID names an agent. */
 export const DID_PATTERN = "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 export const did = z.string().register(z.globalRegistry, { id: "Did", pattern: DID_PATTERN });
-/** A DID in a body. */
 export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput", pattern: DID_PATTERN });
-/** An id of this service in a body. */
 export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
 /** A network's name or CAIP-2. */
 export const networkInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "NetworkInput" });
@@ -80,13 +78,12 @@ export const countryInput = z
   .string()
   .regex(/^[A-Z]{2}$/, "Must be two capital letters of ISO 3166-1 alpha-2, such as DE.")
   .register(z.globalRegistry, { id: "CountryInput" });
-/** A URL as a platform wrote it: `httpUrl` takes some that are no URI, with letters of every script. */
+/** A URL as a platform wrote it: `httpUrl` accepts some that are not URIs, with letters of every script. */
 export const registeredUrl = z.string().register(z.globalRegistry, { id: "RegisteredUrl" });
 /** A URL of the service itself, or of its configuration. */
 export const url = z.string().register(z.globalRegistry, { id: "Url", format: "uri" });
 /** An amount as the service writes it, in whole currency units. */
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
-/** 0 to 1. */
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
 /** A whole number in a query, in digits: other texts that JavaScript reads as a number (`0x10`, `1e1`, the empty text) are faults. */
@@ -110,14 +107,14 @@ const STOP = { abort: true };
 export const text = (max: number, min = 1) =>
   z.string().superRefine(refuse(textFault)).trim().min(min, STOP).max(max, STOP);
 
-/** At most so many UTF-16 units become one in any form: a mathematical alpha with three marks is one Greek letter. */
+/** At most this many UTF-16 units become one in any form: a mathematical alpha with three marks is one Greek letter. */
 const SHRINKS_TO = 5;
 
-/** A text in one of Unicode's forms. What is too long in any form stays as it is: the time to order its marks grows with the square of their number. */
+/** A text in one of Unicode's forms. A text that is too long in any form stays unchanged, because ordering its marks takes quadratic time. */
 export const normalized = (form: "NFC" | "NFKC", max: number) =>
   z.string().overwrite((value) => (value.length > SHRINKS_TO * max ? value : value.normalize(form)));
 
-/** A name of one line, which is compared and signed (HTTP-8). Of its ends only spaces are dropped. */
+/** A name of one line, which is compared and signed (HTTP-8). Only spaces are trimmed at its ends. */
 export const name = (max: number) =>
   z
     .string()
@@ -136,21 +133,23 @@ const refuse =
       context.addIssue({ code: "custom", params: { code: "invalid_format" }, message, continue: false });
   };
 
-/** What a party says in a few sentences; null and an empty text say nothing. */
+/** A few sentences by a party; null and an empty text mean that there are none. */
 export const wordsInput = text(2_000, 0).nullable().register(z.globalRegistry, { id: "WordsInput" });
 
 const METADATA_PAIRS = 20;
 const METADATA_KEY_CHARS = 40;
 const METADATA_VALUE_CHARS = 500;
 
-/** The platform's own identifier of a resource; null takes it away. */
+/** The platform's own identifier of a resource; null removes it. */
 export const referenceInput = name(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
 
 type JsonObject = Record<string, unknown>;
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Validates an object and returns the received one. Zod would return a copy without a member named `__proto__`, and signatures and hashes cover it. */
+/**
+ * Validates an object and returns the received one. Zod would return a copy without a member named `__proto__`, and signatures and hashes cover it.
+ */
 const asReceived = <T extends JsonObject>(
   validate: (value: JsonObject, refuseAt: RefuseAt) => void = () => undefined,
 ): z.ZodType<T> =>
@@ -162,10 +161,9 @@ const asReceived = <T extends JsonObject>(
   }) as unknown as z.ZodType<T>;
 type RefuseAt = (path: readonly string[], code: FieldErrorCode, message: string) => void;
 
-/** Any JSON object. */
 export const jsonObject = asReceived().register(z.globalRegistry, { id: "JsonObject", type: "object" });
 
-/** A platform's own words about a resource: the service stores and shows them, and reads nothing in them. */
+/** A platform's own data about a resource: the service stores and shows them, but does not interpret them. */
 export const metadata = asReceived<Record<string, string>>((pairs, refuseAt) => {
   const names = Object.keys(pairs);
   if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
@@ -195,8 +193,8 @@ export const httpUrl = z
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
-  // The text is stored and signed as it is written, so characters are refused that a URL parser drops or corrects, that nobody sees, or that change
-  // the direction of writing.
+  // The text is stored and signed as it is written, so this refuses characters that a URL parser drops or corrects, that are invisible, or that
+  // change the direction of writing.
   if (
     !/^https?:\/\/(?!\/)[^\s\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\\<>"^`{|}]+$/iu.test(value) ||
     !URL.canParse(value)
@@ -216,7 +214,7 @@ export const amountInput = z
   .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, DECIMAL_MESSAGE)
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 
-/** The faults of a patch that names what the resource shows and no patch changes. */
+/** The faults of a patch that names fields which the resource shows but no patch changes. */
 export const fixedFieldRules =
   (view: () => z.ZodObject, changed: object) =>
   (raw: unknown): FieldError[] => {
@@ -225,7 +223,7 @@ export const fixedFieldRules =
     return fixed.map((field) => fieldError(field, "invalid_field", "Is not changed by this call."));
   };
 
-/** The valid fields of an object that may be faulty, for further checks beside the schema's faults. */
+/** The valid fields of an object that may be faulty, for further checks in addition to the schema's faults. */
 export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
   if (typeof raw !== "object" || raw === null) return {};
   const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {

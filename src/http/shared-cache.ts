@@ -1,10 +1,10 @@
-// The data centre's cache, in front of the database for what is the same for everybody: a further reading asks the database nothing.
-// Routes opt in by their data. A cache that fails, or that holds something else than was put there, is a miss.
+// Uses the data centre's cache for answers that are the same for every caller, so that repeated reads do not reach the database. Routes opt in by
+// their data. A cache that fails, or that holds another value than was put there, is a miss.
 import { SECOND_MS } from "../core/limits.ts";
 import { type Answer, answer, isAnswer } from "./answer.ts";
 import type { Incoming } from "./incoming.ts";
 
-/** An answer as it is kept, and since when: real time, epoch milliseconds. */
+/** A kept answer and its instant: real time, epoch milliseconds. */
 type Kept = { readonly at: number; readonly answer: Answer };
 
 /** `query` as it was parsed, `representation` as the route names it. */
@@ -28,7 +28,7 @@ export async function throughSharedCache(
   return made;
 }
 
-/** One address for one content: at the issuer whatever Host was asked, the path as it was read, the query in order. */
+/** One address for one content: at the issuer, whatever Host was requested, the path as it was read, the query in order. */
 function addressOf({ context, deps, route }: Incoming, query: unknown, representation: string): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(context.req.param(name) ?? ""),
@@ -67,6 +67,6 @@ async function keep(cache: Cache, address: string, made: Answer): Promise<void> 
   try {
     await cache.put(address, new Response(JSON.stringify(kept), { headers }));
   } catch {
-    // The next reading asks the database.
+    // Ignored: the next read then reaches the database.
   }
 }

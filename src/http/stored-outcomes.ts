@@ -14,7 +14,6 @@ type Keeping = {
   readonly platformId: string | null;
 };
 
-/** A stored outcome answers the call. */
 export class Replay extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -48,14 +47,14 @@ export async function keepRefusal(run: Keeping, refusal: ServiceError): Promise<
   const { db, clock } = incoming.deps;
   if (!idempotency || platformId === null) return;
   if (!KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
-  // Faulty values are no outcome: the corrected body may use the same key.
+  // Faulty values are not stored, because the corrected body may use the same key.
   if (refusal.extra.field_errors || refusal.extra.unkept) return;
   const { message, detail, type } = refusal.extra;
   const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {
     await commit(db, await outcomeStatements(db, idempotency, platformId, refusal.status, stored, clock.now()));
   } catch (thrown) {
-    // A racing call stored its outcome first: that one counts.
+    // A racing call stored its outcome first, and that one counts.
     if (!(thrown instanceof Conflict)) throw thrown;
   }
 }

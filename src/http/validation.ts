@@ -10,7 +10,7 @@ export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: u
   const broken = rules?.(raw) ?? [];
   if (result.success && broken.length === 0) return { ok: true, value: result.data };
   const faults = result.success ? [] : result.error.issues.flatMap((issue) => toFieldErrors(issue, raw));
-  // Where the schema and a rule both find a fault in a field, the rule's more precise code is reported.
+  // If the schema and a rule both find a fault in a field, the rule's more precise code is reported.
   const ruled = new Set(broken.map((fault) => fault.field));
   return { ok: false, faults: [...faults.filter((fault) => !ruled.has(fault.field)), ...broken] };
 }
@@ -39,18 +39,18 @@ const KINDS: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: "character", array: "entry" };
 const PLURALS: Readonly<Record<string, string>> = { character: "characters", entry: "entries" };
 
-/** `1 character`, `2 characters`; a number alone where the bound is one of value. */
+/** `1 character`, `2 characters`; the number alone if the bound is one of value. */
 function bound(count: number | bigint, origin: string): string {
   const unit = UNITS[origin];
   if (unit === undefined) return String(count);
   return `${count} ${Number(count) === 1 ? unit : PLURALS[unit]}`;
 }
 
-/** A raw plus sign of a query is a space. */
+/** A raw plus sign of a query becomes a space. */
 const lostPlus = (value: unknown): boolean => typeof value === "string" && / \d\d:?\d\d$/.test(value);
 const PLUS = " The plus sign of an offset is written as %2B in a query.";
 
-/** A sentence with the schema's own bounds; undefined where the code's sentence is enough. */
+/** A sentence with the schema's own bounds; undefined if the code's sentence is enough. */
 function fieldMessage(issue: Issue, value: unknown): string | undefined {
   switch (issue.code) {
     case "custom":
@@ -70,7 +70,7 @@ function fieldMessage(issue: Issue, value: unknown): string | undefined {
     case "invalid_format":
       if (issue.format === "datetime")
         return `Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.${lostPlus(value) ? PLUS : ""}`;
-      // A message of the schema itself; zod's own messages begin with these words.
+      // The schema's own message; zod's own messages begin with these words.
       return issue.message.startsWith("Invalid ") ? undefined : issue.message;
     default:
       return undefined;
@@ -120,7 +120,7 @@ function valueAt(raw: unknown, path: PropertyKey[]): unknown {
   return value;
 }
 
-/** Query pairs as one object; a name given twice is a fault of that name. */
+/** Query pairs as one object; a repeated name is a fault of that name. */
 export function queryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
   const raw = Object.create(null) as Record<string, string>;
   const repeated = new Set<string>();

@@ -1,5 +1,5 @@
-// Replaces zod's JSON Schema writer in the bundled Worker (wrangler.toml, alias): the OpenAPI document is printed at build time, so the
-// writer is not needed at run time. A call of it throws.
+// Replaces zod's JSON Schema writer in the bundled Worker (wrangler.toml, alias): the OpenAPI document is printed at build time, so the writer is
+// not needed at run time, and calling it throws.
 
 function leftOut(): never {
   throw new Error("zod's JSON Schema is left out of the Worker: see wrangler.toml");
