@@ -1,4 +1,4 @@
-// A client's weight of a type is that of the most specific range that covers it (RFC 9110, 12.5.1).
+// A client's weight of a type is the weight of the most specific range that covers it (RFC 9110, 12.5.1).
 import { describe, expect, it } from "vitest";
 import { acceptWeights, preferredOf } from "../../src/http/accept.ts";
 
@@ -38,7 +38,7 @@ describe("the preferred offer", () => {
     ['application/ld+json; profile="https://q.example"', undefined],
     ["application/a;q=0, */*", 1],
     ["image/png", undefined],
-  ])("under %s is that of place %s", (accept, place) => {
+  ])("under %s is the offer at index %s", (accept, place) => {
     expect(preferredOf(accept, offers)).toEqual(place === undefined ? undefined : offers[place]);
   });
 });

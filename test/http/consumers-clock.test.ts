@@ -1,5 +1,5 @@
-// The clock of a call that concerns two platforms is the consumer's platform's, for both parties (ACC-9). Each party's reading costs one trip
-// more where that is another clock than its own, or moved.
+// A call that concerns two platforms runs on the clock of the consumer's platform, for both parties (ACC-9). A party's read costs one more trip if
+// that clock is another than its own, or moved.
 import { describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { asClient, asConsumer, confirm, facilitated, paid } from "../facilitation/support.ts";
@@ -7,16 +7,16 @@ import { buyer, orderOf, seller } from "../payments/support.ts";
 import { attested, moveClock } from "../support/clock.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
-/** Beyond the life of an intent and the window of a task. */
+/** Longer than the life of an intent and the window of a task. */
 const MOVED = 100 * HOUR_MS;
 
-describe("of two platforms, the clock of the consumer's rules", () => {
+describe("on two platforms, the clock of the consumer's platform", () => {
   type Shared = { buying: World; selling: World; consumer: Agent; provider: Agent };
   async function openShared(market: (world: World) => Promise<Agent> = seller): Promise<Shared> {
     const [buying, selling] = [await createWorld(), await createWorld()];
     return { buying, selling, consumer: await buyer(buying), provider: await market(selling) };
   }
-  /** An object as its consumer and as its provider sees it, with the trips of each reading. */
+  /** An object as its consumer and as its provider sees it, with the trips of each read. */
   async function seen({ buying, selling, consumer, provider }: Shared, path: string) {
     const readings: [status: string, trips: number][] = [];
     for (const [world, agent] of [
@@ -30,7 +30,7 @@ describe("of two platforms, the clock of the consumer's rules", () => {
     return readings;
   }
 
-  it("an intent: it is over for both past its instant on that clock", async () => {
+  it("ends an intent for both parties at its instant", async () => {
     const shared = await openShared();
     const { intent_id } = await shared.buying.intent(shared.consumer, shared.provider);
     const path = `/v1/payment-intents/${intent_id}`;
@@ -47,7 +47,7 @@ describe("of two platforms, the clock of the consumer's rules", () => {
     ]);
   });
 
-  it("a task: it is confirmed for both 72 hours later on that clock, and can then not be confirmed", async () => {
+  it("confirms a task for both parties after 72 hours, and the task can then not be confirmed", async () => {
     const shared = await openShared((world) => world.provider());
     const { buying, selling, consumer, provider } = shared;
     const { task } = await facilitated(selling, { consumer, provider });
@@ -70,7 +70,7 @@ describe("of two platforms, the clock of the consumer's rules", () => {
   it.each([
     ["by intent", asConsumer],
     ["by payment", asClient],
-  ])("a facilitation %s: the block's time is moved too", async (_form, facilitate) => {
+  ])("moves the block's time of a facilitation %s", async (_form, facilitate) => {
     const { buying, selling, consumer, provider } = await openShared((world) => world.provider());
     await moveClock(buying, MOVED);
     const before = Date.now();

@@ -1,5 +1,5 @@
-// 40 calls at once on one object are answered as if they had come one after the other (HTTP-42): none is 5xx, each has its effect, and each is one
-// entry of the activity log. A fresh world for each case.
+// 40 simultaneous calls on one object are answered as if they had come one after the other (HTTP-42): none is 5xx, each has its effect, and each is
+// one entry of the activity log. Each case has its own world.
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -39,7 +39,7 @@ type Case = {
   readonly object: () => Promise<string>;
   readonly call: (id: string, n: number) => Promise<Reply>;
   readonly action: ActivityAction;
-  /** The value that the object shows afterwards: that of one of the calls. */
+  /** The value that the object shows afterwards, which is the value of one of the calls. */
   readonly shown: (id: string, replies: readonly Reply[]) => Promise<[unknown, readonly unknown[]]>;
 };
 
@@ -126,7 +126,7 @@ const entriesOf = (action: ActivityAction) =>
     .from(activityEntries)
     .where(and(eq(activityEntries.platformId, world.platformId), eq(activityEntries.action, action)));
 
-describe("40 changes at once", () => {
+describe("40 simultaneous changes", () => {
   it.each(Object.entries(CASES))(
     "of %s all succeed, and one of them is the last",
     async (_name, { object, call, action, shown }) => {
@@ -139,7 +139,7 @@ describe("40 changes at once", () => {
     },
   );
 
-  it("of a webhook's replays as many succeed as its bound allows, and the others are refused by it", async () => {
+  it("of a webhook's replays succeed up to the limit, and the others are refused by it", async () => {
     const id = await newWebhook();
     const since = new Date(world.now() - DAY_MS).toISOString();
     const replies = await Promise.all(
@@ -154,7 +154,7 @@ describe("40 changes at once", () => {
   });
 });
 
-/** The same world, where each attempt of a call reads, and loses its commit. */
+/** A copy of the world in which each attempt of a call reads, and loses its commit. */
 function losingWorld(): World {
   let batches = 0;
   return withDatabase(world, {
@@ -167,7 +167,7 @@ function losingWorld(): World {
   } as D1Database);
 }
 
-it("an order of a public client that never wins is refused by 403, because such a client would pay after any other refusal", async () => {
+it("refuses an order of a public client that never wins with 403, because such a client would pay after any other refusal", async () => {
   const [consumer, provider] = [await world.consumer(), await world.provider()];
   const order = { market: "GLOBAL-USDC", network: "base-sepolia", amount: "1.00" };
   const parties = { consumer_did: consumer.did, provider_did: provider.did };
@@ -180,7 +180,7 @@ it("an order of a public client that never wins is refused by 403, because such 
   ]);
 });
 
-it("a call that never wins is 503 service_busy, and its Idempotency-Key is free", async () => {
+it("answers a call that never wins with 503 service_busy, and leaves its Idempotency-Key free", async () => {
   const key = crypto.randomUUID();
   const body = { name: "Client" };
   const headers = { "Idempotency-Key": key };

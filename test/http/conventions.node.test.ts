@@ -1,5 +1,5 @@
-// Conventions that every route keeps, read from the routes and their OpenAPI documents (HTTP-13, HTTP-33). That the answers are those of
-// the documents is checked wherever a test calls the service (test/support/openapi.ts).
+// Conventions that every route keeps, read from the routes and their OpenAPI documents (HTTP-13, HTTP-33). Every test that calls the service checks
+// that its answers match the documents (test/support/openapi.ts).
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
 import { OPERATORS, PUBLIC } from "../../scripts/openapi/documents.ts";
@@ -8,16 +8,16 @@ import { ERRORS, type ErrorCode } from "../../src/core/errors.ts";
 
 const ROUTES = [...PUBLIC, ...OPERATORS];
 const DOCUMENT = buildDocument(ROUTES, "https://service.example");
-/** The POSTs whose answer is a resource that was not there before. */
+/** The POSTs whose answer is a new resource. */
 const CREATING = [
   ...["registerPrincipal", "createCustomer", "registerAgent", "createPaymentIntent"],
   ...["registerPlatform", "logIn", "submitDocument", "renewTenantAttestation", "recordAttestation", "registerVerifier"],
   ...["fileDispute", "addDisputeEvidence", "createWebhook"],
 ];
-/** What is answered before it is done: mails that were asked for. */
+/** Operations that are answered before they are done: they send mails. */
 const MAILING = ["resendVerification", "forgotPassword", "changeEmail", "announceToAll"];
 
-/** What leaves nothing to show. */
+/** Operations that leave nothing to show. */
 const ENDING = ["refuseVerification"];
 
 const operations = ROUTES.map(({ operationId, method, path, errors, anyQuery }) => {
@@ -26,13 +26,13 @@ const operations = ROUTES.map(({ operationId, method, path, errors, anyQuery }) 
 });
 
 describe("success", () => {
-  it.each(operations)("of $operationId has the status of what it does", ({ operationId, method, responses }) => {
+  it.each(operations)("of $operationId has the status of its effect", ({ operationId, method, responses }) => {
     const posted = CREATING.includes(operationId) ? "201" : MAILING.includes(operationId) ? "202" : "200";
     const expected = method === "delete" || ENDING.includes(operationId) ? "204" : posted;
     expect(Object.keys(responses).filter((status) => status.startsWith("2"))).toEqual([expected]);
   });
 
-  it("of a POST that creates is looked for under names that exist", () => {
+  it("of a POST that creates is checked under names that exist", () => {
     const posts = operations.filter(({ method }) => method === "post").map(({ operationId }) => operationId);
     expect(posts).toEqual(expect.arrayContaining([...CREATING, ...MAILING]));
   });
@@ -56,7 +56,7 @@ describe("a refusal", () => {
     }
   });
 
-  it("is written out where it differs from most others, and nowhere else", () => {
+  it("is written out only where it differs from most others", () => {
     const refused = operations.flatMap(({ responses }) =>
       Object.values(responses).filter((one) => "$ref" in (one as Json)),
     );
@@ -67,17 +67,17 @@ describe("a refusal", () => {
 });
 
 describe("the version", () => {
-  /** Paths that other documents fix, or that are of no version. */
+  /** Paths that other documents fix, or that have no version. */
   const UNVERSIONED =
     /^\/(?:\.well-known\/[\w.-]+(?:\/\{\w+\})?|healthz|1\.0\/identifiers\/\{identifier\}|contexts\/aeap\/v1)$/;
 
-  it.each(operations.map(({ path }) => path))("stands in %s, unless the path has none", (path) => {
+  it.each(operations.map(({ path }) => path))("is in %s, unless the path has none", (path) => {
     expect(path).toMatch(UNVERSIONED.test(path) ? UNVERSIONED : /^\/v1\//);
   });
 });
 
-describe("an answer may grow", () => {
-  it("so its schemas allow members that they do not name, while a request's allow none", () => {
+describe("an answer", () => {
+  it("may grow: its schemas allow members that they do not name, while a request's schemas do not", () => {
     const [answers, requests] = [
       Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods).map(({ responses }) => responses)),
       Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods).map((one) => one["requestBody"])),

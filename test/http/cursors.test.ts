@@ -1,5 +1,5 @@
-// A cursor belongs to one listing, environment and set of filters (HTTP-28): the cursor of each listing is tried on the listings of its own path
-// and on another one, and each with places that it never gave out. `npm run test:long` tries each on every other.
+// A cursor belongs to one listing, environment and set of filters (HTTP-28): the cursor of each listing is tried on the listings of its own path and
+// on another one, and each with positions that it never issued. `npm run test:long` tries each on every other.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "../../src/core/encoding.ts";
@@ -194,7 +194,7 @@ const OTHERS: Record<string, Listing> = {
 };
 const LISTINGS: Record<string, Listing> = { ...CONTINUED, ...OTHERS };
 
-/** Of no row: without the parts that a place has, with more, with other characters. */
+/** Ids of no row: without the parts that a position has, with more, with other characters. */
 const STRANGE_IDS = [
   "",
   " ",
@@ -237,7 +237,7 @@ const pathOf = ({ route }: Listing): string =>
     .replace("{other_principal}", "{principal_id}")
     .replace("{other_webhook}", "{webhook_id}");
 
-it("every route that takes a cursor is among them", () => {
+it("covers every route that takes a cursor", () => {
   const paged = ROUTES.filter(({ query }) => query !== undefined && "cursor" in query.shape).map(({ path }) => path);
   const covered = Object.values(LISTINGS).map(pathOf);
   expect([...new Set(paged)].sort()).toEqual([...new Set(covered)].sort());
@@ -248,7 +248,7 @@ const isOfPath = (listing: Listing, name: string): boolean => {
   return named !== undefined && pathOf(listing) === pathOf(named);
 };
 
-/** The listings of the same path, and the next one in turn, so that each listing is shown a cursor of another path. */
+/** The listings of the same path, and the next one in turn, so that each listing gets a cursor of another path. */
 function othersThan(name: string): [string, Listing][] {
   const all = Object.entries(LISTINGS);
   const others = all.filter(([other]) => other !== name);
@@ -258,7 +258,7 @@ function othersThan(name: string): [string, Listing][] {
   return others.filter(([other, listing]) => isOfPath(listing, name) || next.includes(other));
 }
 
-/** The first listing of each path is tried with every strange place, each other one with the last of either kind. */
+/** The first listing of each path is tried with every strange position, each other one with the last of either kind. */
 function placesFor(name: string, at: number, id: string): (readonly [unknown, unknown])[] {
   const ids = STRANGE_IDS.map((strange) => [at, strange] as const);
   const instants = [0, -1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER].map((strange) => [strange, id] as const);
@@ -267,7 +267,7 @@ function placesFor(name: string, at: number, id: string): (readonly [unknown, un
 }
 
 describe.each(Object.entries(CONTINUED))("a cursor of %s", (name, listing) => {
-  it("goes on there and nowhere else", async () => {
+  it("continues there and nowhere else", async () => {
     const { next_cursor: cursor } = expectStatus(await open(listing), 200);
     expect(cursor).not.toBeNull();
     expectStatus(await open(listing, cursor), 200);
@@ -284,7 +284,7 @@ describe.each(Object.entries(CONTINUED))("a cursor of %s", (name, listing) => {
     }
   });
 
-  it("with a place that was never given out is answered, or refused, and never fails", async () => {
+  it("with a position that was never issued is answered or refused, and never fails", async () => {
     const { next_cursor: cursor } = expectStatus(await open(listing), 200);
     const [owner, at, id] = JSON.parse(decodeUtf8(decodeBase64Url(cursor) ?? new Uint8Array()) ?? "");
     for (const place of placesFor(name, at, id)) {

@@ -1,4 +1,4 @@
-// HTTP-38: the printed OpenAPI document says of a deprecated route what its answers say.
+// The printed OpenAPI document describes a deprecated route in the same way as its answers (HTTP-38).
 import { describe, expect, it } from "vitest";
 import { buildDocument } from "../../scripts/openapi/document.ts";
 import { OPERATIONS } from "../../scripts/openapi/operations.ts";
@@ -11,11 +11,11 @@ const operationOf = (deprecated?: Deprecation) => {
   return { operation, headers: Object.keys((operation?.responses["200"]?.["headers"] ?? {}) as object) };
 };
 
-/** The old list has the name of another operation, because each name needs its sentences. */
+/** The old list uses the name of another operation, because each name needs its sentences. */
 const DESCRIPTION = OPERATIONS["listMarkets"];
 
 describe("a deprecated route in the OpenAPI document", () => {
-  it("is deprecated, with its end, its link and the headers of its answers", () => {
+  it("is marked as deprecated, with its end, its link and the headers of its answers", () => {
     const { operation, headers } = operationOf(DEPRECATED);
     expect(operation).toMatchObject({
       deprecated: true,
@@ -24,13 +24,13 @@ describe("a deprecated route in the OpenAPI document", () => {
     expect(headers).toEqual(expect.arrayContaining(["Deprecation", "Sunset", "Link"]));
   });
 
-  it("names an end only where there is one", () => {
+  it("names an end only if it has one", () => {
     const { operation, headers } = operationOf({ since: "2026-11-01" });
     expect(operation).toMatchObject({ deprecated: true, description: `${DESCRIPTION} Deprecated since 2026-11-01.` });
     expect(headers).not.toContain("Sunset");
   });
 
-  it("says nothing of any other route", () => {
+  it("leaves every other route unmarked", () => {
     const { operation, headers } = operationOf();
     expect(operation).not.toHaveProperty("deprecated");
     expect(headers).not.toContain("Deprecation");

@@ -1,4 +1,4 @@
-// HTTP-38: a route that its definition declares deprecated says so on every answer.
+// A route that its definition declares deprecated says so on every answer (HTTP-38).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
@@ -24,7 +24,7 @@ const shown = ({ headers }: Response) => ["deprecation", "sunset", "link"].map((
 const [SINCE, SUNSET, LINK] = ["@1793491200", "Sat, 01 May 2027 12:00:00 GMT", '</docs#new-list>; rel="deprecation"'];
 
 describe("a deprecated route", () => {
-  it("answers with Deprecation, Sunset and a link, beside the link to its next page", async () => {
+  it("answers with Deprecation, Sunset and a link, in addition to the link to its next page", async () => {
     const response = await ask("/v1/old?limit=7", oldList(DEPRECATED));
     const next = `<${ISSUER}/v1/old?limit=7&cursor=WyJ4Il0>; rel="next"`;
     expect([response.status, ...shown(response)]).toEqual([200, SINCE, SUNSET, `${next}, ${LINK}`]);
@@ -33,7 +33,7 @@ describe("a deprecated route", () => {
   it.each([
     ["a fault of the values", "/v1/old?limit=x", 422],
     ["a refusal of the service", "/v1/old?limit=100", 403],
-  ])("says so on %s as well", async (_name, path, status) => {
+  ])("also says so on %s", async (_name, path, status) => {
     const response = await ask(path, oldList(DEPRECATED));
     expect([response.status, ...shown(response)]).toEqual([status, SINCE, SUNSET, LINK]);
   });
@@ -44,13 +44,13 @@ describe("a deprecated route", () => {
     expect([response.status, ...shown(response)]).toEqual([401, SINCE, SUNSET, LINK]);
   });
 
-  it("says so to HEAD, and not where another method is refused", async () => {
+  it("says so to HEAD, but not where another method is refused", async () => {
     expect(shown(await ask("/v1/old?limit=100", oldList(DEPRECATED), "HEAD"))).toEqual([SINCE, SUNSET, LINK]);
     const other = await ask("/v1/old", oldList(DEPRECATED), "DELETE");
     expect([other.status, ...shown(other)]).toEqual([405, null, null, null]);
   });
 
-  it("lets scripts of any origin read the headers where they may read the answer", async () => {
+  it("lets scripts of any origin read the headers if they may read the answer", async () => {
     const exposed = (await ask("/v1/old", oldList(DEPRECATED))).headers.get("access-control-expose-headers");
     expect(exposed?.split(", ")).toEqual(expect.arrayContaining(["Deprecation", "Sunset", "Link"]));
     const plain = (await ask("/v1/old", oldList())).headers.get("access-control-expose-headers");
@@ -67,7 +67,7 @@ describe("a deprecated route", () => {
     ["an instant without a zone", { since: "2026-11-01T12:00:00" }, "is no instant"],
     ["an end before its beginning", { since: "2026-11-01", sunset: "2026-10-31" }, "is before"],
     ["a link that would break the header", { since: "2026-11-01", link: "/docs>; rel=next" }, "is no URL"],
-  ])("with %s fails the start", (_name, deprecated: Deprecation, message) => {
+  ])("with %s fails at the start", (_name, deprecated: Deprecation, message) => {
     expect(() => createApp(world.deps, [oldList(deprecated)])).toThrow(message);
   });
 });

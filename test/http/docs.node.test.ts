@@ -13,14 +13,14 @@ function interceptor(): (request: Sent) => Sent {
   return options.requestInterceptor;
 }
 
-it("gives each call that is tried out an Idempotency-Key of its own", () => {
+it("gives each call that is tried out its own Idempotency-Key", () => {
   const intercept = interceptor();
   const tried = [1, 2].map(() => intercept({ method: "POST", headers: {} }).headers["Idempotency-Key"]);
   expect(tried).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   expect(new Set(tried).size).toBe(2);
 });
 
-it("leaves a key that the reader has typed, and calls that take none", () => {
+it("keeps a key that the reader has typed, and adds none to calls that take none", () => {
   const intercept = interceptor();
   const typed = { method: "POST", headers: { "Idempotency-Key": "mine" } };
   expect(intercept(typed).headers).toEqual({ "Idempotency-Key": "mine" });

@@ -1,4 +1,5 @@
-// The interactive reference: its page, and every file that the page names, come from the Worker itself (HTTP-32); the OpenAPI document has an entity tag (HTTP-31).
+// The page of the interactive reference, and every file that it names, come from the Worker itself (HTTP-32); the OpenAPI document has an entity tag
+// (HTTP-31).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/core/errors.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 
 describe("/docs", () => {
-  it("names only files that the service serves, and nothing of another origin", async () => {
+  it("names only files that the service serves, and none of another origin", async () => {
     const page = await world.call("GET", "/docs", { key: null });
     expect(page.status).toBe(200);
     const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? "");
@@ -25,7 +26,7 @@ describe("/docs", () => {
     expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
   });
 
-  it("serves no other file of the package it comes from", async () => {
+  it("serves no other file of the package", async () => {
     for (const file of ["/docs/package.json", "/docs/index.html", "/docs/nothing.js"]) {
       const { status, body } = await world.call("GET", file, { key: null });
       expect([status, body.code, body.message], file).toEqual([404, "not_found", UNKNOWN_PATH]);
@@ -36,7 +37,7 @@ describe("/docs", () => {
 describe("/openapi.json", () => {
   const read = (headers: Record<string, string> = {}) => world.call("GET", "/openapi.json", { key: null, headers });
 
-  it("is answered by 304, without a body, to who has it", async () => {
+  it("is answered with 304, without a body, to a client that has it", async () => {
     const full = await read();
     const etag = full.headers.get("etag") ?? "";
     expect([full.status, etag]).toEqual([200, expect.stringMatching(/^"[0-9a-f]{32}"$/)]);
@@ -47,14 +48,14 @@ describe("/openapi.json", () => {
 });
 
 describe("the bare address", () => {
-  it.each(["/", "/docs/"])("%s leads to the reference", async (path) => {
+  it.each(["/", "/docs/"])("%s redirects to the reference", async (path) => {
     const reply = await world.call("GET", path, { key: null });
     expect([reply.status, reply.headers.get("location")]).toEqual([302, "/docs"]);
   });
 });
 
 describe("the page of a code", () => {
-  it("is what the type of its problem names", async () => {
+  it("is the target of its problem's type", async () => {
     const accept = { Accept: "application/problem+json" };
     const refused = await world.call("GET", "/v1/platform", { key: null, headers: accept });
     const [page, anchor] = refused.body.type.split("#");

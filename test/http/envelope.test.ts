@@ -1,4 +1,4 @@
-// Every refusal has the flat envelope, also of unreadable requests (HTTP-9, HTTP-10, HTTP-14, HTTP-20 to HTTP-22).
+// Every refusal has the flat envelope, also the refusal of an unreadable request (HTTP-9, HTTP-10, HTTP-14, HTTP-20 to HTTP-22).
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX } from "../../src/core/limits.ts";
 import { failingBatches, send, withDatabase, withDeps } from "../support/variants.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 const OPTIONAL = ["field_errors", "detail", "type"];
 
-/** HTTP-14: the required members, the optional ones and no others; the id is the header's. */
+/** HTTP-14: requires the required members, permits the optional ones and no others; the id equals the header's. */
 function expectEnvelope(response: Response, body: Json, status: number, code: string): void {
   expect([response.status, body.code]).toEqual([status, code]);
   expect(body).toMatchObject({ status, error: code, message: expect.stringMatching(/\S/) });
@@ -33,7 +33,7 @@ const post = (body: BodyInit | null, headers: Record<string, string> = {}) =>
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 const filler = (bytes: number) => `{"legal_name":"${"a".repeat(bytes - 17)}"}`;
 
-describe("a path or a method that is not there", () => {
+describe("a path or a method that does not exist", () => {
   it.each(["/v1/nothing", "/v1/customer", "/v1/principals/", "/v1/agents/x/y/z", "/v2/principals"])(
     "%s is 404 not_found",
     async (path) => {
@@ -57,7 +57,7 @@ describe("a path or a method that is not there", () => {
     expect(response.headers.get("allow")?.split(", ").sort()).toEqual(allowed);
   });
 
-  it("HEAD of a GET with effects is 405 too: its proof would not cover the effect", async () => {
+  it("answers HEAD of a GET with effects with 405 too, because its proof would not cover the effect", async () => {
     const { response } = await send(world, "/v1/payment-address", { method: "HEAD" });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
   });
@@ -91,7 +91,7 @@ describe("a body that cannot be read is 400 invalid_request", () => {
     expectEnvelope(response, answer, 400, "invalid_request");
   });
 
-  it("and with an Idempotency-Key it is the same", async () => {
+  it("with an Idempotency-Key too", async () => {
     for (const body of ['{"legal_name":"\\ud800"}', '{"legal_name":1e999}', '{"a":1,"a":2}']) {
       const { response, body: answer } = await post(body, { "Idempotency-Key": crypto.randomUUID() });
       expectEnvelope(response, answer, 400, "invalid_request");
@@ -102,13 +102,13 @@ describe("a body that cannot be read is 400 invalid_request", () => {
     ["a value that looks like a key", { legal_name: "legal_name", external_ref: '{"legal_name":1' }],
     ["quotes, backslashes and braces in text", { legal_name: 'A "B" \\ }{][ ", : \\" C' }],
     ["a whole surrogate pair", { legal_name: "Robots 🤖 GmbH" }],
-  ])("but %s is none of these", async (_name, overrides) => {
+  ])("unlike %s, which is accepted", async (_name, overrides) => {
     const { response } = await post(JSON.stringify(principalBody(overrides), null, 3));
     expect(response.status).toBe(201);
   });
 
   it.each(["application/json; charset=utf-8", "APPLICATION/JSON", "application/merge-patch+json"])(
-    "%s is JSON",
+    "unlike %s, which is JSON",
     async (type) => {
       const { response } = await post(JSON.stringify(principalBody()), { "Content-Type": type });
       expect(response.status).toBe(201);
@@ -123,7 +123,7 @@ describe("a body that cannot be read is 400 invalid_request", () => {
     ["an empty list", "[]"],
     ["null", "null"],
     ["two empty objects", "{}{}"],
-  ])("%s is no missing body of a call that takes none", async (_name, rawBody) => {
+  ])("for %s on a call that takes no body", async (_name, rawBody) => {
     const { did } = await world.draft("CONSUMER");
     const path = `/v1/agents/${did}/activate`;
     const headers = { "Service-Api-Key": world.key, "Content-Type": "application/json" };
@@ -136,12 +136,12 @@ describe("a body that cannot be read is 400 invalid_request", () => {
     expect((await world.call("GET", `/v1/agents/${did}`)).body.status).toBe("DRAFT");
   });
 
-  it.each(["", "{}", " \r\n\t{ \n} "])("%j is none to a call that takes none", async (rawBody) => {
+  it.each(["", "{}", " \r\n\t{ \n} "])("unlike %j, which counts as no body", async (rawBody) => {
     const { did } = await world.draft("CONSUMER");
     expectStatus(await world.call("POST", `/v1/agents/${did}/activate`, { rawBody }), 200);
   });
 
-  it("a call that takes no body refuses one, but for an empty object", async () => {
+  it("on a call that takes no body, except for an empty object", async () => {
     const activate = (did: string, rawBody: string) => world.call("POST", `/v1/agents/${did}/activate`, { rawBody });
     const { did } = await world.draft("CONSUMER");
     expect((await activate(did, '{"status":"ACTIVE"}')).body).toMatchObject({ code: "invalid_request", status: 400 });
@@ -189,7 +189,7 @@ describe("a body that is too large is 413 payload_too_large", () => {
     expectEnvelope(allowed.response, allowed.body, 422, "validation_failed");
   });
 
-  it("counts lists as levels and braces in text as none", async () => {
+  it("when 33 lists are nested, while braces in text do not count", async () => {
     const lists = await post(`${"[".repeat(33)}${"]".repeat(33)}`);
     expectEnvelope(lists.response, lists.body, 413, "payload_too_large");
     expect((await post(JSON.stringify(principalBody({ legal_name: `${"{[".repeat(40)} Ltd` })))).response.status).toBe(
@@ -198,7 +198,7 @@ describe("a body that is too large is 413 payload_too_large", () => {
   });
 });
 
-describe("something that fails inside is 500 internal_error", () => {
+describe("an internal failure is 500 internal_error", () => {
   const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
   afterEach(() => log.mockClear());
 
@@ -229,7 +229,7 @@ describe("something that fails inside is 500 internal_error", () => {
     expect(JSON.parse(logged[0] ?? "")).toMatchObject({ event: "failed" });
   });
 
-  it("when the database fails, in a reading and in a change, and the change is not written", async () => {
+  it("when the database fails in a read or in a change, and the change is not written", async () => {
     for (const failing of [1, 2]) {
       const gone = withDatabase(
         world,
@@ -243,7 +243,7 @@ describe("something that fails inside is 500 internal_error", () => {
     }
   });
 
-  it("when a public reading fails", async () => {
+  it("when a public read fails", async () => {
     const gone = withDatabase(
       world,
       failingBatches(env.DB, () => "before"),
@@ -257,7 +257,7 @@ describe("a client that names application/problem+json", () => {
   const ask = (accept: string) =>
     send(world, "/v1/principals", { headers: { Accept: accept, "Service-Api-Key": "nonsense" } });
 
-  it("gets the members of RFC 9457, made of the same refusal, at the issuer", async () => {
+  it("gets the members of RFC 9457 for the same refusal, at the issuer", async () => {
     const { response, body } = await ask("application/json;q=0.5, application/problem+json");
     expect(response.headers.get("content-type")).toBe("application/problem+json");
     expect(response.headers.get("request-id")).toBe(body.request_id);
@@ -277,7 +277,7 @@ describe("a client that names application/problem+json", () => {
     "Application/Problem+JSON",
     "application/problem+json;q=0.001",
     'text/html, application/problem+json; charset="utf-8"; q=0.5',
-  ])("gets them: %s", async (accept) => {
+  ])("gets them with %s", async (accept) => {
     expect((await ask(accept)).response.headers.get("content-type")).toBe("application/problem+json");
   });
 
@@ -287,7 +287,7 @@ describe("a client that names application/problem+json", () => {
     "application/json",
     "application/problem+json;q=0",
     "application/problem+json; q=0.0, */*",
-  ])("alone does: %s gets the envelope", async (accept) => {
+  ])("gets the envelope with %s", async (accept) => {
     const { response, body } = await ask(accept);
     expectEnvelope(response, body, 401, "invalid_credentials");
   });

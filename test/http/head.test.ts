@@ -1,4 +1,4 @@
-// On every route: HEAD is a GET without a body, its proof covers what a GET's covers (PRF-3), and a GET with effects takes none (HTTP-21).
+// On every route, HEAD is a GET without a body, its proof covers the same as a GET's proof (PRF-3), and a GET with effects takes no HEAD (HTTP-21).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
@@ -42,8 +42,8 @@ describe("HEAD", () => {
     }
   });
 
-  it("is refused by the GETs that write something, also with a proof, and nothing is opened", async () => {
-    // The other one records that an operator has read a file.
+  it("is refused by the GETs that write something, also with a proof, and opens nothing", async () => {
+    // The other GET records that an operator has read a file.
     expect(ROUTES.filter(({ effects }) => effects).map(({ path }) => path)).toEqual([
       "/v1/operator/platforms/{platform_id}/documents/{document_id}",
       "/v1/payment-address",
@@ -66,15 +66,15 @@ describe("the proof of a HEAD", () => {
   const head = async (at: string, headers: Record<string, string>) =>
     (await send(world, at, { method: "HEAD", headers })).response.status;
 
-  it("covers the query, as a GET's does", async () => {
+  it("covers the query, like the proof of a GET", async () => {
     expect(await head(path(), await world.prove(consumer, "HEAD", path()))).toBe(200);
     expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", path()))).toBe(401);
     expect(await head(path(), await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(401);
-    // With its query signed the proof is accepted, and the fault of the query is answered.
+    // If the query is signed, the proof is accepted, and the fault of the query is answered.
     expect(await head(`${path()}?x=1`, await world.prove(consumer, "HEAD", `${path()}?x=1`))).toBe(422);
   });
 
-  it("is its own method's: a GET's proof opens no HEAD, and the other way round", async () => {
+  it("covers only its own method: a GET's proof opens no HEAD, and the other way round", async () => {
     expect(await head(path(), await world.prove(consumer, "GET", path()))).toBe(401);
     const headers = await world.prove(consumer, "HEAD", path());
     expect((await world.call("GET", path(), { key: null, headers })).status).toBe(401);

@@ -24,7 +24,7 @@ const operations = ROUTES.map((route) => ({
   path: route.path,
   isPublic: route.surfaces.includes("public"),
   cors: route.cors === true,
-  /** For people, who open it: no script of another origin has any business with it. */
+  /** A page for people: scripts of other origins have no use for it. */
   isPage: findResponse(route).types?.includes("text/html") === true,
   method: route.method.toUpperCase(),
 }));
@@ -51,7 +51,7 @@ describe.each(operations)("$name", (operation) => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);
     const cache = headers.get("cache-control");
-    // A shared cache may keep only answers that are the same for everyone: keys, discovery, earlier versions, status lists.
+    // A shared cache may keep only answers that are the same for every caller: keys, discovery, earlier versions, status lists.
     if (operation.isPublic)
       expect(cache).toMatch(/^(no-store|no-cache|public, max-age=\d+(, immutable|, s-maxage=\d+)?)$/);
     else expect(cache).toBe("no-store");
@@ -71,7 +71,7 @@ describe.each(operations)("$name", (operation) => {
 
 describe("a preflight", () => {
   const paths = [...new Set(ROUTES.map((route) => route.path))];
-  it.each([...paths, "/openapi.json"])("of %s passes for what any origin may call", async (path) => {
+  it.each([...paths, "/openapi.json"])("of %s succeeds for the methods that any origin may call", async (path) => {
     const calls = operations.filter((op) => op.path === path && isOpen(op)).map((op) => op.method);
     const open = path === "/openapi.json" ? ["GET"] : calls;
     const allowed = open.includes("GET") ? ["GET", "HEAD"] : open;
@@ -85,7 +85,7 @@ describe("a preflight", () => {
 });
 
 describe("a description of the service", () => {
-  it.each(["/openapi.json", "/healthz"])("%s is read from any origin", async (path) => {
+  it.each(["/openapi.json", "/healthz"])("%s may be read from any origin", async (path) => {
     const { response } = await call(path, "GET");
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
   });
@@ -110,13 +110,13 @@ describe("HEAD", () => {
     },
   );
 
-  it("of what is not there is 404", async () => {
+  it("of an unknown object is 404", async () => {
     expect((await call("/v1/agents/did:aeap:x/status", "HEAD")).response.status).toBe(404);
   });
 });
 
 describe("a service without an ISSUER", () => {
-  /** Asks the service as it is deployed, twice from its own data centre. */
+  /** Calls the service as it is deployed, twice from its own data centre. */
   const asked = async (path: string, ISSUER: string) => {
     const app = createApp();
     const answers = [];
@@ -138,13 +138,13 @@ describe("a service without an ISSUER", () => {
     ["a DID document", () => `/v1/agents/${did}/did.json`],
     ["the context of DID documents", () => "/contexts/aeap/v1"],
     ["the health check", () => "/healthz"],
-  ])("lets nobody keep %s, which may name the Host that was asked", async (_name, path) => {
+  ])("lets no cache keep %s, which may name the Host of the request", async (_name, path) => {
     for (const { headers } of await asked(path(), "")) {
       expect([headers.get("cache-control"), headers.get("age")]).toEqual(["no-store", null]);
     }
   });
 
-  it("names the Host, and with an ISSUER that one, which may be kept", async () => {
+  it("names the Host; with an ISSUER it names the issuer, and the answer may be kept", async () => {
     const [open] = await asked("/openapi.json", "");
     expect(open?.text).toContain("https://evil.example");
     const [closed] = await asked("/openapi.json", env.ISSUER);

@@ -1,4 +1,4 @@
-// Counts the hops of a caller far from the database: a read is one, a mutation two, whatever is requested beside the trips.
+// Counts the hops of a caller far from the database: a read takes one, a mutation two, whatever else is requested in parallel with the trips.
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
@@ -33,18 +33,18 @@ beforeAll(async () => {
 const keyed = () => ({ "Idempotency-Key": crypto.randomUUID() });
 const path = () => `/v1/agents/${provider.did}`;
 
-describe("a far caller waits for", () => {
-  it("one hop: a read", async () => {
+describe("a far caller", () => {
+  it("waits one hop for a read", async () => {
     expectStatus(await far.world.call("GET", path()), 200);
     expect(far.hops()).toBe(1);
   });
 
-  it("one hop: the public status", async () => {
+  it("waits one hop for the public status", async () => {
     expectStatus(await far.world.call("GET", `${path()}/status`, { key: null }), 200);
     expect(far.hops()).toBe(1);
   });
 
-  it("two hops: a registration, under its Idempotency-Key's lock", async () => {
+  it("waits two hops for a registration, under its Idempotency-Key's lock", async () => {
     expectStatus(await far.world.call("POST", "/v1/principals", { body: principalBody(), headers: keyed() }), 201);
     expect(far.hops()).toBe(2);
     const body = { ...agentBody("PROVIDER"), principal_id: provider.principalId };
@@ -52,19 +52,19 @@ describe("a far caller waits for", () => {
     expect(far.hops()).toBe(2);
   });
 
-  it("two hops: an intent, whose proof is remembered beside the reading", async () => {
+  it("waits two hops for an intent, whose proof is recorded in parallel with the read", async () => {
     const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "1.00", currency: "USDC" };
     expectStatus(await far.world.as(consumer, "POST", "/v1/payment-intents", body, keyed()), 201);
     expect(far.hops()).toBe(2);
   });
 
-  it("two hops: an activation, under the locks of its agent and of its Idempotency-Key", async () => {
+  it("waits two hops for an activation, under the locks of its agent and of its Idempotency-Key", async () => {
     const { did } = await near.draft("PROVIDER");
     expectStatus(await far.world.call("POST", `/v1/agents/${did}/activate`, { headers: keyed() }), 200);
     expect(far.hops()).toBe(2);
   });
 
-  it("two hops: a change of the scope, of the status and of the certificate, under its agent's lock", async () => {
+  it("waits two hops for a change of the scope, the status or the certificate, under its agent's lock", async () => {
     const { did } = await near.consumer();
     const change = (method: string, part: string, body?: object) =>
       far.world.call(method, `/v1/agents/${did}/${part}`, body && { body });
@@ -80,7 +80,7 @@ describe("a far caller waits for", () => {
     expect(hops).toEqual([2, 2, 2]);
   });
 
-  it("two hops: the removal of a market, under its agent's lock", async () => {
+  it("waits two hops for the removal of a market, under its agent's lock", async () => {
     const { did } = await near.provider();
     const market = `/v1/agents/${did}/scope/authorized_markets/GLOBAL-USDC?network=base-sepolia`;
     expectStatus(await far.world.call("DELETE", market), 204);
@@ -88,19 +88,19 @@ describe("a far caller waits for", () => {
   });
 });
 
-describe("a far party of a purchase waits for", () => {
+describe("a far party of a purchase", () => {
   const hopsOf = async (act: Promise<Reply>): Promise<number> => {
     expectStatus(await act, 200);
     return far.hops();
   };
   const payment = () => paid(near, { consumer, provider }, "1.00");
 
-  it("two hops: a facilitation of its own, in either form", async () => {
+  it("waits two hops for its own facilitation, in either form", async () => {
     expect(await hopsOf(asProvider(far.world, await payment()))).toBe(2);
     expect(await hopsOf(asClient(far.world, await payment()))).toBe(2);
   });
 
-  it("three hops: one under a proof bound to the provider, which is used up before its effect", async () => {
+  it("waits three hops for a facilitation under a proof bound to the provider, which is used up before its effect", async () => {
     expect(await hopsOf(asConsumer(far.world, await payment()))).toBe(3);
     const { tx } = await payment();
     const headers = await near.proveBound(consumer, provider.did);
@@ -108,18 +108,18 @@ describe("a far party of a purchase waits for", () => {
     expect(await hopsOf(far.world.call("POST", PATH, { key: null, headers, body }))).toBe(3);
   });
 
-  it("two hops: the confirmation of a task", async () => {
+  it("waits two hops for the confirmation of a task", async () => {
     const { task } = await facilitated(near, { consumer, provider }, "1.00");
     expect(await hopsOf(confirm(far.world, consumer, task))).toBe(2);
   });
 });
 
 describe("a call that finds its agent's lock held", () => {
-  it("reads again once it has the lock: what it read before counts for nothing", async () => {
+  it("reads again once it has the lock, and ignores its first read", async () => {
     const { did } = await near.consumer();
     const held = await takeLock(env, did);
     near.meter.reset();
-    // After the call has read the agent as ACTIVE, the holder suspends it and gives the lock back.
+    // After the call has read the agent as ACTIVE, the holder suspends it and releases the lock.
     const suspend = env.DB.prepare(
       "update agents set status = 'SUSPENDED', suspended_from = 'ACTIVE' where did = ?",
     ).bind(did);
@@ -138,7 +138,7 @@ describe("a call that finds its agent's lock held", () => {
     expect(near.meter.reading.trips).toBe(3);
   });
 
-  it("waits for nobody who has given it back: changes one after the other are two trips each", async () => {
+  it("does not wait for released locks: consecutive changes take two trips each", async () => {
     const { did } = await near.consumer();
     for (let i = 0; i < 3; i++) {
       near.meter.reset();
@@ -147,7 +147,7 @@ describe("a call that finds its agent's lock held", () => {
     }
   });
 
-  it("is refused without it where it may not be made at all", async () => {
+  it("is refused without the lock if it is not authorised", async () => {
     const { did } = await near.consumer();
     const held = await takeLock(env, did);
     const { rawKey } = await generateManagementKey("sandbox", BRANDS);

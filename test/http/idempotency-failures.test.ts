@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe("a crash", () => {
-  it("between the effect and the answer: the retry gets the original answer and there is one effect", async () => {
+  it("between the effect and the answer gives the retry the original answer, and there is one effect", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     expect((await register(failingCommit(world, "after"), key, body)).status).toBe(500);
@@ -25,7 +25,7 @@ describe("a crash", () => {
     expect(await withRef(body["external_ref"])).toBe(1);
   });
 
-  it("after an activation: the retry gets the private key of the certificate that was issued", async () => {
+  it("after an activation gives the retry the private key of the issued certificate", async () => {
     const { did } = await world.draft("CONSUMER");
     const key = crypto.randomUUID();
     expect((await activate(failingCommit(world, "after"), did, key)).status).toBe(500);
@@ -37,7 +37,7 @@ describe("a crash", () => {
     expect(aid.identity.certificate).toBe(reply.body.certificate);
   });
 
-  it("before the commit: the retry executes", async () => {
+  it("before the commit makes the retry execute", async () => {
     const { did } = await world.draft("CONSUMER");
     const key = crypto.randomUUID();
     expect((await activate(failingCommit(world, "before"), did, key)).status).toBe(500);
@@ -120,7 +120,7 @@ describe("a key in flight", () => {
     expect(await withRef(body["external_ref"])).toBe(1);
   });
 
-  it("holds up no other key of the same credential", async () => {
+  it("blocks no other key of the same credential", async () => {
     const { reply, release } = await startAndHold(crypto.randomUUID(), principalBody());
     expect((await register(world, crypto.randomUUID(), principalBody())).status).toBe(201);
     expect(await inFlight()).toHaveLength(1);
@@ -143,7 +143,7 @@ describe("a key in flight", () => {
     expect(await withRef(body["external_ref"])).toBe(1);
   });
 
-  it("of an unknown caller looks like a free one", async () => {
+  it("looks free to an unknown caller", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     const { reply, release } = await startAndHold(key, body);

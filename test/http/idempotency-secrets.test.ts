@@ -1,4 +1,4 @@
-// The private key of an activation is replayed to its caller alone, and no secret is at rest or in a log (IDM-8).
+// The private key of an activation is replayed only to its caller, and no secret is at rest or in a log (IDM-8).
 import { exportJWK, importPKCS8 } from "jose";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 describe("an activation", () => {
-  it("is the same request with the DID raw and with %3A: the key is not lost to another client's encoding", async () => {
+  it("is the same request with the DID raw and with %3A: another client's encoding does not lose the key", async () => {
     const { did } = await world.draft("CONSUMER");
     const key = crypto.randomUUID();
     const first = expectStatus(await activate(world, did, key), 200);
@@ -21,7 +21,7 @@ describe("an activation", () => {
     expect([isReplay(second), second.body]).toEqual([true, first]);
   });
 
-  it("asked for twenty times at once with one key has one private key", async () => {
+  it("that is requested twenty times at once with one key has one private key", async () => {
     const { did } = await world.draft("PROVIDER");
     const key = crypto.randomUUID();
     const replies = await Promise.all(Array.from({ length: 20 }, () => activate(world, did, key)));
@@ -61,7 +61,7 @@ describe("nothing secret", () => {
   });
   const printed = () => spies.flatMap((spy) => spy.mock.calls.map((call) => call.map(String).join(" "))).join("\n");
 
-  /** Every form in which the secrets of a call could stand somewhere. */
+  /** Every form in which the secrets of a call could occur. */
   async function secretsOf(pem: string, idempotencyKey: string): Promise<string[]> {
     const lines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
     const { d = "?" } = await exportJWK(await importPKCS8(pem, "ES256", { extractable: true }));
@@ -71,7 +71,7 @@ describe("nothing secret", () => {
     return ["PRIVATE KEY", ...lines, lines.join(""), d, hex, idempotencyKey, world.key, world.key.slice(-30)];
   }
 
-  it("is at rest after an activation: in no column of no table, in no Durable Object", async () => {
+  it("is at rest after an activation, in any column of a table or in a Durable Object", async () => {
     const { did } = await world.draft("CONSUMER");
     const idempotencyKey = crypto.randomUUID();
     const { private_key: pem } = expectStatus(await activate(world, did, idempotencyKey), 200);
@@ -79,7 +79,7 @@ describe("nothing secret", () => {
     const objects = await Promise.all(
       [env.IDEMPOTENCY, env.AGENTS, env.REPLAY, env.CHAIN_SIGNER].map((namespace) => dumpObjects(namespace as never)),
     );
-    // The dump sees what it should: the agent, its certificate and the sealed answer.
+    // The dump includes the expected rows: the agent, its certificate and the sealed answer.
     expect(tables["agents"]?.filter((row) => row.includes(did))).toHaveLength(1);
     expect(tables["certificates"]?.filter((row) => row.includes(did))).toHaveLength(1);
     expect(tables["idempotency_outcomes"]?.some((row) => row.includes('"sealed":1'))).toBe(true);
@@ -88,7 +88,7 @@ describe("nothing secret", () => {
     for (const secret of await secretsOf(pem, idempotencyKey)) expect(everything.includes(secret)).toBe(false);
   });
 
-  it("is printed by an activation, by calls that fail and by a crash in the middle", async () => {
+  it("is printed by an activation, by calls that fail or by a crash in the middle", async () => {
     const { did } = await world.draft("CONSUMER");
     const idempotencyKey = crypto.randomUUID();
     const broken = failingCommit(world, "after");

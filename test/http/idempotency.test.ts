@@ -24,7 +24,7 @@ describe("a retry", () => {
     expect(await withRef(body["external_ref"])).toBe(1);
   });
 
-  it("a hundred at once make exactly one principal", async () => {
+  it("that is one of a hundred simultaneous calls makes no second principal", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     const replies = await Promise.all(Array.from({ length: 100 }, () => register(world, key, body)));
@@ -42,7 +42,7 @@ describe("a retry", () => {
     expect(isReplay(await register(world, key, body))).toBe(true);
   });
 
-  it("with another body is 422 idempotency_key_reused, and the first effect stands alone", async () => {
+  it("with another body is 422 idempotency_key_reused, and only the first effect exists", async () => {
     const body = principalBody();
     const key = crypto.randomUUID();
     expectStatus(await register(world, key, body), 201);
@@ -80,7 +80,7 @@ describe("a retry", () => {
     expect(first.body.private_key).not.toBe(second.body.private_key);
   });
 
-  it("gets the refusal of the first call, though it would pass by now", async () => {
+  it("gets the refusal of the first call, though it would succeed by now", async () => {
     const principal_id = await world.principal();
     const body = { ...agentBody("CONSUMER"), principal_id };
     const key = crypto.randomUUID();
@@ -98,7 +98,7 @@ describe("a retry", () => {
   it.each([
     ["a fault of the schema", { country: "Germany" }, "validation_failed"],
     ["a fault that the service finds", { country: "KP" }, "validation_failed"],
-  ])("after %s may put the body right under the same key", async (_name, fault, code) => {
+  ])("after %s may correct the body under the same key", async (_name, fault, code) => {
     const body = principalBody();
     const key = crypto.randomUUID();
     expect((await register(world, key, { ...body, ...fault })).body.code).toBe(code);
@@ -106,7 +106,7 @@ describe("a retry", () => {
     expect([reply.status, isReplay(reply)]).toEqual([201, false]);
   });
 
-  it("after a fault with a code of its own may put the body right under the same key", async () => {
+  it("after a fault with its own code may correct the body under the same key", async () => {
     const principal_id = await world.principal();
     const body = { ...agentBody("CONSUMER"), principal_id };
     const headers = { "Idempotency-Key": crypto.randomUUID() };
@@ -134,7 +134,7 @@ describe("a retry", () => {
     expect([reply.status, isReplay(reply)]).toEqual([201, false]);
   });
 
-  it("is a new call when 24 hours have passed, to the millisecond", async () => {
+  it("is a new call after 24 hours, to the millisecond", async () => {
     const start = Date.now();
     const at = (now: number) => withDeps(world, { ...world.deps, clock: { now: () => now } });
     const body = principalBody();
@@ -143,7 +143,7 @@ describe("a retry", () => {
     expect(isReplay(await register(at(start + DAY_MS - 1), key, body))).toBe(true);
     const late = await register(at(start + DAY_MS), key, body);
     expect([late.status, late.body.code, isReplay(late)]).toEqual([409, "external_ref_exists", false]);
-    // The answer of the late call is stored in its place.
+    // The answer of the late call is stored in place of the first.
     expect(isReplay(await register(at(start + DAY_MS + HOUR_MS), key, body))).toBe(true);
   });
 
@@ -174,7 +174,7 @@ describe("the key", () => {
     expect(await withRef(body["external_ref"])).toBe(0);
   });
 
-  it("that is malformed is named beside the faults of the body", async () => {
+  it("that is malformed is named together with the faults of the body", async () => {
     const { field_errors } = (await register(world, "", { ...principalBody(), country: "de" })).body;
     expect(field_errors.map((fault: { field: string }) => fault.field).sort()).toEqual(["Idempotency-Key", "country"]);
   });
@@ -185,7 +185,7 @@ describe("the key", () => {
     expect(isReplay(await register(world, key, body))).toBe(true);
   });
 
-  it("means nothing to a call that creates nothing", async () => {
+  it("has no meaning for a call that creates nothing", async () => {
     const { did } = await world.consumer();
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const patch = (status: string) => world.call("PATCH", `/v1/agents/${did}/status`, { body: { status }, headers });

@@ -1,4 +1,4 @@
-// A route with large bodies knows its caller before it reads one (HTTP-36).
+// A route with large bodies knows its caller before it reads a body (HTTP-36).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { newSessionToken } from "../../src/accounts/tokens.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Sends a body that never ends, and tells how much of it was read. */
+/** Sends a body that never ends, and returns how much of it was read. */
 async function upload(headers: Record<string, string>): Promise<{ status: number; pulled: number }> {
   let pulled = 0;
   const body = new ReadableStream<Uint8Array>(
@@ -40,7 +40,7 @@ describe("the body of an upload is not read", () => {
   it.each([
     ["without a credential", async () => ({})],
     ["with a management key", async () => ({ "Service-Api-Key": world.key })],
-    ["with a session that nobody has", async () => ({ Authorization: `Bearer ${(await newSessionToken()).token}` })],
+    ["with an unknown session", async () => ({ Authorization: `Bearer ${(await newSessionToken()).token}` })],
     [
       "with a session that has ended",
       async () => ({
@@ -53,7 +53,7 @@ describe("the body of an upload is not read", () => {
 });
 
 describe("the body of an upload that does not arrive", () => {
-  it("is given up when its time is over, and what had come before is read no further", async () => {
+  it("is abandoned when its time is over, and the rest of it is not read", async () => {
     let given = 0;
     let cancelled = false;
     const body = new ReadableStream<Uint8Array>({
@@ -74,14 +74,14 @@ describe("the body of an upload that does not arrive", () => {
     expect([given, cancelled]).toEqual([3, true]);
   });
 
-  it("is refused as what the client sent when it breaks off", async () => {
+  it("is refused as a fault of the client when it breaks off", async () => {
     const body = new ReadableStream({ start: (controller) => controller.error(new Error("Network connection lost.")) });
     const limit = { maxBytes: 1_000, tooLarge: () => new Error("too large") as never, seconds: 5 };
     const refusal = expect.objectContaining({ code: "invalid_request", message: "The body broke off." });
     await expect(readBody(new Request(ISSUER, { method: "POST", body }), limit)).rejects.toEqual(refusal);
   });
 
-  it("is whole when it comes in time", async () => {
+  it("is complete when it arrives in time", async () => {
     const request = new Request(ISSUER, { method: "POST", body: "x".repeat(100_000) });
     const bytes = await readBody(request, {
       maxBytes: 100_000,

@@ -1,5 +1,5 @@
-// Where a schema reads money, a JSON number is read by its digits, and nowhere else (HTTP-4). Two bodies under one Idempotency-Key are one if their
-// values are, and a number and a string are two (IDM-4).
+// A JSON number is read by its digits only where a schema reads money (HTTP-4). Two bodies under one Idempotency-Key are the same if their values
+// are equal, and a number and a string differ (IDM-4).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { moneyPathsOf } from "../../src/http/money-fields.ts";
@@ -29,7 +29,7 @@ const MONEY_FIELDS = {
   "post /v1/operator/disputes/{dispute_id}/resolve": ["refund_amount"],
 };
 
-it("the routes that take money name it in these fields", () => {
+it("names the money fields of every route that takes money", () => {
   const found = ROUTES.flatMap(({ method, path, body }) => {
     const paths = body ? moneyPathsOf(body).map((names) => names.join(".")) : [];
     return paths.length === 0 ? [] : [[`${method} ${path}`, [...new Set(paths)]] as const];
@@ -37,7 +37,7 @@ it("the routes that take money name it in these fields", () => {
   expect(Object.fromEntries(found)).toEqual(MONEY_FIELDS);
 });
 
-/** A consumer's registration. The texts stand in the body as they are. */
+/** A consumer's registration. The texts are put into the body literally. */
 const registration = async (ceiling: string, limit: string, days = "14"): Promise<string> => {
   const principal_id = await world.principal();
   const scope = {
@@ -80,7 +80,7 @@ describe("a number in a field of money", () => {
 });
 
 describe("under one Idempotency-Key", () => {
-  it("numbers of one value are one, also of a day count", async () => {
+  it("numbers of equal value are the same body, also in a count of days", async () => {
     const first = await registration("1.50", "2");
     const key = crypto.randomUUID();
     const { did } = expectStatus(await send(first, key), 201);
@@ -101,7 +101,7 @@ describe("under one Idempotency-Key", () => {
     ['"1.5"', "1.5"],
     ['"1.5"', '"1.50"'],
     ["9007199254.740993", "9007199254.740992"],
-  ])("%s and %s are two", async (one, other) => {
+  ])("%s and %s are two bodies", async (one, other) => {
     const key = crypto.randomUUID();
     const body = await registration(one, "7");
     expectStatus(await send(body, key), 201);
@@ -125,7 +125,7 @@ describe("a number outside of money fields", () => {
     ]);
   });
 
-  it.each(["amount", "max_transaction_value", "other"])("that is no double is 400 as %s", async (name) => {
+  it.each(["amount", "max_transaction_value", "other"])("that is not a double is 400 as %s", async (name) => {
     const refused = await register(`{"${name}": 1E400}`);
     expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
   });
@@ -137,11 +137,11 @@ describe("a number outside of money fields", () => {
     ["14.00000000000000001", 400],
     ["13.9999999999999999", 400],
     ["1E400", 400],
-  ])("%s as a count of days is %i", async (days, status) => {
+  ])("with the text %s as a count of days is %i", async (days, status) => {
     expect((await send(await registration("1", "1", days))).status).toBe(status);
   });
 
-  it("that is no double is 400 also in a body that takes money", async () => {
+  it("that is not a double is 400 also in a body that takes money", async () => {
     const body = (await registration("1", "1")).replace(
       '"scope":',
       '"metadata":{"max_transaction_value":1E400},"scope":',

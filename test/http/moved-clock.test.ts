@@ -1,5 +1,5 @@
-// A sandbox's moved clock on the way in (ACC-9): the first trip reads the offset that rules, and where it is another than the call began
-// with, the call runs once more with it. An unmoved sandbox and production pay no trip for it.
+// A call under a sandbox's moved clock (ACC-9): the first trip reads the ruling offset, and if it differs from the offset that the call began with,
+// the call runs once more. An unmoved sandbox and production pay no trip for it.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
@@ -23,7 +23,7 @@ import {
   type World,
 } from "../support/world.ts";
 
-/** Beyond the life of an intent and the attestations of these tests. */
+/** Longer than the life of an intent and of the attestations in these tests. */
 const MOVED = 100 * HOUR_MS;
 
 type Met = { status: number; trips: number };
@@ -35,7 +35,7 @@ async function met(world: World, act: () => Promise<Reply>): Promise<Met> {
 
 type Stage = { world: World; provider: Agent; consumer: Agent; live: Agent; intent: Json };
 
-/** An agent of the platform's production, which the tenant principal stands for. */
+/** An agent in the platform's production, under the tenant principal. */
 async function liveAgent(world: World): Promise<Agent> {
   const live = Object.assign(Object.create(world) as World, { key: world.liveKey });
   return live.consumer({ principal_id: world.tenantPrincipalId });
@@ -92,7 +92,7 @@ describe("a call under a moved clock", () => {
         world.as(consumer, "POST", "/v1/payment-intents", orderOf(consumer, provider, { amount: "1.00" })),
     ],
   ];
-  it.each(CALLS)("costs one trip more: %s", async (_name, status, trips, act) => {
+  it.each(CALLS)("costs one more trip for %s", async (_name, status, trips, act) => {
     expect(await met(still.world, () => act(still))).toEqual({ status, trips });
     expect(await met(moved.world, () => act(moved))).toEqual({ status, trips: trips + 1 });
   });
@@ -117,12 +117,12 @@ describe("a call under a moved clock", () => {
       ({ world, provider }) => world.call("GET", `/v1/agents/${provider.did}/status`, { key: null }),
     ],
   ];
-  it.each(UNMOVED)("costs no trip more: %s", async (_name, status, trips, act) => {
+  it.each(UNMOVED)("costs no further trip for %s", async (_name, status, trips, act) => {
     expect(await met(still.world, () => act(still))).toEqual({ status, trips });
     expect(await met(moved.world, () => act(moved))).toEqual({ status, trips });
   });
 
-  it("replays a stored outcome in one trip: no clock rules it", async () => {
+  it("replays a stored outcome in one trip, because no clock rules it", async () => {
     const { world } = moved;
     const request = { body: principalBody(), headers: { "Idempotency-Key": crypto.randomUUID() } };
     const first = expectStatus(await world.call("POST", "/v1/principals", request), 201);
@@ -156,11 +156,11 @@ describe("a handler that reads twice", () => {
     return [response.status, body.ahead ?? body.code, world.meter.reading.trips];
   };
 
-  it("runs again at the first reading alone, where both name one clock", async () => {
+  it("runs again only at the first read, if both reads name one clock", async () => {
     expect(await probe(await createWorld(), [MOVED, MOVED])).toEqual([200, MOVED, 3]);
   });
 
-  it("is at fault where they name two, and does not read for ever", async () => {
+  it("fails if they name two clocks, and does not read for ever", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const [status, code] = await probe(await createWorld(), [MOVED, 0]);
     expect([status, code, String(log.mock.calls)]).toEqual([
@@ -172,8 +172,8 @@ describe("a handler that reads twice", () => {
   });
 });
 
-describe("the handler of a call under a moved clock sees its time:", () => {
-  it("an attestation that ends within the offset has ended, for the principal and its agents", async () => {
+describe("the handler of a call under a moved clock", () => {
+  it("sees that an attestation which ends within the offset has ended, for the principal and its agents", async () => {
     const world = await createWorld();
     const principalId = await world.principal(attested(1));
     const agent = await buyer(world, {}, { principal_id: principalId });
@@ -193,14 +193,14 @@ describe("the handler of a call under a moved clock sees its time:", () => {
     expect(await shown()).toEqual(["ACTIVE", 2, "ACTIVE", [other.did, agent.did], 201]);
     await moveClock(world, HOUR_MS);
     expect(await shown()).toEqual(["ATTESTATION_EXPIRED", 1, "SUSPENDED", [other.did], 409]);
-    // Refused on the way in, where the detail names the caller alone.
+    // Refused before the handler, where the detail names only the caller.
     const { code, detail } = (await order()).body;
     expect([code, detail]).toEqual(["agent_not_active", { did: agent.did, status: "SUSPENDED" }]);
     const refused = await world.call("POST", `/v1/agents/${draft.did}/activate`);
     expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
   });
 
-  it("an attestation is judged by it, in both directions", async () => {
+  it("judges an attestation by it, in both directions", async () => {
     const [still, moved] = [await createWorld(), await createWorld()];
     await moveClock(moved, MOVED);
     const register = (world: World, attestation: Json) =>
@@ -216,7 +216,7 @@ describe("the handler of a call under a moved clock sees its time:", () => {
     expect(await statuses(moved)).toEqual([422, 201]);
   });
 
-  it("what is written is dated on it", async () => {
+  it("dates its rows by it", async () => {
     const { world, consumer, provider } = await openStage();
     await moveClock(world, MOVED);
     const before = Date.now();
@@ -229,7 +229,7 @@ describe("the handler of a call under a moved clock sees its time:", () => {
     }
   });
 
-  it("production of the same platform does not", async () => {
+  it("does not use it for production of the same platform", async () => {
     const world = await createWorld();
     const live = await liveAgent(world);
     await world.deps.db
@@ -239,7 +239,7 @@ describe("the handler of a call under a moved clock sees its time:", () => {
     await moveClock(world, MOVED);
     const reply = await world.call("GET", `/v1/agents/${live.did}`, { key: world.liveKey });
     expect(expectStatus(reply, 200).status).toBe("ACTIVE");
-    // The agent itself, past the check of its standing.
+    // The agent itself, past the check of its status.
     expect((await world.as(live, "GET", "/v1/payment-intents/pin_none")).body.code).toBe("not_found");
     const before = Date.now();
     const options = { key: world.liveKey, body: { ...agentBody("CONSUMER"), principal_id: world.tenantPrincipalId } };
@@ -249,8 +249,8 @@ describe("the handler of a call under a moved clock sees its time:", () => {
   });
 });
 
-describe("a moved clock does not move", () => {
-  it("proofs: a proof is signed at real time, and used once", async () => {
+describe("a moved clock", () => {
+  it("does not move proofs: a proof is signed at real time, and used once", async () => {
     const { world, consumer, intent } = await openStage();
     const path = `/v1/payment-intents/${intent.intent_id}`;
     const attempt = { method: "GET", path, rawBody: "" };
@@ -267,7 +267,7 @@ describe("a moved clock does not move", () => {
     expect(await ask(moved)).toEqual([401, "timestamp_in_future"]);
   });
 
-  it("the end of a key and of a replaced certificate", async () => {
+  it("does not move the end of a key or of a replaced certificate", async () => {
     const { world, consumer, intent } = await openStage();
     const { db } = world.deps;
     const end = Date.now() + HOUR_MS;
@@ -278,7 +278,7 @@ describe("a moved clock does not move", () => {
     expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200);
   });
 
-  it("a quota, which a call that is read twice uses once", async () => {
+  it("does not move a quota, which a call that reads twice uses once", async () => {
     const windowSeconds = DAY_MS / SECOND_MS;
     const world = stopped(await createWorld());
     const small = withConfig(world, { rate: { credentialQuota: 3, addressQuota: 3, windowSeconds } });
@@ -291,7 +291,7 @@ describe("a moved clock does not move", () => {
     expect(left).toEqual([200, 2, 200, 1, 200, 0, 429, 0]);
   });
 
-  it("a stored outcome: it answers for 24 hours of real time", async () => {
+  it("does not move a stored outcome, which answers for 24 hours of real time", async () => {
     const world = await createWorld();
     const request = (name: string) => ({ body: principalBody(), headers: { "Idempotency-Key": name } });
     const [before, during] = [request("before"), request("during")];

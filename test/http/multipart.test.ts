@@ -40,7 +40,7 @@ describe("a form", () => {
     expect(second?.bytes.buffer).toBe(body.buffer);
   });
 
-  it("has the parts that any bytes make, also those that look like a boundary", () => {
+  it("keeps parts of any bytes, also bytes that look like a boundary", () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc
@@ -91,7 +91,7 @@ describe("a form", () => {
   });
 });
 
-describe("a body that is no whole form is 400:", () => {
+describe("a body that is not a complete form is 400 with", () => {
   const GOOD = formBytes([{ name: "type", value: "supporting" }]);
 
   it.each([
@@ -105,7 +105,7 @@ describe("a body that is no whole form is 400:", () => {
     ["a boundary of 71 characters", `multipart/form-data; boundary=${"x".repeat(71)}`],
     ["a boundary that ends with a space", 'multipart/form-data; boundary="x "'],
     ["two boundaries", `multipart/form-data; boundary=${BOUNDARY}; boundary=x`],
-    // An expression that takes the square of it would take minutes.
+    // An expression of quadratic time would take minutes.
     ["a million spaces before another character", `multipart/form-data${" ".repeat(1_000_000)}x`],
   ])("%s", (_what, type) => {
     expect(refusal(GOOD, type)).toEqual([400, "invalid_request", expect.any(String)]);
@@ -139,7 +139,7 @@ describe("a body that is no whole form is 400:", () => {
     expect(refusal(body)).toEqual([400, "invalid_request", expect.any(String)]);
   });
 
-  it("cut at any byte", () => {
+  it("a cut at any byte", () => {
     const body = formBytes([
       { name: "type", value: "supporting" },
       { name: "file", fileName: "a.pdf", value: "%PDF-1.7" },

@@ -1,4 +1,4 @@
-// A route of the tests' own, deprecated or not (HTTP-38): a public list whose every page has a next one.
+// A route for the tests only, deprecated or not (HTTP-38): a public list that always has a next page.
 import * as z from "zod";
 import { ServiceError } from "../../src/core/errors.ts";
 import { type Deprecation, type Route, route } from "../../src/http/route.ts";

@@ -1,4 +1,4 @@
-// What the OpenAPI documents say of requests is what the routes take (HTTP-31).
+// The routes accept exactly the requests that the OpenAPI documents describe (HTTP-31).
 import { type Schema, Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -30,7 +30,7 @@ function documented(route: Route, body: unknown): boolean {
 const taken = (route: WithBody, body: unknown): boolean =>
   route.body.safeParse(body).success && (route.rules?.(body) ?? []).length === 0;
 
-/** Nothing; an unknown member; and the example without each one of its members. */
+/** An empty body, the example with an unknown member, the example, and the example without each of its members. */
 function bodiesOf({ operationId }: Route): Json[] {
   const example = (EXAMPLES[operationId]?.request ?? {}) as Json;
   const without = Object.keys(example).map((name) => {
@@ -41,14 +41,14 @@ function bodiesOf({ operationId }: Route): Json[] {
 }
 
 describe("a body", () => {
-  it("is refused by its documented schema where the route refuses it, and only there", () => {
+  it("is refused by its documented schema exactly when the route refuses it", () => {
     const differences = WITH_BODY.flatMap((route) =>
       bodiesOf(route)
         .filter((body) => documented(route, body) !== taken(route, body))
         .map((body) => `${route.operationId}: ${JSON.stringify(body)}`),
     );
     expect(WITH_BODY.length).toBeGreaterThan(50);
-    // Whether a verdict needs its amount depends on the value of another member: its sentence says it.
+    // Whether a verdict needs its amount depends on the value of another member, which its sentence states.
     expect(differences).toEqual([expect.stringMatching(/^resolveDispute: {"resolution":"partially_upheld","reason":/)]);
   });
 
@@ -63,7 +63,7 @@ describe("a body", () => {
   });
 });
 
-describe("a call that no change of others is in the way of", () => {
+describe("a call that is never busy", () => {
   it("is one of six, and the others may be 503 service_busy", () => {
     const busy = (route: Route): boolean => {
       const { 503: said } = operationOf(route)["responses"] as Record<number, Json>;
@@ -83,7 +83,7 @@ describe("a call that no change of others is in the way of", () => {
     ]);
   });
 
-  it("nor is a reading, and the health check looks at no query", () => {
+  it("may also be a read, and the health check ignores its query", () => {
     const { responses } = DOCUMENT.paths["/healthz"]?.["get"] ?? { responses: {} };
     expect(Object.keys(responses)).toEqual(["200", "429", "500"]);
   });
@@ -116,7 +116,7 @@ const FIELDS = WITH_BODY.flatMap((route) =>
     (leaf) => [`${route.operationId}${leaf.path}`, route, leaf] as const,
   ),
 );
-/** What is written of an instant or a place that was read. */
+/** The text that is written for an instant or a position that was read. */
 function written(stored: unknown): unknown {
   if (typeof stored === "number") return new Date(stored).toISOString();
   if (typeof stored !== "object" || stored === null) return stored;
@@ -126,7 +126,7 @@ function written(stored: unknown): unknown {
 const OUT_OF_YEARS = ["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+00:01"];
 
 describe("every text inside a body", () => {
-  it("is taken again in the form in which the route has read it", () => {
+  it("is accepted again in the form in which the route has read it", () => {
     const odd = fc
       .array(
         fc.constantFrom(..."aZ09 .,:-@", "e\u0301", "\u1f82", "\ufb01", "\u00a0", "\t", "\n", "\u200d", "\u00ad"),
@@ -177,7 +177,7 @@ describe("every text inside a body", () => {
     expect([reached.has("Instant"), reached.has("InstantInput")]).toEqual([false, true]);
   });
 
-  it("that is an instant is refused outside the years 0000 to 9999 in UTC, and so is one of a query", () => {
+  it("that is an instant is refused outside the years 0000 to 9999 in UTC, and so is an instant in a query", () => {
     const instants = FIELDS.filter(([, route, leaf]) => {
       const read = route.body.safeParse(leaf.set("2027-03-01T09:30:00+01:00"));
       return read.success && typeof leaf.get(read.data) === "number";
@@ -243,7 +243,7 @@ describe("the header Idempotency-Key", () => {
     );
   });
 
-  it("is taken wherever its pattern takes it", () => {
+  it("is accepted wherever its pattern matches it", () => {
     const header = fc.oneof(
       fc.string({ unit: "binary-ascii", minLength: 0, maxLength: 300, size: "max" }),
       fc.string({ unit: "grapheme-ascii", minLength: 250, maxLength: 258, size: "max" }),
@@ -278,7 +278,7 @@ describe("FieldError", () => {
     { anyOf: Json[]; description: string }
   >;
 
-  it("names every code, and takes others", () => {
+  it("names every code, and accepts others", () => {
     expect(code?.anyOf).toEqual([
       { type: "string", enum: [...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422] },
       { type: "string" },
@@ -295,7 +295,7 @@ describe("FieldError", () => {
     ["authorized_action_role_mismatch", ["registerAgent", "patchAgentScope"]],
     ["missing_fields", ["submitVerification"]],
     ["catalog_url_not_permitted", ["registerAgent", "patchAgent"]],
-  ])("names the operations that give %s", (name, operations) => {
+  ])("names the operations that answer %s", (name, operations) => {
     const [, listed = ""] = new RegExp(`^\`${name}\`: .* In (.*)\\.$`, "m").exec(code?.description ?? "") ?? [];
     expect(listed.split(", ")).toEqual(operations.map((one) => `\`${one}\``));
   });

@@ -1,4 +1,4 @@
-// The reviewer of the OpenAPI documents (HTTP-31): it finds no fault in them, and finds each fault that is put in.
+// The reviewer of the OpenAPI documents (HTTP-31) finds no fault in them, and finds each fault that is planted.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -30,7 +30,7 @@ describe("the documents", () => {
     expect(sentences.unused()).not.toContain("lag_seconds");
   });
 
-  it("are separate for operators and everybody else", () => {
+  it("are separate for operators and for all other callers", () => {
     const [open, operators] = [PUBLIC, OPERATORS].map((routes) => Object.keys(buildDocument(routes, ISSUER).paths));
     expect(open).toContain("/healthz");
     expect(open?.filter((path) => path.includes("operator"))).toEqual([]);
@@ -42,7 +42,7 @@ describe("a schema of a request", () => {
   const named = (object: z.ZodType) => z.object({ inner: z.array(object) });
   const sized = z.object({ size: z.number().default(20) });
 
-  it("is refused where it requires a field that has a default, also deep inside", () => {
+  it("is refused if it requires a field that has a default, also deep inside", () => {
     const planted = sized.meta({ required: ["size"] });
     for (const schema of [planted, named(planted)]) {
       const print = () => new Schemas(new Sentences()).of(schema, "input");
@@ -50,14 +50,14 @@ describe("a schema of a request", () => {
     }
   });
 
-  it("leaves a field with a default out of those that are required", () => {
+  it("does not list a field with a default among those that are required", () => {
     expect(new Schemas(new Sentences()).of(named(sized), "input")).toMatchObject({ required: ["inner"] });
   });
 });
 
-// ---- Faults that are put in ----------------------------------------------------------------------------------------------
+// ---- Planted faults ------------------------------------------------------------------------------------------------------
 
-/** An object of the document, and the path that the reviewer calls it by. */
+/** An object of the document, and the path under which the reviewer reports it. */
 type Place = { readonly path: string; readonly node: Json };
 /** Breaks the document at a place; `fault` matches the reviewer's message about that place. */
 type Break = {
@@ -218,7 +218,7 @@ describe("the reviewer names", () => {
     expect(reviewDocument(copy).join("\n")).toMatch(/the operationId \w+ occurs again/);
   });
 
-  it("a schema that stands inline where it has a name", () => {
+  it("a schema that is written inline although it has a name", () => {
     const isTelling = (schema: Json): boolean => "properties" in schema || "enum" in schema || "pattern" in schema;
     const inline: Break = {
       where: ({ path, node }) => isField({ path, node }) && isTelling(schemaNamed(DOCUMENT, node["$ref"])),
@@ -237,7 +237,7 @@ describe("the reviewer names", () => {
     );
   });
 
-  it("an example without what its schema requires", () => {
+  it("an example without a member that its schema requires", () => {
     const required = ({ node }: Place): string[] =>
       (schemaNamed(DOCUMENT, (node["schema"] as Json)?.["$ref"])["required"] ?? []) as string[];
     const without: Break = {

@@ -1,5 +1,5 @@
-// The examples of the OpenAPI documents against a running service (HTTP-31): each has the structure of today's requests and answers. In
-// `npm test`, the reviewer holds the examples against the schemas, and test/support/openapi.ts every answer.
+// The examples of the OpenAPI documents against a running service (HTTP-31): each has the structure of today's requests and answers. In `npm test`,
+// the reviewer checks the examples against the schemas, and test/support/openapi.ts checks every answer.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const ALL = [...PUBLIC, ...OPERATORS];
 const BOTH = buildDocument(ALL, "https://service.example");
 const OPERATION_IDS = ALL.map(({ operationId }) => operationId);
 
-describe("a service that runs", () => {
+describe("a running service", () => {
   const dir = mkdtempSync(join(tmpdir(), "openapi-"));
   let stack: Stack;
   let played: Record<string, Example>;
@@ -35,7 +35,7 @@ describe("a service that runs", () => {
     expect(Object.keys(EXAMPLES).sort()).toEqual([...OPERATION_IDS].sort());
   });
 
-  it.each(OPERATION_IDS)("%s takes and gives what its example shows", (operationId) => {
+  it.each(OPERATION_IDS)("%s has the request and answer that its example shows", (operationId) => {
     const [recorded = {}, real = {}] = [EXAMPLES[operationId], played[operationId]];
     expect(differences(recorded, real, exchangeOf(operationId))).toEqual([]);
   });
@@ -102,7 +102,7 @@ describe("a difference of structure", () => {
     [{ b: [1] }, { b: ["x"] }, 1],
     [{ b: [1] }, { b: null }, 1],
     [{ c: null }, { c: 1 }, 1],
-  ])("%j, %j", (one, two, count) => {
+  ])("between %j and %j is found", (one, two, count) => {
     expect(differences(one, two, schema)).toHaveLength(count);
     expect(differences(two, one, schema)).toHaveLength(count);
   });

@@ -1,4 +1,4 @@
-// HTTP-34: a list names its next page in a header, as RFC 8288 has it.
+// A list names its next page in a header, as RFC 8288 defines it (HTTP-34).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   expectStatus(await world.call("POST", `/v1/agents/${provider}/scope/authorized_markets`, { body: { markets } }), 200);
   const pair = await pairOf(world, agent);
   for (let i = 0; i < 2; i++) {
-    // As many tasks stay open; what is disputed is covered by the vault.
+    // Leaves as many tasks open; the vault covers the disputed amounts.
     await facilitated(world, pair);
     const { transaction_id } = (await facilitated(world, pair)).fac;
     const body = { transaction_id, reason: "other", disputed_amount: "0.10" };
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const selected = { event_types: ["webhook.test"] };
   for (let i = 0; i < 2; i++) webhook = (await endpoint(world, "https://hooks.example.com/in", selected)).webhook_id;
   for (let i = 0; i < 2; i++) expectStatus(await world.call("POST", `/v1/webhooks/${webhook}/test`), 200);
-  // Each world has a platform of its own.
+  // Each world has its own platform.
   for (let i = 0; i < 2; i++) await createWorld();
   const alert = env.DB.prepare(
     "insert into alerts (alert_id, kind, subject, message, raised_at, last_seen_at) values (?, 'job_lag', ?, 'late', ?, ?)",
@@ -64,7 +64,7 @@ beforeAll(async () => {
   await env.DB.batch([1, 2, 3].map((n) => act.bind(n)));
 });
 
-/** A page of one row, under a filter where the list has one. */
+/** A page of one row, under a filter if the list has one. */
 const LISTS: Readonly<
   Record<string, { path: () => string; headers?: () => Record<string, string>; agent?: () => Agent }>
 > = {
@@ -170,7 +170,7 @@ describe.each(lists)("GET %s", (name) => {
 });
 
 describe("the link", () => {
-  it("is at the issuer, whatever Host was asked", async () => {
+  it("is at the issuer, whatever Host was requested", async () => {
     const context = createExecutionContext();
     const request = new Request("https://evil.example/v1/agents?limit=1", {
       headers: { "Service-Api-Key": world.key },
@@ -180,7 +180,7 @@ describe("the link", () => {
     expect(headers.get("link")).toMatch(new RegExp(`^<${ISSUER}/v1/agents\\?limit=1&cursor=[\\w-]+>; rel="next"$`));
   });
 
-  it("replaces the cursor that was asked with", async () => {
+  it("replaces the cursor of the request", async () => {
     const first = linkOf(await read("/v1/agents", "/v1/agents?limit=1")) ?? "";
     const { pathname, search } = new URL(first);
     const second = linkOf(await read("/v1/agents", `${pathname}${search}`)) ?? "";

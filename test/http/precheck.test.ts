@@ -1,5 +1,5 @@
-// All faults of one body come together, also those that only configuration, the clock or the database knows (HTTP-12);
-// a foreign or unknown object of the path, or a stranger to it, comes before them (HTTP-18).
+// All faults of one body are reported together, also those that only configuration, the clock or the database knows (HTTP-12). A foreign or unknown
+// object of the path, or a stranger to it, comes before them (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { account, payOnChain } from "../support/chain.ts";
 import {
@@ -27,7 +27,7 @@ const faultsOf = ({ body }: Reply): Record<string, string> =>
   );
 
 describe("the faults of a body that the schema finds faulty", () => {
-  it("of a principal: where the service operates, whose customer, and when", async () => {
+  it("include, for a principal, where the service operates, whose customer it is, and when it was attested", async () => {
     const reply = await world.call("POST", "/v1/principals", {
       body: principalBody({
         legal_name: 7,
@@ -53,7 +53,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     });
   });
 
-  it("of a principal in production: the Verifier and the placeholder", async () => {
+  it("include, for a principal in production, the Verifier and the placeholder", async () => {
     const attestation = {
       attestation_id: "att_1",
       verifier_id: "ver_1",
@@ -78,7 +78,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     });
   });
 
-  it("of an agent: its principal, its delegator, and a scope wider than the delegator's", async () => {
+  it("include, for an agent, its principal, its delegator, and a scope wider than the delegator's", async () => {
     const body = { ...agentBody("CONSUMER"), endpoint_url: "ftp://nowhere" };
     const unknown = await world.call("POST", "/v1/agents", {
       body: { ...body, principal_id: "prn_nobody", delegated_by: "did:aeap:nobody" },
@@ -98,7 +98,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     });
   });
 
-  it("of a scope: what the role does not have, and what the delegator does not", async () => {
+  it("include, for a scope, the fields that the role or the delegator does not have", async () => {
     const ofRole = await world.call("PATCH", `/v1/agents/${provider.did}/scope`, {
       body: { dispute_window_days: -1, max_transaction_value: "5" },
     });
@@ -110,7 +110,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     const patch = (body: unknown) => world.call("PATCH", `/v1/agents/${delegate.did}/scope`, { body });
     const wider = await patch({ dispute_window_days: -1, capabilities: ["translation", "espionage"] });
     expect(faultsOf(wider)).toEqual({ dispute_window_days: "too_small", capabilities: "scope_exceeds_delegator" });
-    // The schema finds nothing here: the role's faults and the delegator's still come together.
+    // The schema finds no fault here: the faults of the role and of the delegator are still reported together.
     const both = await patch({ authorized_actions: ["sell"], capabilities: ["translation", "espionage"] });
     expect(both.status).toBe(422);
     expect(faultsOf(both)).toEqual({
@@ -119,7 +119,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     });
   });
 
-  it("of markets: jurisdiction, currency, network and wallet, each at its entry", async () => {
+  it("include, for markets, jurisdiction, currency, network and wallet, each at its entry", async () => {
     const path = `/v1/agents/${provider.did}/scope/authorized_markets`;
     const wallet = account(8);
     const reply = await world.call("POST", path, {
@@ -148,7 +148,7 @@ describe("the faults of a body that the schema finds faulty", () => {
     });
   });
 
-  it("of an intent: the network, the token's decimals, and the parties", async () => {
+  it("include, for an intent, the network, the token's decimals, and the parties", async () => {
     const reply = await world.as(consumer, "POST", "/v1/payment-intents", {
       consumer_did: consumer.did,
       provider_did: "did:aeap:nobody",
@@ -179,7 +179,7 @@ describe("the faults of a body that the schema finds faulty", () => {
   });
 });
 
-describe("before any fault of a body comes", () => {
+describe("before any fault of a body, the answer is", () => {
   it("403 for markets of a consumer", async () => {
     const reply = await world.call("POST", `/v1/agents/${consumer.did}/scope/authorized_markets`, { body: {} });
     expect([reply.status, reply.body.code]).toEqual([403, "role_not_permitted"]);
@@ -208,8 +208,8 @@ describe("before any fault of a body comes", () => {
   });
 });
 
-describe("a refusal beside faults", () => {
-  it("is not stored for its Idempotency-Key: the corrected request may use it", async () => {
+describe("a refusal together with faults", () => {
+  it("is not stored for its Idempotency-Key, so that the corrected request may use it", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const order = (consumer_did: string, amount: string) =>
       world.as(
@@ -282,7 +282,7 @@ describe("an order in the client form that the schema finds faulty", () => {
     }
   });
 
-  it("is a plain 422 where no intent is asked for", async () => {
+  it("is a plain 422 if no intent is requested", async () => {
     const { status, body } = await ask("network=base-sepolia");
     expect([status, body.code]).toEqual([422, "validation_failed"]);
   });

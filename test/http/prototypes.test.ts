@@ -1,5 +1,5 @@
-// The service verifies, compares and stores a member named `__proto__` like any other, although libraries drop it when they copy an object
-// (HTTP-12, AID-6, IDM-4).
+// The service verifies, compares and stores a member named `__proto__` like any other, although libraries drop it when they copy an object (HTTP-12,
+// AID-6, IDM-4).
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   agentBody,
@@ -18,7 +18,7 @@ beforeAll(async () => {
   did = (await world.consumer()).did;
 });
 
-/** The JSON text of the object with one more member behind the others. */
+/** The JSON text of the object with one more member after the others. */
 const withMember = (object: object, member: string): string => JSON.stringify(object).replace(/\}$/, `,${member}}`);
 
 describe("an identity document", () => {

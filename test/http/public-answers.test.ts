@@ -1,5 +1,5 @@
-// What anyone may read: every member of every public answer stands in the lists of public-fields.ts, and nothing that a platform keeps for
-// itself stands in any of them, neither in what is signed nor in a header (HTTP-41).
+// Public answers: every member of every public answer is in the lists of public-fields.ts, and none of them contains anything that a platform keeps
+// for itself, neither in signed content nor in a header (HTTP-41).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { isFinal } from "../../src/core/vocabulary.ts";
@@ -49,7 +49,7 @@ function foreignIn(operationId: string, { status, body, headers, text }: Reply):
   const compare = (name: string, shape: Shape | undefined, value: unknown): string[] =>
     shape === undefined ? [`${operationId}: no list for ${type}`] : foreignTo(shape, value, seenOf(name));
   const said: Json = typeof body === "string" && text.startsWith("{") ? JSON.parse(text) : body;
-  // A resolver refuses in a result of its own.
+  // A resolver refuses in its own kind of result.
   if (status >= 400 && "request_id" in said) {
     const [name, shape] = type.startsWith("application/problem") ? ["problem", PROBLEM] : ["refusal", REFUSAL];
     return [...strange, ...compare(name as string, shape as Shape, said)];
@@ -60,7 +60,7 @@ function foreignIn(operationId: string, { status, body, headers, text }: Reply):
   return [...strange, ...compare(`${operationId} text`, asText, text)];
 }
 
-/** The platform's own words in an answer, in what is signed and in the headers. */
+/** The platform's own words in an answer, in its signed content and in its headers. */
 const ownIn = ({ text, headers }: Reply, but: readonly string[] = []): string[] => {
   const said = readable(`${text}\n${[...headers].flat().join("\n")}`);
   return stage.own.filter((word) => said.includes(word) && !but.includes(word));
@@ -96,7 +96,7 @@ describe("the lists", () => {
 
 const ROLES_AND_STATES = 24;
 
-describe("the public readings of an agent", () => {
+describe("the public reads of an agent", () => {
   const readings = open.filter(({ path }) => isOfAgent(path)).map(({ operationId }) => operationId);
 
   const each = async (look: (shown: Shown) => Promise<unknown>): Promise<void> => {
@@ -115,7 +115,7 @@ describe("the public readings of an agent", () => {
     });
   };
 
-  it.each(readings)("%s tells of an agent in any state only what its list names", async (operationId) => {
+  it.each(readings)("%s shows of an agent in any state only the members that its list names", async (operationId) => {
     await each(async ({ name, status, did, certificate }) => {
       const reply = await ask(operationId, {}, "", did);
       const none = operationId === "getAgentCertificate" && !certificate;
@@ -127,7 +127,7 @@ describe("the public readings of an agent", () => {
     });
   });
 
-  it("the document says no more as a JWS, in an earlier version and in the present revision", async () => {
+  it("show nothing further in a document as a JWS, in an earlier version and in the present revision", async () => {
     await each(async ({ did, certificate }) => {
       const { body } = await ask("getAgentAid", {}, "", did);
       for (const query of ["", `?version=${body.version}`, `?revision=${body.revision}`, "?version=99"]) {
@@ -140,7 +140,7 @@ describe("the public readings of an agent", () => {
     });
   });
 
-  it("a resolver says no more in a result, and of a part", async () => {
+  it("show nothing further in a resolver's result, or in a part of a document", async () => {
     await someOf(async ({ did, status, certificate }) => {
       const { body: document } = await ask("getAgentDidDocument", {}, "", did);
       const ids: string[] = [...document.verificationMethod, ...(document.service ?? [])].map(({ id }) => id);
@@ -151,7 +151,7 @@ describe("the public readings of an agent", () => {
     });
   });
 
-  it("the checks tell of a certificate and of a document only what these say", async () => {
+  it("reveal in the checks of a certificate and a document only what these state", async () => {
     await each(async ({ did, status, certificate }) => {
       const { body: aid } = await ask("getAgentAid", {}, "", did);
       expect((await ask("verifyAid", { body: { aid } })).body.valid).toBe(certificate !== undefined);
@@ -162,7 +162,7 @@ describe("the public readings of an agent", () => {
     });
   });
 
-  it("the check of a proof tells whose it is", async () => {
+  it("reveal the signer in the check of a proof", async () => {
     const { did, privateKey, certificate } = stage.caller;
     const { nonce } = (await ask("getChallenge")).body;
     const timestamp = proofTimestamp(Date.now());
@@ -172,7 +172,7 @@ describe("the public readings of an agent", () => {
   });
 });
 
-describe("what the service tells of itself", () => {
+describe("the service's statements about itself", () => {
   it.each(["getContext", "getCaJwks", "getCaJwksJson", "getDiscovery", "listMarkets", "getRatingMethod"])(
     "%s",
     async (operationId) => {
@@ -185,7 +185,7 @@ describe("what the service tells of itself", () => {
     expect([one.status, other.text]).toEqual([200, one.text]);
   });
 
-  it("of a settlement only whether it stands", async () => {
+  it("reveal of a settlement only whether it stands", async () => {
     const { transaction_id: id } = (await facilitated(world)).fac;
     await follow(world);
     expect((await askAbout(id)).body).toEqual({ facilitation_id: id, status: "settled", reversed_at: null });
@@ -194,14 +194,14 @@ describe("what the service tells of itself", () => {
     expect((await askAbout(id.replace(/.$/, id.endsWith("0") ? "1" : "0"))).status).toBe(404);
   });
 
-  it("a status list names no agent", async () => {
+  it("name no agent in a status list", async () => {
     world = await withEmptyCache(world);
     const { status, text } = await ask("getStatusList");
     expect(status).toBe(200);
     for (const { did } of stage.shown) expect(readable(text)).not.toContain(did.slice("did:aeap:".length));
   });
 
-  it.each(BESIDE)("%s holds nothing of a platform", async (named) => {
+  it.each(BESIDE)("%s contains nothing of a platform", async (named) => {
     const [method = "", path = ""] = named.split(" ");
     const reply = await world.call(method, path.replace(":asset", "swagger-ui.css"), { key: null });
     expect([reply.status < 400, ownIn(reply)]).toEqual([true, []]);
@@ -209,8 +209,8 @@ describe("what the service tells of itself", () => {
   });
 });
 
-describe("what the way into an account tells whoever holds its password or its link", () => {
-  it("is the account's own", async () => {
+describe("the answers about an account, to a caller that holds its password or its link", () => {
+  it("show the account's own data", async () => {
     const email = freshAddress();
     const account = { email, password: PASSWORD, legal_name: "Newcomer GmbH" };
     expect((await ask("registerPlatform", { body: account })).status).toBe(201);
@@ -225,7 +225,7 @@ describe("what the way into an account tells whoever holds its password or its l
     expect((await ask("resetPassword", { body: reset })).status).toBe(200);
   });
 
-  it("is to a stranger nothing of an account that there is", async () => {
+  it("reveal nothing of an existing account to a stranger", async () => {
     const email = `ops-${world.platformId}@platform.test`;
     const asked: [string, Json, number][] = [
       ["registerPlatform", { email, password: PASSWORD }, 409],
@@ -258,7 +258,7 @@ describe.each(open.map(({ operationId }) => operationId))("the refusals of %s", 
       : [["an unknown parameter", {}, "?platform_id=plt_1"]];
 
   it.each([...wrong, ["an unknown object", {}, ""] as const])(
-    "of %s name their envelope alone",
+    "with %s name only their envelope",
     async (name, options, query) => {
       for (const accept of ["application/json", "application/problem+json"]) {
         const asked = { ...options, headers: { Accept: accept } };
@@ -270,7 +270,7 @@ describe.each(open.map(({ operationId }) => operationId))("the refusals of %s", 
   );
 });
 
-it("every member that a list names was seen", () => {
+it("saw every member that a list names", () => {
   const listed = Object.entries(PUBLIC).flatMap(([operationId, { json, text }]) => [
     ...(json ? [[`${operationId} json`, json] as const] : []),
     ...(text && text !== "page" ? [[`${operationId} text`, text] as const] : []),

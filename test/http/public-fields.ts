@@ -1,9 +1,9 @@
-// Every member that the service tells anyone, by operation. What stands here is what contract and specification name as public; a member
-// that a platform keeps for itself (its references, its words, its customers, its reasons) is named by no list.
+// Every member that the service shows to anyone, by operation: the members that the contract and the specification name as public. No list names a
+// member that a platform keeps for itself (its references, its words, its customers, its reasons).
 import { each, type Shape, signed } from "./public-shapes.ts";
 import { AID_CONTENT, CERTIFICATE, CERTIFICATE_CLAIMS, JWK, STATUS_LIST } from "./public-signed-fields.ts";
 
-/** The forms of an operation's answers: of JSON, or of a text that is a JWS. A page of the service is the same for everybody. */
+/** The forms of an operation's answers: JSON, or a text that is a JWS. A page of the service is the same for every caller. */
 export type PublicAnswer = { readonly json?: Shape; readonly text?: Shape | "page" };
 
 // ---- DID documents -------------------------------------------------------------------------------------------------------
@@ -19,7 +19,7 @@ const DID_DOCUMENT = {
   assertionMethod: true,
   service: [DID_SERVICE],
 } as const satisfies Shape;
-/** A document, a key or a service of it. */
+/** A document, or one of its keys or services. */
 const DID_CONTENT = { ...DID_DOCUMENT, ...DID_METHOD, ...DID_SERVICE } as const satisfies Shape;
 const DID_PROCESS: Shape = { contentType: true, error: { type: true, title: true, detail: true } };
 const DID_METADATA: Shape = { created: true, deactivated: true };
@@ -32,7 +32,7 @@ const METHOD_MINIMUM: Shape = { sandbox: true, production: true };
 const ASKED: Shape = { status: true };
 
 export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
-  // Of an agent.
+  // About an agent.
   getAgentAid: {
     json: { ...AID_CONTENT, proof: signed({}), live: { status: true, environment: true, as_of: true } },
     text: signed(AID_CONTENT),
@@ -57,7 +57,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   },
   getAgentDidDocument: { json: DID_DOCUMENT },
   getAgentDidWebDocument: { json: DID_DOCUMENT },
-  // A result, or what was asked for itself.
+  // A result, or the requested object itself.
   resolveDid: {
     json: {
       ...DID_CONTENT,
@@ -94,7 +94,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
       as_of: true,
     },
   },
-  // Of the handshake. What a certificate says is answered to whoever presents it.
+  // The handshake. Any caller that presents a certificate gets its content.
   getChallenge: { json: { nonce: true, expires_in: true, expires_at: true } },
   verifyCertificate: {
     json: {
@@ -108,7 +108,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   },
   verifyProof: { json: { verified: true, reason: true, agent_id: true } },
   verifyAid: { json: { valid: true, reason: true, did: true, version: true, revision: true } },
-  // Of the service.
+  // About the service.
   getCaJwks: { json: JWKS },
   getCaJwksJson: { json: JWKS },
   getDiscovery: {
@@ -168,7 +168,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
       signals: { provider: each(RATING_SIGNAL), consumer: each(RATING_SIGNAL) },
     },
   },
-  // Of an account, to whoever holds its password or a mailed link.
+  // About an account, for a caller that holds its password or a mailed link.
   registerPlatform: {
     json: {
       platform_id: true,
@@ -208,7 +208,7 @@ export const PUBLIC: Readonly<Record<string, PublicAnswer>> = {
   openResetPage: { text: "page" },
 };
 
-/** What the app answers beside its routes, which is the same for everybody. */
+/** The app's answers outside its routes, which are the same for every caller. */
 export const BESIDE: readonly string[] = [
   "GET /",
   "GET /docs",
@@ -224,7 +224,7 @@ export const BESIDE: readonly string[] = [
 // ---- Refusals and headers ------------------------------------------------------------------------------------------------
 
 const FIELD_ERRORS: Shape = [{ field: true, code: true, message: true }];
-/** No public refusal tells anything of an object; of a body it tells the limits. */
+/** No public refusal reveals anything about an object; the refusal of a body states the limits. */
 const LIMITS: Shape = { max_bytes: true, max_depth: true };
 
 export const REFUSAL: Shape = {
@@ -273,5 +273,5 @@ export const HEADERS: readonly string[] = [
   "www-authenticate",
   "x-content-type-options",
 ];
-/** A log-in alone sets a cookie. */
+/** Only a log-in sets a cookie. */
 export const COOKIE_BY = "logIn";

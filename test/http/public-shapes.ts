@@ -1,4 +1,4 @@
-// The form of a public answer: its members, those of what it signs included. A member that a form does not name is foreign to it.
+// The form of a public answer: its members, including those of its signed content. A member that a form does not name is foreign to it.
 import type { Json } from "../support/world.ts";
 
 const EACH = Symbol("each");
@@ -12,15 +12,15 @@ export type Shape =
   | { readonly [SIGNED]: Shape }
   | { readonly [member: string]: Shape };
 
-/** An object whose names are the configuration's. */
+/** An object whose member names come from the configuration. */
 export const each = (shape: Shape): Shape => ({ [EACH]: shape });
 
-/** A compact JWS by the CA, whole or without its payload: exactly `{alg, typ, kid}`, and the members of what it says. */
+/** A compact JWS by the CA, whole or without its payload: exactly `{alg, typ, kid}`, and the members of its payload. */
 export const signed = (says: Shape): Shape => ({ [SIGNED]: says });
 
 const HEADER: Shape = { alg: true, typ: true, kid: true };
 
-/** What was found of a form, over all answers that were compared with it. */
+/** The members of a form that were found, over all answers that were compared with it. */
 export type Seen = Set<string>;
 
 /** The members of a value that its form does not name; those that it names are added to `seen`. */
@@ -64,7 +64,7 @@ export function membersOf(shape: Shape, place = ""): string[] {
   return inner.flatMap(([name, one]) => [`${place}.${name}`, ...membersOf(one, `${place}.${name}`)]);
 }
 
-/** Everything that a text says: itself, and each part of each JWS in it. */
+/** A text with everything that it contains: itself, and each part of each JWS in it. */
 export function readable(text: string): string {
   const parts = text.match(/eyJ[\w-]*\.[\w-]*\.[\w-]+/g)?.flatMap((jws) => jws.split(".").slice(0, 2)) ?? [];
   const inner = parts.filter((part) => part !== "").map((part) => readable(JSON.stringify(decoded(part))));

@@ -1,4 +1,4 @@
-// Every member of what the CA signs and anyone reads: certificates, identity documents, status lists.
+// Every member that the CA signs and anyone can read: certificates, identity documents, status lists.
 import { type Shape, signed } from "./public-shapes.ts";
 
 export const JWK = { kty: true, crv: true, x: true, y: true } as const satisfies Shape;

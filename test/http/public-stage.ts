@@ -1,5 +1,5 @@
-// A platform that has said everything it may say of itself, its customers, principals and agents: agents of each role in each state.
-// What it keeps for itself are words that no public answer may hold.
+// A platform that has stated everything that it can about itself, its customers, principals and agents: agents of each role in each state. Its
+// private words must not occur in any public answer.
 import type { AgentStatus } from "../../src/core/vocabulary.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { type Agent, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
@@ -18,7 +18,7 @@ export type Stage = { readonly shown: readonly Shown[]; readonly own: readonly s
 const NETWORK = { market: "GLOBAL-USDC", network: "base-sepolia" };
 
 export async function openStage(world: World): Promise<Stage> {
-  /** Words that are the platform's own. */
+  /** The platform's private words. */
   const own: string[] = [world.platformId, world.key, world.liveKey];
   const word = (name: string): string => {
     const drawn = `own-${name}-${crypto.randomUUID().slice(0, 13)}`;
@@ -32,7 +32,7 @@ export async function openStage(world: World): Promise<Stage> {
   const patch = (path: string, body: Json) => world.call("PATCH", path, { body });
   const post = (path: string, body?: Json) => world.call("POST", path, body === undefined ? {} : { body });
 
-  // The account: its name is that of its tenant principal, which is public.
+  // The account's name is the name of its tenant principal, which is public.
   await env.DB.prepare("update platforms set admin_contact_email = ?, status = 'KYB_PENDING' where platform_id = ?")
     .bind(`${word("admin")}@platform.example`, world.platformId)
     .run();
@@ -111,7 +111,7 @@ export async function openStage(world: World): Promise<Stage> {
     "SUSPENDED by its platform": (of) => statusOf(of.agent.did, "SUSPENDED"),
     "SUSPENDED with its principal": (of) => post(`/v1/principals/${of.principalId}/suspend`, { reason: word("stop") }),
     "SUSPENDED with its customer": (of) => post(`/v1/customers/${of.customerId}/suspend`, { reason: word("stop") }),
-    // No route leads there.
+    // No route leads to this state.
     FUNDING: (of) => stored(of.agent.did, "FUNDING"),
     TERMINATED: (of) => statusOf(of.agent.did, "TERMINATED"),
     REVOKED: (of) => post(`/v1/agents/${of.agent.did}/revoke`, { reason: word("revoke") }),
@@ -147,7 +147,7 @@ export async function openStage(world: World): Promise<Stage> {
   const rotated = await agent("CONSUMER", firm.principalId);
   expectStatus(await post(`/v1/agents/${rotated.did}/rotate-key`, { grace_hours: 1 }), 200);
   shown.push({ name: "an agent with two keys", status: "ACTIVE", ...rotated });
-  // Every document is signed anew at its next reading, with all that was said since.
+  // Every document is signed again at its next read, with everything that was stated since.
   const dids = JSON.stringify(shown.map((one) => one.did));
   const stale = "update agents set revision = revision + 1 where did in (select value from json_each(?))";
   await env.DB.prepare(stale).bind(dids).run();

@@ -1,4 +1,4 @@
-// RateLimit headers on every answer, 429 with Retry-After when the quota is used up (HTTP-29, HTTP-30).
+// RateLimit headers on every answer, and 429 with Retry-After when the quota is used up (HTTP-29, HTTP-30).
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 const withSmallQuota = (of: World): World =>
   withConfig(of, { rate: { credentialQuota: 3, addressQuota: 3, windowSeconds: WINDOW_SECONDS } });
-/** A world of its own, whose clock stands still. */
+/** A separate world, whose clock stands still. */
 const fewCalls = async () => withSmallQuota(stopped(await createWorld()));
 
 let addresses = 0;
@@ -48,7 +48,7 @@ const CALLS: [string, string, string, Parameters<World["call"]>[2]][] = [
 ];
 
 describe("the RateLimit headers", () => {
-  it.each(CALLS)("stand on %s", async (_name, method, path, options) => {
+  it.each(CALLS)("are on %s", async (_name, method, path, options) => {
     const reply = await world.call(method, path, { ...options, headers: address() });
     const { limit, policy } = stateOf(reply);
     expect(limit).toHaveLength(3);
@@ -56,7 +56,7 @@ describe("the RateLimit headers", () => {
     expect(Number(limit[2])).toBe(secondsLeft());
   });
 
-  it("tell the seconds until the window ends, rounded up, and count from the beginning in the next", async () => {
+  it("state the seconds until the window ends, rounded up, and start again in the next window", async () => {
     const from = address();
     const read = async () => {
       const reply = await small.call("GET", "/.well-known/aeap", { key: null, headers: from });
@@ -115,7 +115,7 @@ describe("the quota", () => {
     expectLimited(await exhaust(method, path, { ...options, headers: address() }));
   });
 
-  it("of an address covers well-formed keys that nobody owns, however many", async () => {
+  it("of an address covers any number of well-formed keys that have no owner", async () => {
     const headers = address();
     const madeUp = async () => {
       const { rawKey } = await generateManagementKey("sandbox", BRANDS);
@@ -125,7 +125,7 @@ describe("the quota", () => {
     expectLimited(await madeUp());
   });
 
-  it("of an agent is used up by nobody who has only its certificate, which is public", async () => {
+  it("of an agent is not used up by a caller that has only its certificate, which is public", async () => {
     const fresh = await createWorld();
     const agent = await fresh.consumer();
     const own = withSmallQuota(stopped(fresh));
@@ -186,7 +186,7 @@ describe("the quota of an account", () => {
       [200, 1],
       [200, 0],
     ]);
-    // What this isolate knows of is refused without a trip; another credential of the account is found to be its own by one.
+    // This isolate refuses credentials that it knows without a trip; it needs one trip to find the account of another credential.
     expect(await tripsOf(own, () => own.call(...READ))).toBe(0);
     expect(await tripsOf(own, () => own.call(...READ, { key: rotated.api_key.raw_key }))).toBe(0);
     expect(await tripsOf(own, () => own.call(...READ, bearer(token)))).toBe(0);
@@ -195,7 +195,7 @@ describe("the quota of an account", () => {
     expect(remaining(await own.call(...READ, { key: own.liveKey }))).toBe(2);
   });
 
-  it("is not that of its agents, of which each has its own", async () => {
+  it("is not shared with its agents, each of which has its own", async () => {
     const fresh = await createWorld();
     const [one, other] = [await fresh.consumer(), await fresh.consumer()];
     const own = inNextWindow(fresh);
@@ -207,7 +207,7 @@ describe("the quota of an account", () => {
     expectLimited(await own.call(...READ));
   });
 
-  it("is used up by no credential of it that has ended: that one counts for its client's address", async () => {
+  it("is not used up by a credential that has ended, which counts for its client's address", async () => {
     const of = stopped(await createWorld());
     expectStatus(await of.call("POST", "/v1/platform/keys/rotate", { body: {} }), 200);
     const ended = await of.session({ expiresAt: of.now() });
@@ -240,7 +240,7 @@ describe("the quota of an account", () => {
     expectLimited(await own.call(...READ));
   });
 
-  it("is charged once for a call, also where it is decided again and where its form is read after its caller", async () => {
+  it("is charged once for a call, also if the call is decided again or its form is read after its caller", async () => {
     const fresh = await createWorld();
     const { did } = await fresh.draft("CONSUMER");
     await moveClock(fresh, HOUR_MS);
@@ -251,7 +251,7 @@ describe("the quota of an account", () => {
     expect([upload.status, remaining(upload)]).toEqual([400, 1]);
   });
 
-  it("ends a window that another isolate has used up, and only that", async () => {
+  it("ends a window that another isolate has used up, and only that window", async () => {
     const of = stopped(await createWorld());
     let success = false;
     const own = withVars(of, { RATE_CREDENTIAL: { limit: async () => ({ success }) } });
@@ -264,7 +264,7 @@ describe("the quota of an account", () => {
     expectStatus(await own.call(...READ), 200);
   });
 
-  it("shows on an answer that the database fails", async () => {
+  it("shows on an answer that fails in the database", async () => {
     const of = await createWorld();
     const failing = withDatabase(
       of,

@@ -1,4 +1,4 @@
-// READ_REPLICAS: which copy of the database each operation reads, seen at the binding. What decides reads the primary.
+// READ_REPLICAS: the copy of the database that each operation reads, observed at the binding. Reads that decide go to the primary.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
@@ -22,7 +22,7 @@ const seen: Seen = { primary: 0, replica: 0, constraints: [] };
 
 vi.spyOn(console, "info").mockImplementation(() => undefined);
 
-/** The database, and by which of its two entrances it was asked. `behind`: the replica knows nothing yet. */
+/** The database, with a record of which of its two entrances was used. The second argument makes the replica appear empty. */
 function observe(d1: D1Database, behind = false): D1Database {
   const session = (constraint?: string) => {
     seen.constraints.push(constraint);
@@ -47,14 +47,14 @@ function observe(d1: D1Database, behind = false): D1Database {
 beforeAll(async () => {
   world = await createWorld();
   [agent, read] = [await world.agent("PROVIDER"), await world.consumer()];
-  // A signed list that stays current however long the file takes, so that a reading of it signs none.
+  // A signed list that stays current however long the file takes, so that reading it does not sign one.
   await world.call("GET", "/.well-known/aeap-status-lists/1", { key: null });
   const ahead = Date.now() + HOUR_MS;
   await env.DB.prepare("update status_lists set signed_at = ?").bind(ahead).run();
   observed = withVars(world, { DB: observe(env.DB), READ_REPLICAS: "on" });
 });
 
-/** Good for who calls and for what the path names; where a body or a query is needed, without it: this is about the first trip. */
+/** Sends a valid caller and valid path values, but no body or query, because this is about the first trip. */
 async function ask(of: World, { method, path, surfaces, body }: Route, query = ""): Promise<void> {
   reset();
   const fresh = await withEmptyCache(of);
@@ -79,7 +79,7 @@ async function ask(of: World, { method, path, surfaces, body }: Route, query = "
   expect([401, 403, 429, 500]).not.toContain(reply.status);
 }
 
-/** Public readings on which nobody decides. */
+/** Public reads that no decision depends on. */
 const REPLICATED: Readonly<Record<string, string>> = {
   "getAgentAid?version=2": "a signed document by its version",
   "getAgentAid?revision=2": "a signed document by its revision",
@@ -88,10 +88,10 @@ const REPLICATED: Readonly<Record<string, string>> = {
   resolveDid: "a resolution",
   getStatusList: "a status list",
 };
-/** These ask no database at all. */
+/** Operations that do not read the database. */
 const PURE: ReadonlySet<string> = new Set([
   ...["getChallenge", "getCaJwks", "getCaJwksJson", "getDiscovery", "getContext", "listMarkets", "getRatingMethod"],
-  // Without a body that the schema takes they are refused before anything is read.
+  // Without a body that the schema accepts they are refused before anything is read.
   ...["verifyCertificate", "verifyProof", "verifyAid", "announceToAll", "registerVerifier", "revokeAttestation"],
   ...[
     "registerPlatform",
@@ -102,7 +102,7 @@ const PURE: ReadonlySet<string> = new Set([
     "forgotPassword",
     "resetPassword",
   ],
-  // Pages, whose scripts do the calls.
+  // Pages, whose scripts make the calls.
   ...["openVerificationPage", "openResetPage"],
 ]);
 
@@ -111,7 +111,7 @@ const asked = ROUTES.flatMap((route) => {
   return queries.map((query) => ({ name: `${route.operationId}${query}`, route, query }));
 });
 
-/** The first route of each kind: while READ_REPLICAS is off, `npm test` asks these and those that a replica may answer. */
+/** The first route of each kind: while READ_REPLICAS is off, `npm test` calls only these and the routes that a replica may answer. */
 const firstOfKind = new Set(
   [...Map.groupBy(asked, ({ route: { surfaces, method } }) => `${surfaces} ${method}`).values()].map(([one]) => one),
 );
@@ -134,11 +134,11 @@ describe.each(asked)("$name", (one) => {
   });
 });
 
-// ---- Requests that are good, to their end --------------------------------------------------------------------------------
+// ---- Complete, valid requests --------------------------------------------------------------------------------------------
 
 const reset = () => Object.assign(seen, { primary: 0, replica: 0, constraints: [] });
 
-/** An announcement and a new Verifier are decided on nothing that is stored: they have one. */
+/** An announcement and a new Verifier depend on no stored row, so they take one trip. */
 const ONE_TRIP: ReadonlySet<string> = new Set(["announceToAll", "registerVerifier"]);
 describe("an operation that writes goes to the primary with both of its trips:", () => {
   const writing = ROUTES.filter(
@@ -146,7 +146,7 @@ describe("an operation that writes goes to the primary with both of its trips:",
       (effects === true || method !== "get") && operationId !== "verifyProof" && !READING_POSTS.includes(operationId),
   );
 
-  // Which copy a call reads is seen on every route above: here goes one of each kind, to its end.
+  // Every route above is tested for the copy that it reads: here one of each kind runs to its end.
   const kinds = Map.groupBy(writing, ({ surfaces, method, idempotency, lock }) =>
     [surfaces, method, idempotency, lock !== undefined].join(" "),
   );
@@ -164,7 +164,7 @@ describe("an operation that writes goes to the primary with both of its trips:",
   });
 });
 
-describe("a verification that is asked for in good form needs no copy of the database:", () => {
+describe("a valid verification reads no copy of the database:", () => {
   const VERIFICATIONS: readonly [
     path: string,
     body: () => Promise<unknown>,
@@ -215,7 +215,7 @@ describe("a verification that is asked for in good form needs no copy of the dat
 
 describe("with READ_REPLICAS on", () => {
   it.each(Object.keys(REPLICATED))(
-    "%s, which the replica has not heard of yet, is asked of the primary",
+    "%s is read from the primary if the replica has not received it yet",
     async (name) => {
       const [operationId, query] = name.split("?");
       const route = ROUTES.find((one) => one.operationId === operationId);
@@ -228,7 +228,7 @@ describe("with READ_REPLICAS on", () => {
     },
   );
 
-  it("what is nowhere is 404 after both were asked", async () => {
+  it("an unknown object is 404 after both were read", async () => {
     reset();
     const reply = await observed.call("GET", `/v1/agents/${agent.did}/aid?version=77`, { key: null });
     expect([reply.status, seen.replica, seen.primary]).toEqual([404, 1, 1]);
@@ -252,7 +252,7 @@ describe("with READ_REPLICAS on", () => {
 });
 
 describe("READ_REPLICAS", () => {
-  it.each(["", "yes", "ON"])('"%s" is neither on nor off: the service refuses its first call', async (value) => {
+  it.each(["", "yes", "ON"])('"%s" is neither on nor off, so the service refuses its first call', async (value) => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const context = createExecutionContext();
     const request = new Request(`${ISSUER}/healthz`);

@@ -1,5 +1,5 @@
-// No route goes round the router (CRED-1, CRED-2): each path of the app is a route of the list, bound to the entrances of the surfaces that it
-// names, or one of the few paths that need no caller. So test/auth/credentials.test.ts tries all wrong credentials on one route of each kind.
+// No route bypasses the router (CRED-1, CRED-2): each path of the app is a route of the list, bound to the entrances of the surfaces that it names,
+// or one of the few paths that need no caller. So test/auth/credentials.test.ts tries all wrong credentials on one route of each kind.
 import { createExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp, ROUTES } from "../../src/app.ts";
@@ -34,7 +34,7 @@ describe("the app", () => {
   });
 });
 
-/** Entrances that note who was asked, and refuse. */
+/** Entrances that note which one was used, and refuse. */
 function watchedEntrances(presented: readonly Surface[], asked: Surface[]): Entrances {
   const entrance = (surface: Surface): Entrance => ({
     presents: () => presented.includes(surface),
@@ -54,7 +54,7 @@ function watchedEntrances(presented: readonly Surface[], asked: Surface[]): Entr
   };
 }
 
-/** The entrances of the app that a request with these credentials is taken to, and whether the route's own code ran. */
+/** The entrances of the app that a request with these credentials reaches, and whether the route's own code ran. */
 async function askedOn(route: Route, presented: readonly Surface[]): Promise<readonly unknown[]> {
   const asked: Surface[] = [];
   let handled = false;
@@ -76,7 +76,7 @@ describe("every route takes a caller to the entrance of a surface that it names,
   it.each(ROUTES.map((route) => [route.operationId, route] as const))("%s", async (_id, route) => {
     const own = PRECEDENCE.filter((surface) => route.surfaces.includes(surface));
     const foreign = PRECEDENCE.filter((surface) => !own.includes(surface));
-    // Every credential at once, that of each surface alone, those of others only.
+    // Sends all credentials at once, then each surface's own alone, then only those of other surfaces.
     expect(await askedOn(route, PRECEDENCE)).toEqual([[own[0]], 401, false]);
     for (const surface of own) expect(await askedOn(route, [surface])).toEqual([[surface], 401, false]);
     expect(await askedOn(route, foreign)).toEqual([[own.at(-1)], 401, false]);

@@ -1,5 +1,5 @@
-// Answers that are the same for everybody stand in a cache in front of the database (HTTP-35). The cache is real; each
-// world has one of its own.
+// Answers that are the same for every caller are kept in a cache, so that repeated reads do not reach the database (HTTP-35). The cache is real;
+// each world has its own.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it, vi } from "vitest";
@@ -31,7 +31,7 @@ const revision = () => aid(`?revision=${numbers.revision}`);
 const open = (of: World, path: string, headers: Record<string, string> = {}): Promise<Reply> =>
   of.call("GET", path, { key: null, headers });
 
-/** The answer, and how often the database was asked for it. */
+/** The answer, and the trips that it took. */
 async function measure(of: World, path: string, headers: Record<string, string> = {}) {
   world.meter.reset();
   const reply = await open(of, path, headers);
@@ -45,7 +45,7 @@ const KEPT: [string, () => string, string][] = [
 ];
 
 describe.each(KEPT)("%s", (_name, path, caching) => {
-  it("asks the database once; the second reading gets the same and no trip", async () => {
+  it("reads the database once; the second read gets the same answer without a trip", async () => {
     const fresh = await withEmptyCache(world);
     const [first, second] = [await measure(fresh, path()), await measure(fresh, path())];
     expect([first.reply.status, second.reply.status, second.trips]).toEqual([200, 200, 0]);
@@ -60,7 +60,7 @@ describe.each(KEPT)("%s", (_name, path, caching) => {
     expect((await measure(fresh, path())).reply.headers.get("age")).toBe("2");
   });
 
-  it("is named and charged for each request of its own", async () => {
+  it("has its own request id and charge for each request", async () => {
     const fresh = stopped(await withEmptyCache(world));
     const from = { "CF-Connecting-IP": crypto.randomUUID() };
     const [first, second] = [await open(fresh, path(), from), await open(fresh, path(), from)];
@@ -73,7 +73,7 @@ describe.each(KEPT)("%s", (_name, path, caching) => {
     expect((await open(small, path(), other)).status).toBe(429);
   });
 
-  it("answers HEAD from what is kept: the same headers, no body", async () => {
+  it("answers HEAD from the cache with the same headers and no body", async () => {
     const fresh = await withEmptyCache(world);
     const get = await open(fresh, path());
     world.meter.reset();
@@ -96,7 +96,7 @@ describe.each(KEPT)("%s", (_name, path, caching) => {
     expect((await measure(fresh, path())).trips).toBeGreaterThan(0);
   });
 
-  it("is read from the database where the cache fails, or holds something else", async () => {
+  it("is read from the database if the cache fails, or holds another value", async () => {
     const failing = () => Promise.reject(new Error("the cache is away"));
     const strange = async () => new Response('{"at":1,"answer":"nonsense"}');
     const unreadable = async () => new Response("<html>");
@@ -119,7 +119,7 @@ describe("a document by its number", () => {
     expect((await open(fresh, version(), { "If-None-Match": '"other"' })).status).toBe(200);
   });
 
-  it("is kept in each of its forms, and neither is given for the other", async () => {
+  it("is kept in each of its forms, and one form is never answered for the other", async () => {
     const fresh = await withEmptyCache(world);
     const jwt = { Accept: "application/jwt" };
     const types = async () =>
@@ -133,7 +133,7 @@ describe("a document by its number", () => {
     expect((await measure(fresh, version(), { Accept: "text/html, */*;q=0.8" })).trips).toBe(0);
   });
 
-  it("is one content, however its address is written and whatever Host is asked", async () => {
+  it("is one content, however its address is written and whatever Host is requested", async () => {
     const fresh = await withEmptyCache(world);
     await open(fresh, version());
     const encoded = `/v1/agents/${encodeURIComponent(agent.did)}/aid?version=0${numbers.version}`;
@@ -143,11 +143,11 @@ describe("a document by its number", () => {
     const asked = await fresh.app.fetch(new Request(`https://evil.example${version()}`), env, context);
     await waitOnExecutionContext(context);
     expect([asked.status, world.meter.reading.trips]).toEqual([200, 0]);
-    // The document of another issuer is another one.
+    // The document of another issuer is a different one.
     expect((await measure(withConfig(fresh, { issuer: "https://other.example" }), version())).trips).toBe(1);
   });
 
-  it("is not another number, nor another agent's", async () => {
+  it("is not mixed up with another number, nor with another agent's document", async () => {
     const fresh = await withEmptyCache(world);
     await open(fresh, version());
     expect((await measure(fresh, aid("?version=1"))).trips).toBe(1);
@@ -165,7 +165,7 @@ describe("a document by its number", () => {
     expect((await open(world, path)).status).toBe(200);
   });
 
-  it("lets a repeated check read the status alone: one trip, to the primary", async () => {
+  it("lets a repeated check read only the status: one trip, to the primary", async () => {
     const check = async () => {
       const { aid_revision } = expectStatus(await open(world, `/v1/agents/${agent.did}/status`), 200);
       return expectStatus(await open(world, aid(`?revision=${aid_revision}`)), 200);
@@ -198,7 +198,7 @@ describe("a status list", () => {
   });
 });
 
-describe("an answer that changes, or is one caller's", () => {
+describe("an answer that changes, or belongs to one caller", () => {
   it.each(["aid", "status", "certificate", "did.json", "did-web/did.json", "rating"])(
     "%s is read from the database each time",
     async (part) => {
@@ -212,7 +212,7 @@ describe("an answer that changes, or is one caller's", () => {
     ["public, max-age=60", 0],
     ["private, max-age=60", 1],
     ["no-store", 1],
-  ])("whose header says %s costs the second reading %i trips", async (caching, trips) => {
+  ])("with the header %s costs the second read %i trips", async (caching, trips) => {
     const probe = route({
       ...{ operationId: "probe", method: "get", path: "/v1/probe" },
       ...{ surfaces: ["public"], status: 200, response: { schema: z.unknown() }, errors: [] },
@@ -229,7 +229,7 @@ describe("an answer that changes, or is one caller's", () => {
     expect([response.status, body, world.meter.reading.trips]).toEqual([200, {}, trips]);
   });
 
-  it("is shared by no operation that needs a credential or that only some origins may read", () => {
+  it("is not shared by operations that need a credential or that only some origins may read", () => {
     const shared = ROUTES.filter((route) => route.shared !== undefined);
     expect(shared.map(({ operationId }) => operationId)).toEqual(["getAgentAid", "getStatusList"]);
     for (const { surfaces, cors, method } of shared) {

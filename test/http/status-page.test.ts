@@ -1,4 +1,4 @@
-// HTTP-39: where the operator tells of incidents is named by the discovery document and by the OpenAPI document.
+// The discovery document and the OpenAPI document name the operator's page about incidents (HTTP-39).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -15,12 +15,12 @@ const read = async (STATUS_PAGE_URL: string, path: string) =>
   expectStatus(await withVars(world, { STATUS_PAGE_URL }).call("GET", path, { key: null }), 200);
 
 describe("the operator's status page", () => {
-  it("is named by the discovery document, with null where there is none", async () => {
+  it("is named by the discovery document, with null if there is none", async () => {
     expect(await read(PAGE, "/.well-known/aeap")).toMatchObject({ issuer: ISSUER, status_page: PAGE });
     expect(await read("", "/.well-known/aeap")).toMatchObject({ issuer: ISSUER, status_page: null });
   });
 
-  it("is named by the OpenAPI document, which is the same without one", async () => {
+  it("is named by the OpenAPI document, which is otherwise the same", async () => {
     const { externalDocs, ...rest } = await read(PAGE, "/openapi.json");
     expect(externalDocs).toEqual({ description: expect.any(String), url: PAGE });
     expect(await read("", "/openapi.json")).toEqual(rest);
@@ -29,7 +29,7 @@ describe("the operator's status page", () => {
 
 describe("STATUS_PAGE_URL", () => {
   it.each(["status.example", "http://status.example", "https://me:secret@status.example", "javascript:alert(1)"])(
-    '"%s" is no https URL: the service refuses its first call',
+    '"%s" is no https URL, so the service refuses its first call',
     async (value) => {
       const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
       const context = createExecutionContext();

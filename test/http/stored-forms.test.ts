@@ -1,5 +1,5 @@
-// What the service stores of a field that it changes on its way in is taken by the same field, and by every call that uses it (HTTP-8, AGT-9). Amounts
-// have payments/ceilings, instants http/instants.
+// The service changes some fields when it stores them. The field itself, and every call that uses it, accepts the stored form (HTTP-8, AGT-9).
+// Amounts are tested in payments/ceilings, instants in http/instants.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emailInput, passwordInput } from "../../src/accounts/sign-up-schema.ts";
@@ -23,7 +23,7 @@ const { capabilities, authorized_actions } = agentInput.shape.scope.shape;
 
 // ---- Each field alone ----------------------------------------------------------------------------------------------------
 
-/** What people and attackers write: letters in both forms, joiners, spaces of all kinds, controls and marks. */
+/** Texts of people and attackers: letters in both forms, joiners, spaces of all kinds, controls and marks. */
 const PIECES = [
   ...'aZ9,@.-"<&é ',
   ...["e\u0301", "\u1f82", "\ufdfa", "\ufb01", "\uff21", "\u212b", "ß", "\u0130", "\u05d0", "\u4e2d\u{e0100}"],
@@ -41,7 +41,7 @@ describe.each([
   ["an email address", emailInput],
   ["a password", passwordInput],
 ])("%s", (_name, field) => {
-  it("is taken again as it was stored, and stays as it is", () => {
+  it("is accepted again in its stored form, and stays unchanged", () => {
     fc.assert(
       fc.property(written, (given) => {
         const stored = field.safeParse(given);
@@ -65,7 +65,7 @@ describe("a normalized text", () => {
     expect(normalized("NFKC", 10).max(10).parse(long)).toBe("\u1f82".repeat(10));
   });
 
-  it("is not normalized where it is too long in every form", () => {
+  it("is not normalized if it is too long in every form", () => {
     const disordered = "\u0301\u0316".repeat(26);
     expect(normalized("NFC", 10).parse(disordered)).toBe(disordered);
     expect(normalized("NFC", 26).parse(disordered)).not.toBe(disordered);
@@ -101,7 +101,7 @@ describe("an external_ref with spaces around it", () => {
       409,
     ],
   ] as const)(
-    "at %s is stored without them, and found and taken in both spellings",
+    "at %s is stored without them, and found and accepted in both spellings",
     async (path, bodyOf, id, taken) => {
       const made = expectStatus(await world.call("POST", path, { body: bodyOf("  ref 1 ") }), 201);
       const own = `${path}/${made[id]}`;
@@ -119,7 +119,7 @@ describe("an external_ref with spaces around it", () => {
 describe("words in two forms", () => {
   const [NFC, NFD] = ["\u00fcbersetzen", "u\u0308bersetzen"];
 
-  it("are stored in one, and searched, delegated and given back in both", async () => {
+  it("are stored in one form, and searched, delegated and sent again in both", async () => {
     const scope = { authorized_actions: ["purchase", NFD], capabilities: [NFD], dispute_window_days: 14 };
     const agent = await world.agent("CONSUMER", { principal_id: principalId, scope });
     const { identity } = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
@@ -141,7 +141,7 @@ describe("words in two forms", () => {
 });
 
 describe("a market's wallet and network", () => {
-  it("are given back as they are shown, in capitals, and by CAIP-2", async () => {
+  it("may be sent again as they are shown, in capitals, and by CAIP-2", async () => {
     const markets = `/v1/agents/${provider.did}/scope/authorized_markets`;
     const wallet = `0x${account(8).slice(2).toUpperCase()}`;
     const first = { market: "GLOBAL-USDC", network: "eip155:84532", operational_wallet: wallet };
@@ -163,7 +163,7 @@ describe("a market's wallet and network", () => {
 });
 
 describe("a name, a text and an address", () => {
-  it("of an account, an agent and a webhook are given back unchanged", async () => {
+  it("of an account, an agent and a webhook may be sent again as they are shown", async () => {
     const legal_name = "  M\u00fcller & S\u00f6hne ";
     const principal = await world.principal({ legal_name });
     const shown = expectStatus(await world.call("GET", `/v1/principals/${principal}`), 200);
@@ -184,7 +184,7 @@ describe("a name, a text and an address", () => {
     await unchanged(`/v1/webhooks/${made.webhook_id}`, { url: made.url, description: made.description });
   });
 
-  it("of instants with an offset are given back in UTC", async () => {
+  it("with instants at an offset are shown in UTC", async () => {
     const issued_at = toIso(Date.now() - DAY_MS).replace("Z", "+00:00");
     const expires_at = toIso(Date.now() + 100 * DAY_MS).replace("Z", "+00:00");
     const attestation = { attestation_id: "att-forms", verifier_id: "ver-forms", model: "kyb" };

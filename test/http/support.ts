@@ -22,7 +22,7 @@ export const withRef = async (externalRef: unknown): Promise<number> => {
   return results.length;
 };
 
-/** The database fails once, at the second batch: that is the commit of a call that has read. */
+/** Fails the database once, at the second batch, which is the commit of a call that has read. */
 export const failingCommit = (world: World, moment: "before" | "after") =>
   withDatabase(
     world,

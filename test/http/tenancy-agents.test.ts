@@ -1,6 +1,6 @@
-// Agents' own routes, walked by agents that have no part in what they name: of another platform, and of the platform's other environment.
-// Such a caller gets 403, the same of every object, and nothing is written. All strangers and forms are walked on one route of each kind of
-// refusal, every other one by two; `npm run test:long` walks all of them.
+// Agents' own routes, called by agents that have no part in the named objects: of another platform, and of the platform's other environment. Such a
+// caller gets 403, the same for every object, and nothing is written. All strangers and forms are tried on one route of each kind of refusal, every
+// other one by two; `npm run test:long` tries all of them.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -43,7 +43,7 @@ const byConsumerOf = (side: Side, name: string): Caller => {
 
 // ---- Requests --------------------------------------------------------------------------------------------------------------
 
-/** What a request names of the purchases. */
+/** The objects of the purchases that a request names. */
 type Named = Pick<Purchases, "task" | "intent" | "open" | "settled" | "disputes"> & {
   readonly consumerDid: string;
   readonly providerDid: string;
@@ -71,12 +71,12 @@ type Request = { readonly path: string; readonly body?: Json };
 type Case = {
   readonly names: readonly string[];
   readonly request: (route: Route, side: Side, named: Named) => Request;
-  /** The code for a stranger of an object that there is, and of one that there is not. */
+  /** The code for a stranger of an object that exists, and of one that does not. */
   readonly told: readonly [there: string, none: string];
-  /** The code for a form with faults, where nothing of the object is looked at any more. */
+  /** The code for a form with faults, which is refused before the object is read. */
   readonly faulty?: Readonly<Record<string, string>>;
   readonly why: string;
-  /** Who has a part in it. */
+  /** The agent that has a part in it. */
   readonly by: (of: Purchases) => Agent;
 };
 
@@ -242,7 +242,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-it("every member that names something of an agent is walked", () => {
+it("walks every member that names an object of an agent", () => {
   const named = OF_AGENTS.map((route) => [
     route.operationId,
     [...new Set((["path", "query", "body"] as const).flatMap((place) => namedIn(route, place)))].sort(),
@@ -309,7 +309,8 @@ describe.each(ENVIRONMENTS)("a purchase in the %s", (environment) => {
         answers.add(toldOf(known)).add(toldOf(await send(another)));
         if (expected[0] === expected[1]) answers.add(toldOf(unknown));
       }
-      // Nothing of the object is told: the same of every object to every stranger, and where the codes are equal no more than of nothing.
+      // The answer reveals nothing about the object: every stranger gets the same for every object, and, if the codes are equal, the same as for an
+      // unknown id.
       expect(answers.size, [...answers].join("\n")).toBe(1);
       expect([form[0], await isUnchanged()]).toEqual([form[0], true]);
     }
@@ -338,7 +339,7 @@ describe.each(ENVIRONMENTS)("a consumer of the %s", (environment) => {
   it.each([
     ["createPaymentIntent", 201],
     ["getPaymentAddress", 200],
-  ])("%s: buys of another platform in its environment alone", async (id, status) => {
+  ])("%s: buys from another platform only in its environment", async (id, status) => {
     const isUnchanged = await watchRows(owner.sandbox);
     expect(codeOf(await order(id, bought[otherThan(environment)].provider.did))).toBe("environment_mismatch");
     expect(codeOf(await order(id, nowhere("did")))).toBe("validation_failed");

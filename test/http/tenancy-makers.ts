@@ -1,4 +1,4 @@
-// The sides of a walk over other tenants' objects, and what a side makes for it.
+// The sides of a walk over other tenants' objects, and the objects that a side makes for it.
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { must } from "../consequences/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
@@ -25,7 +25,7 @@ export function onceFor<T>(side: Side, name: string, make: (side: Side) => Promi
   return object as Promise<T>;
 }
 
-/** The body of a registration that its environment takes. */
+/** The body of a registration that its environment accepts. */
 export const personOf = ({ environment, verifierId }: Side) =>
   environment === "production" ? attestedBody(verifierId, { tier: "TIER_3" }) : principalBody();
 export const newPrincipal = (side: Side, overrides = {}): Promise<string> =>
@@ -48,10 +48,10 @@ export async function newEvent(side: Side): Promise<string> {
 // ---- Purchases and disputes ------------------------------------------------------------------------------------------------
 
 const pairOf = async (side: Side) => ({ consumer: await newConsumer(side), provider: await newProvider(side) });
-/** A market takes a transaction. */
+/** Shared, because a market takes a transaction. */
 const traders = (side: Side) => onceFor(side, "traders", pairOf);
 
-/** A purchase of which a little is disputed, so that the vault covers it, and the provider has made an offer. */
+/** A purchase with a small disputed amount, which the vault covers, and an offer by the provider. */
 export async function newPurchase(side: Side) {
   const { world, network } = side;
   const { consumer, provider } = await traders(side);
@@ -69,7 +69,7 @@ export const newDispute = async (side: Side): Promise<string> => (await newPurch
 
 // ---- Webhooks ----------------------------------------------------------------------------------------------------------------
 
-/** One that selects nothing that happens by itself: what is queued for it is queued by a call. */
+/** Selects no event that happens by itself: only calls queue deliveries for it. */
 export const newWebhook = async ({ world }: Side): Promise<string> => {
   const body = { url: "https://hooks.example.com/in", event_types: ["webhook.test"] };
   return (await must(201, world.call("POST", "/v1/webhooks", { body }))).webhook_id;
@@ -77,5 +77,5 @@ export const newWebhook = async ({ world }: Side): Promise<string> => {
 export const newDelivery = ({ world }: Side, webhookId: string): Promise<Json> =>
   must(200, world.call("POST", `/v1/webhooks/${webhookId}/test`));
 
-/** Its deliveries are filtered. */
+/** A webhook whose deliveries are filtered. */
 export const webhookOf = (side: Side): Promise<string> => onceFor(side, "webhook", newWebhook);

@@ -1,5 +1,5 @@
-// What the requests of all operations name: objects of one tenant, or words. The walks over other tenants' objects
-// (tenancy.test.ts, tenancy-agents.test.ts, tenancy-operators.test.ts) are made from it.
+// The names in the requests of all operations: objects of one tenant, or words. The walks over other tenants' objects (tenancy.test.ts,
+// tenancy-agents.test.ts, tenancy-operators.test.ts) are made from it.
 import { ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -91,7 +91,7 @@ function membersOf({ path, operationId }: Route): Member[] {
   ];
 }
 
-/** Members that nobody has judged; every parameter counts, and of a body what looks like an id. */
+/** Members that are in neither list: every parameter, and each member of a body that looks like an id. */
 export const unjudged = (route: Route): string[] =>
   membersOf(route)
     .filter((member) => member.place !== "body" || looksLikeObject(member))
@@ -99,8 +99,8 @@ export const unjudged = (route: Route): string[] =>
     .map(({ place, name }) => `${place} ${name}`);
 
 /**
- * Members that name an object of anybody: a buyer names the sellers of all platforms, an operator the vaults of all providers, and the directory has the
- * agents of all platforms.
+ * Members that name an object of any tenant: a buyer names the sellers of all platforms, an operator the vaults of all providers, and the directory
+ * has the agents of all platforms.
  */
 const ANYBODYS: Readonly<Record<string, readonly string[]>> = {
   evaluateSpendPolicy: ["provider_did"],
@@ -122,7 +122,7 @@ export const namedIn = (route: Route, place: Place): string[] => [
 export const takes = ({ surfaces }: Route, ...some: Surface[]): boolean =>
   some.some((surface) => (surfaces as readonly Surface[]).includes(surface));
 
-/** What shows to every platform the certified agents of all, in the environment of its key. */
+/** Operations that show every platform the certified agents of all platforms, in the environment of its key. */
 export const DIRECTORY: readonly string[] = [
   ...["listDirectory", "getDirectoryEntry", "listDirectoryChanges", "getDirectoryHead"],
 ];
@@ -141,7 +141,7 @@ export const NAMING_NOTHING: readonly string[] = [
 const namesObject = (route: Route): boolean =>
   (["path", "query", "body"] as const).some((place) => namedIn(route, place).length > 0);
 
-/** Operations that anybody may call: they show the same to everybody. */
+/** Operations that any client may call: they show the same to every caller. */
 export const PUBLIC = ROUTES.filter((route) => takes(route, "public"));
 const CREDENTIALED = ROUTES.filter((route) => !takes(route, "public"));
 export const NAMELESS = CREDENTIALED.filter((route) => !namesObject(route));

@@ -1,5 +1,5 @@
-// The operator's and the Verifiers' routes, walked with ids of nothing and with an object of another account: 404 whatever else the request
-// says, and nothing is written (HTTP-18, HTTP-19).
+// The operator's and the Verifiers' routes, called with unknown ids and with an object of another account: they answer 404 whatever else the request
+// says, and write nothing (HTTP-18, HTTP-19).
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
@@ -64,7 +64,7 @@ async function idsIn(route: Route, of: Side): Promise<Ids> {
   return ids;
 }
 
-/** What the state of the object refuses, though it is known. */
+/** Refusals because of the object's state, although the object is known. */
 const REFUSED: Readonly<Record<string, number>> = {
   decideVerification: 409,
   repeatPayout: 409,
@@ -72,7 +72,7 @@ const REFUSED: Readonly<Record<string, number>> = {
   removePlatformTotp: 409,
 };
 
-/** Where the path names an object only together with the body: with another body there is no object to look for. */
+/** Routes whose path names an object only together with the body: with another body there is no object to find. */
 const NAMED_BY_BODY: Readonly<Record<string, string>> = {
   revokeAttestation:
     "an attestation is known by its Verifier and its id, and an operator names the Verifier in the body",
@@ -98,7 +98,7 @@ async function findings(
   return found.join("\n");
 }
 
-describe("an operator's call with an id of nothing", () => {
+describe("an operator's call with an unknown id", () => {
   it.each(
     OF_OPERATORS.flatMap((route) =>
       namedIn(route, "path").map((member) => [route.operationId, member, route] as const),
@@ -116,7 +116,7 @@ describe("an operator's call with an id of nothing", () => {
     OF_OPERATORS.filter((route) => namedIn(route, "path").length > 1).map(
       (route) => [route.operationId, route] as const,
     ),
-  )("%s: another account's object", async (_id, route) => {
+  )("%s: with another account's object", async (_id, route) => {
     const [platform = "", member = ""] = namedIn(route, "path");
     const [ids, foreign] = [await idsIn(route, side), await idsIn(route, other.sandbox)];
     for (const mixed of [
@@ -151,7 +151,7 @@ describe("a Verifier's call", () => {
   });
 
   it.each(ofVerifiers.map((route) => [route.operationId, route] as const))(
-    "%s: another Verifier's attestation, and one that nobody has recorded",
+    "%s: with another Verifier's attestation, and with an unrecorded attestation",
     async (_id, route) => {
       for (const attestation_id of [
         (await attested(side, side.verifierId)).attestation_id,

@@ -4,8 +4,8 @@ import { isWhole } from "../support/scale.ts";
 import { ENVIRONMENTS } from "./tenancy-support.ts";
 
 /**
- * The part of a walk that `npm test` takes: all of it for the first of each kind, of every other the least that tells a foreign object from
- * none. `npm run test:long` takes all of it for each.
+ * The part of a walk that `npm test` takes: all of it for the first of each kind, and for every other the least that distinguishes a foreign object
+ * from an unknown one. `npm run test:long` takes all of it for each.
  */
 export function portions<T>(all: readonly T[], kindOf: (one: T) => string): { whole: (one: T) => boolean } {
   const first = new Set([...Map.groupBy(all, kindOf).values()].map(([one]) => one));

@@ -1,4 +1,4 @@
-// What two agents of one platform have between them, for the walks over other tenants' objects.
+// Purchases between two agents of one platform, for the walks over other tenants' objects.
 import { must } from "../consequences/plays/stage.ts";
 import { payOnChain } from "../support/chain.ts";
 import type { Agent } from "../support/world.ts";
@@ -10,7 +10,7 @@ export type Purchases = {
   readonly provider: Agent;
   readonly task: string;
   readonly intent: string;
-  /** An intent that nobody pays. */
+  /** An unpaid intent. */
   readonly open: string;
   readonly tx: string;
   /** A settlement that is not disputed, and disputes of others, each with an offer. */

@@ -1,5 +1,5 @@
-// The sides of a walk over other tenants' objects: two platforms in both environments, their objects, their callers, and the forms in
-// which a request may come.
+// The sides of a walk over other tenants' objects: two platforms in both environments, their objects, their callers, and the forms that a request
+// may have.
 import examples from "../../scripts/openapi/examples.json" with { type: "json" };
 import { newId } from "../../src/core/ids.ts";
 import { encodeCursor } from "../../src/core/page.ts";
@@ -40,7 +40,7 @@ export const otherThan = (environment: Environment): Environment =>
 /** The platforms of this file. */
 const opened: World[] = [];
 
-/** Nobody delivers: it would be written beside the calls that are watched. */
+/** Delivers nothing: deliveries would write rows next to the watched calls. */
 const WEBHOOKS = { idFromName: () => null, get: () => ({ wake: () => undefined }) } as never;
 
 export async function openPlatform(): Promise<Platform> {
@@ -114,7 +114,7 @@ const suspended = async ({ world }: Side, path: string): Promise<void> => {
   await must(200, world.call("POST", `${path}/suspend`));
 };
 
-/** An object in the state that the operation wants. */
+/** An object in the state that the operation needs. */
 const WANTED: Readonly<Record<string, (side: Side) => Promise<Ids>>> = {
   activateAgent: async (side) => ({ did: (await side.world.draft("CONSUMER", await ofNew(side))).did }),
   authorizeMarkets: async (side) => ({ did: (await side.world.agent("PROVIDER", await ofNew(side))).did }),
@@ -151,7 +151,7 @@ export async function objectOf(side: Side, { operationId, method }: Route, membe
   if (!WANTED[operationId] && !object) throw new Error(`nobody makes a ${member} for ${operationId}`);
   const wanted = await WANTED[operationId]?.(side);
   if (wanted || !object) return wanted ?? {};
-  // One is enough where it is only read.
+  // One is enough if it is only read.
   return { [member]: await (method === "get" ? onceFor(side, member, object) : object(side)) };
 }
 
@@ -186,7 +186,7 @@ export function namingOf(side: Side, { operationId }: Route, member: string): Pr
   return naming(side);
 }
 
-/** What a list of the side can be filtered by, by the member, or by the operation where it is of several kinds. */
+/** Values to filter a list of the side by, found by the member, or by the operation if the member may name several kinds. */
 const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   listPrincipals: async (side) => {
     const external_ref = crypto.randomUUID();
@@ -217,7 +217,7 @@ const FILTERS: Readonly<Record<string, (side: Side) => Promise<string>>> = {
   event_id: async (side) => (await newDelivery(side, await webhookOf(side))).event_id,
 };
 
-/** Where a list of the side is that a query filters. */
+/** The path of a list of the side that a query filters. */
 export const listOf = async (side: Side, route: Route): Promise<string> =>
   pathOf(route, side, route.path.includes("{webhook_id}") ? { webhook_id: await webhookOf(side) } : {});
 
@@ -256,13 +256,13 @@ const PREFIXES = {
   delivery_id: "dlv",
 } as const;
 
-/** An id that is of the right form and of no object. */
+/** A well-formed id without an object. */
 export const nowhere = (member: string): string =>
   member in PREFIXES ? newId(PREFIXES[member as keyof typeof PREFIXES], Date.now()) : `did:aeap:${crypto.randomUUID()}`;
 
 // ---- Requests --------------------------------------------------------------------------------------------------------------
 
-/** Good bodies where the recorded one does not fit: it is of the sandbox or of another day. */
+/** Good bodies where the recorded one does not fit, because it is for the sandbox or for another day. */
 const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   authorizeMarkets: ({ network }) => ({
     markets: [{ market: "GLOBAL-USDC", network, operational_wallet: account(8) }],
@@ -272,7 +272,7 @@ const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   promoteAgent: () => ({ environment: "production" }),
   respondToDispute: () => ({ message: "It was delivered." }),
   resolveDispute: () => ({ resolution: "rejected", reason: "So it is." }),
-  // It goes on selecting nothing.
+  // It continues to select no event.
   patchWebhook: () => ({ description: "The ledger." }),
   replayEvents: () => ({ since: new Date(Date.now() - 1_000).toISOString() }),
 };
@@ -319,12 +319,12 @@ const joined = (path: string, suffix: string): string =>
 export const ask = (caller: Caller, route: Route, path: string, [, suffix, options]: Form): Promise<Reply> =>
   caller.ask(route.method.toUpperCase(), joined(path, suffix), options);
 
-// ---- What is told, and what is written -------------------------------------------------------------------------------------
+// ---- Answers and writes ----------------------------------------------------------------------------------------------------
 
-/** Headers that differ from call to call, whatever is asked. */
+/** Headers that differ from call to call, whatever is requested. */
 const OWN_HEADERS = ["request-id", "ratelimit"];
 
-/** All that an answer tells but the request's id and what is left of the quota. */
+/** All of an answer except the request's id and the rest of the quota. */
 export function told({ status, headers, text }: Reply): string {
   const shown = [...headers].filter(([name]) => !OWN_HEADERS.includes(name));
   return JSON.stringify([status, shown, text.replace(/"request_id":"req_\w+"/, "")]);
@@ -335,13 +335,13 @@ const sentSoFar = (): string => opened.map(({ sent, mails }) => `${sent.length} 
 const textOf = (snapshot: Snapshot): string =>
   JSON.stringify([...snapshot].filter(([name]) => !FOLLOWING.has(name)).map(([name, rows]) => [name, [...rows]]));
 
-/** Returns the check that no row was written and nothing sent since. Everything that waits is delivered first. */
+/** Returns a check that no row has been written and nothing sent since. All waiting events are delivered first. */
 export async function watchRows(side: Side): Promise<() => Promise<boolean>> {
   await deliverEvents(side.world);
   const [sent, before] = [sentSoFar(), await takeSnapshot()];
   return async () => {
     const after = await takeSnapshot();
-    // The same object: SQLite counts no change since.
+    // An identical object means that SQLite has counted no change since.
     return sentSoFar() === sent && (after === before || textOf(after) === textOf(before));
   };
 }

@@ -1,7 +1,7 @@
-// Tenancy, walked over all routes: an object of another platform, or of the platform's other environment, is nobody's (HTTP-19). The answer
-// is byte for byte that of an id which exists nowhere, whatever else the request says, and nothing is written. All callers and forms are
-// walked on one route of each kind of object, and each other route with a foreign object by a key and by a session, each in one environment;
-// `npm run test:long` walks all of them on every route in both.
+// Tenancy, walked over all routes: an object of another platform, or of the platform's other environment, does not exist for the caller (HTTP-19).
+// The answer is byte for byte the answer for an unknown id, whatever else the request says, and nothing is written. All callers and forms are walked
+// on one route of each kind of object, and each other route with a foreign object by a key and by a session, each in one environment; `npm run
+// test:long` walks all of them on every route in both.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
@@ -50,31 +50,31 @@ beforeAll(async () => {
   await world.consumer({ principal_id: world.tenantPrincipalId });
 });
 
-/** The tenant principal is of both environments, and another platform's like any other object of it. */
+/** The tenant principal belongs to both environments, and is foreign to other platforms like any other object. */
 const tenantPrincipalFor = (member: string): string[] =>
   member === "principal_id" ? [owner.sandbox.world.tenantPrincipalId] : [];
 
 describe("the walk", () => {
-  it("takes every route, or finds that it names no object of a tenant", () => {
+  it("covers every route, or finds that it names no object of a tenant", () => {
     const parts = [...PUBLIC, ...NAMELESS, ...new Set([...OF_PLATFORMS, ...OF_AGENTS, ...OF_OPERATORS])];
     expect(parts.map(({ operationId }) => operationId).sort()).toEqual(
       ROUTES.map(({ operationId }) => operationId).sort(),
     );
   });
 
-  it("leaves out those routes alone that were judged to name nothing", () => {
+  it("leaves out only the routes that were judged to name no object", () => {
     expect(NAMELESS.map(({ operationId }) => operationId).sort()).toEqual([...NAMING_NOTHING].sort());
   });
 
   it.each(ROUTES.map((route) => [route.operationId, route] as const))(
-    "has judged all that %s may name",
+    "has judged all members that %s may name",
     (_id, route) => {
       expect(unjudged(route)).toEqual([]);
     },
   );
 });
 
-/** Where a platform reaches its object from its other environment too: from which, and why. */
+/** Routes on which a platform also reaches its object from its other environment: from which, and why. */
 const REACHED: Readonly<Record<string, readonly [from: readonly Environment[], why: string]>> = {
   getDocument: [ENVIRONMENTS, "documents are the account's, which is one for both environments (ACC-20)"],
   endSession: [ENVIRONMENTS, "sessions are the account's, which is one for both environments (CRED-27)"],
@@ -83,7 +83,7 @@ const REACHED: Readonly<Record<string, readonly [from: readonly Environment[], w
   removeAuthorizedMarket: [["production"], "a live key removes what it opened (MKT-11)"],
   promoteAgent: [["production"], "a live key promotes sandbox agents (AGT-34)"],
 };
-/** Where an object's own key is refused it, in this environment, with what and why. */
+/** Routes that refuse even an object's own key, in this environment, with their status and reason. */
 const REFUSED: Readonly<Record<string, readonly [status: number, why: string]>> = {
   promoteAgent: [409, "in the sandbox it is the other key's, in production the agent is there already (AGT-34)"],
   releaseAgentEscrow: [403, "its agent is a consumer, which has no escrow (MKT-29)"],
@@ -109,7 +109,7 @@ const { whole } = portions(
 
 describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => {
   const here = placesOf(withPath, environment);
-  it.each(here.map((route) => [route.operationId, route] as const))("of %s", async (_id, route) => {
+  it.each(here.map((route) => [route.operationId, route] as const))("of %s is hidden", async (_id, route) => {
     const side = owner[environment];
     const [member = ""] = namedIn(route, "path");
     const ids = await objectOf(side, route, member);
@@ -122,7 +122,7 @@ describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => 
     const fewer = [foreign.at(0), foreign.at(-1)].filter((caller) => caller !== undefined);
     const callers = [...(whole(route) ? foreign : fewer), ...(isReached(route, elsewhere) ? [] : own)];
     expect(await leaksOf(callers, route, paths, whole(route) ? forms : [good, faulty])).toBe("");
-    // The same requests are good where the object is its caller's.
+    // Identical requests succeed if the object belongs to the caller.
     if (isReached(route, elsewhere)) {
       for (const caller of own) expect((await ask(caller, route, paths[0], faulty)).status, caller.name).toBe(422);
     }
@@ -131,13 +131,13 @@ describe.each(ENVIRONMENTS)("an object of the %s in the path", (environment) => 
   });
 });
 
-/** An endpoint of the caller, and a delivery of another one. */
+/** An endpoint of the caller, and a delivery of another endpoint. */
 describe.each(ENVIRONMENTS)(
-  "what is of another object, under one of the caller in the path in the %s,",
+  "an object that belongs to another, under one of the caller in the path in the %s,",
   (environment) => {
     it.each(
       withPath.filter((route) => namedIn(route, "path").length > 1).map((route) => [route.operationId, route] as const),
-    )("of %s", async (_id, route) => {
+    )("of %s is hidden", async (_id, route) => {
       const side = owner[environment];
       const [holder = "", member = ""] = namedIn(route, "path");
       const own = await objectOf(side, route, holder);
@@ -156,7 +156,7 @@ describe("the tenant principal in the path, which its own platform reaches from 
     withPath
       .filter((route) => namedIn(route, "path").includes("principal_id"))
       .map((route) => [route.operationId, route] as const),
-  )("of %s", async (_id, route) => {
+  )("of %s is hidden from strangers", async (_id, route) => {
     const side = owner.sandbox;
     const at = (principal_id: string) => pathOf(route, side, { principal_id });
     const paths = [at(side.world.tenantPrincipalId), at(nowhere("principal_id"))] as const;
@@ -170,8 +170,8 @@ describe("the tenant principal in the path, which its own platform reaches from 
 });
 
 /**
- * What these callers find by the first path and not by the second, which names nothing: another answer than 404, another byte, or a row, a
- * message or a mail that was written.
+ * The differences between the first path, which names a foreign object, and the second, which names none: another status than 404, another byte, or
+ * a row, a message or a mail that was written.
  */
 async function leaksOf(
   callers: readonly Caller[],
@@ -198,8 +198,8 @@ async function leaksOf(
 // ---- Ids in bodies ---------------------------------------------------------------------------------------------------------
 
 /**
- * The path of the first is of one environment, and its body names an object of the other (test/promotion/refusals.test.ts); what the second names is 404
- * as an object in a path is (test/disputes/refusals.test.ts).
+ * The path of `promoteAgent` names an object of one environment and its body one of the other (test/promotion/refusals.test.ts); an object that the
+ * body of `fileDispute` names is 404 like an object in a path (test/disputes/refusals.test.ts).
  */
 const CROSSING: readonly string[] = ["promoteAgent", "fileDispute"];
 const naming = (place: "body" | "query", environment: Environment) => {
@@ -211,7 +211,7 @@ const naming = (place: "body" | "query", environment: Environment) => {
 
 describe.each(ENVIRONMENTS)("an object that a body names in the %s", (environment) => {
   it.each(naming("body", environment))(
-    "%s: another tenant's %s is as one that there is not",
+    "%s: answers another tenant's %s like an unknown one",
     async (_id, member, route) => {
       const side = other[environment];
       const [inPath] = namedIn(route, "path");
@@ -240,13 +240,13 @@ describe.each(ENVIRONMENTS)("an object that a body names in the %s", (environmen
 
 // ---- Ids in queries, and lists ---------------------------------------------------------------------------------------------
 
-/** What is of the account, and so is one for both environments. */
+/** Routes whose data belong to the account, and so are the same in both environments. */
 const OF_ACCOUNT = ["getPlatform", "listKeys", "listDocuments", "listActivity", "listActivityHeads", "verifyActivity"];
 const isOfAccount = ({ operationId }: Route) => OF_ACCOUNT.includes(operationId);
 
 describe.each(ENVIRONMENTS)("an object that a query names in the %s", (environment) => {
   it.each(naming("query", environment))(
-    "%s: another tenant's %s finds what one finds that there is not",
+    "%s: finds for another tenant's %s the same as for an unknown one",
     async (_id, member, route) => {
       const path = await listOf(other[environment], route);
       const own = await filterOf(other[environment], route, member);
@@ -266,11 +266,11 @@ describe.each(ENVIRONMENTS)("an object that a query names in the %s", (environme
   );
 });
 
-/** Readings that name nothing in their path, and those of them that show objects of the caller. */
+/** Reads without an object in their path, and those of them that show objects of the caller. */
 const readings = [...NAMELESS, ...OF_PLATFORMS].filter(
   (route) => route.method === "get" && takes(route, "management", "session") && !route.path.includes("{"),
 );
-/** Production has no test clock (ACC-28), and in it nothing has changed that a head could cover (DIR-14). */
+/** Production has no test clock (ACC-28), and nothing has changed in it that a head could cover (DIR-14). */
 const answered = (id: string, environment: Environment): number => {
   if (id === "getDirectoryHead") return 404;
   return id === "getSandboxClock" && environment === "production" ? 403 : 200;
@@ -286,7 +286,7 @@ const SHOWING = [
   "listWebhooks",
 ];
 
-describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {
+describe.each(ENVIRONMENTS)("a read in the %s", (environment) => {
   let mine: string[];
   let theirs: string[];
   let elsewhere: string[];
@@ -297,7 +297,7 @@ describe.each(ENVIRONMENTS)("a reading in the %s", (environment) => {
   });
 
   it.each(readings.map((route) => [route.operationId, route] as const))(
-    "of %s shows its tenant alone",
+    "of %s shows only its tenant's rows",
     async (id, route) => {
       const suffix = route.query && "limit" in route.query.shape ? "limit=100" : "";
       for (const caller of credentials(route, other, environment, "its own")) {

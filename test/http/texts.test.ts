@@ -1,4 +1,4 @@
-// Addresses, names and words as they are taken and stored (HTTP-8).
+// Addresses, names and words as they are accepted and stored (HTTP-8).
 import { beforeAll, describe, expect, it } from "vitest";
 import { faultsOf } from "../agents/support.ts";
 import {
@@ -52,7 +52,7 @@ describe("an address of an agent", () => {
     "https://2130706433/",
     "https://[::0001]/",
     "https://a。example/",
-  ])("%j is refused: a parser would mend it, and it is signed as it is written", async (url) => {
+  ])("%j is refused, because a parser would correct it, but it is signed as it is written", async (url) => {
     await expectFault(register(url), "endpoint_url", "invalid_format");
   });
 
@@ -63,7 +63,7 @@ describe("an address of an agent", () => {
     "https://a.example:443/",
     "https://a.example.?x",
     "https://[::1]/",
-  ])("%s is taken as it is written, and the DID document names the same host", async (url) => {
+  ])("%s is accepted as it is written, and the DID document names the same host", async (url) => {
     const { did, identity } = expectStatus(await register(url), 201);
     expect(identity.endpoint_url).toBe(url);
     expectStatus(await world.call("POST", `/v1/agents/${did}/activate`), 200);
@@ -78,11 +78,11 @@ describe("a name", () => {
     world.call("POST", "/v1/principals", { body: { ...principalBody(), legal_name } });
 
   it.each(["Acme\n", "\tAcme", "\u200bAcme", "Acme\ufeff", "Acme\u202e", "\u2028Acme", "Acme\u200c"])(
-    "%j is refused: of its ends spaces alone are dropped",
+    "%j is refused, because only spaces are trimmed at its ends",
     async (legalName) => expectFault(register(legalName), "legal_name", "invalid_format"),
   );
 
-  it("loses spaces at its ends, and is stored as it is written", async () => {
+  it("loses spaces at its ends, and is otherwise stored as it is written", async () => {
     const tail = crypto.randomUUID();
     const { legal_name } = expectStatus(await register(`  می\u200cخواهم ${tail}  `), 201);
     expect(legal_name).toBe(`می\u200cخواهم ${tail}`);
@@ -100,7 +100,7 @@ describe("capabilities in two forms of one text", () => {
     return world.call("POST", "/v1/agents", { body: { ...body, principal_id, scope } });
   };
 
-  it("are one, in a list, in a patch and in the directory", async () => {
+  it("are the same, in a list, in a patch and in the directory", async () => {
     await expectFault(register([composed, decomposed]), "scope.capabilities", "invalid_value");
     const { did, identity } = expectStatus(await register([decomposed]), 201);
     expect(identity.scope.capabilities).toEqual([composed]);

@@ -1,11 +1,11 @@
-// A query parameter that a route does not know is a fault (HTTP-11), on every route.
+// An unknown query parameter is a fault (HTTP-11), on every route.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { send, withRoute } from "../support/variants.ts";
 import { createWorld, type World } from "../support/world.ts";
 
-/** A DID URL has whatever parameters it likes: those that the resolver does not have it refuses in its own words (IDN-35). */
+/** A DID URL may have any parameters: the resolver refuses unknown ones in its own way (IDN-35). */
 const OF_A_DID_URL = "resolveDid";
 
 let world: World;
@@ -23,7 +23,7 @@ function emptyRequest({ method, multipart }: Route): RequestInit {
 
 describe("an unknown query parameter", () => {
   it.each(routes)("is a fault of $operationId", async (route) => {
-    // Without what comes before the values: a credential, and the path's object.
+    // Removes the checks that come before the values: the credential, and the path's object.
     const { precheck: _precheck, withoutCredential: _code, ...rest } = route;
     const open: Route = { ...rest, surfaces: ["public"] };
     const path = `${route.path.replace(/\{\w+\}/g, "x")}?colour=red`;
@@ -45,7 +45,7 @@ describe("an unknown query parameter", () => {
     expect((await world.call("GET", `/v1/markets?${unknown}`, { key: null })).body.field_errors).toHaveLength(100);
   });
 
-  it("is looked for on all routes but that of a DID URL", () => {
+  it("is tested on all routes except that of a DID URL", () => {
     expect(ROUTES.length - routes.length).toBe(1);
   });
 });

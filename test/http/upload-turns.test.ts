@@ -1,4 +1,4 @@
-// How many forms an isolate holds at once, of an account and of all (HTTP-36): those that wait are not read, and a place is always given back.
+// How many forms an isolate holds at once, for one account and for all (HTTP-36): waiting forms are not read, and a place is always released.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { afterEach, beforeAll, expect, it, vi } from "vitest";
 import { documentParts, formBytes, formHeaders } from "../support/form.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-/** Begins an upload of the n-th account, whose body comes when the test says so. */
+/** Begins an upload of the n-th account, whose body arrives when the test says so. */
 function begin(n: number) {
   const account = accounts[n];
   if (!account) throw new Error("no such account");
@@ -64,7 +64,7 @@ function looksInVain(times: number): Promise<void> {
   return promise;
 }
 
-it("an account has two places: its third upload is read when one of them has ended", async () => {
+it("gives an account two places, and reads its third upload when one of them has ended", async () => {
   const running = [begin(0), begin(0)];
   await Promise.all(running.map(({ asked }) => asked));
   const looked = looksInVain(3);
@@ -78,7 +78,7 @@ it("an account has two places: its third upload is read when one of them has end
   expect(await Promise.all([...running, third].map(({ answered }) => answered))).toEqual([201, 201, 201]);
 });
 
-it("an isolate has four: the fifth waits for any of them, once, also where its account has places", async () => {
+it("gives an isolate four places: the fifth upload waits once for any of them, even if its account has places", async () => {
   const running = [begin(0), begin(0), begin(1), begin(1)];
   await Promise.all(running.map(({ asked }) => asked));
   const looked = looksInVain(3);
@@ -91,7 +91,7 @@ it("an isolate has four: the fifth waits for any of them, once, also where its a
   expect(await Promise.all([...running, fifth].map(({ answered }) => answered))).toEqual([201, 201, 201, 201, 201]);
 });
 
-it("whoever breaks off gives its place back", async () => {
+it("releases the place of an upload that breaks off", async () => {
   for (let round = 0; round < 3; round++) {
     const running = [begin(0), begin(0)];
     await Promise.all(running.map(({ asked }) => asked));
@@ -105,7 +105,7 @@ it("whoever breaks off gives its place back", async () => {
   expect(wait).not.toHaveBeenCalled();
 });
 
-it("the runtime waits for an upload whose client has left, so that it comes to its end", async () => {
+it("makes the runtime wait for an upload whose client has left, so that it can end", async () => {
   const left = begin(1);
   await left.asked;
   let ended = false;

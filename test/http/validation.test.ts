@@ -1,5 +1,4 @@
-// Faulty values are 422 and named together (HTTP-8, HTTP-11, HTTP-12), and refusals keep their order: 401 before 404,
-// 404 before 422 (HTTP-18).
+// Faulty values are 422 and named together (HTTP-8, HTTP-11, HTTP-12), and refusals keep their order: 401 before 404, 404 before 422 (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import {
@@ -41,7 +40,7 @@ const count = async (): Promise<number> => {
 };
 
 describe("the faults of a request", () => {
-  it("are all named at once, of the body, inside its objects, and of the query; and nothing is registered", async () => {
+  it("are all named at once, in the body, inside its objects, and in the query; and nothing is registered", async () => {
     const before = await count();
     const body = {
       legal_name: 5,
@@ -65,7 +64,7 @@ describe("the faults of a request", () => {
     expect(await count()).toBe(before);
   });
 
-  it("of an attestation name its fields", async () => {
+  it("in an attestation name its fields", async () => {
     const verification_attestation = { attestation_id: "a", verifier_id: "", model: "kyx", issued_at: "yesterday" };
     await expectFaults(register(principalBody({ verification_attestation })), [
       ["verification_attestation.verifier_id", "too_short"],
@@ -79,16 +78,16 @@ describe("the faults of a request", () => {
     ["none", undefined, "required"],
     ["null", null, "invalid_type"],
     ["text", "kyb", "invalid_type"],
-  ])("of an attestation that is %s name the attestation", async (_name, verification_attestation, code) => {
+  ])("in an attestation that is %s name the attestation", async (_name, verification_attestation, code) => {
     await expectFaults(register(principalBody({ verification_attestation })), [["verification_attestation", code]]);
   });
 
-  it.each(["[]", "null", "5", '"text"', "true"])("%s is no body of this call", async (rawBody) => {
+  it.each(["[]", "null", "5", '"text"', "true"])("include %s as the body of this call", async (rawBody) => {
     await expectFaults(registerRaw(rawBody), [["", "invalid_type"]]);
   });
 
   it.each(["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"])(
-    "a field named %s is an unknown one, at any depth and in the query",
+    "include a field named %s as an unknown one, at any depth and in the query",
     async (name) => {
       const { legal_name, verification_attestation: _attestation, ...rest } = principalBody();
       const tail = JSON.stringify(rest).slice(1);
@@ -103,7 +102,7 @@ describe("the faults of a request", () => {
     },
   );
 
-  it("of a rule across fields stand beside those of the schema", async () => {
+  it("include those of a rule across fields together with those of the schema", async () => {
     const body = {
       ...agentBody("PROVIDER"),
       principal_id: await world.principal(),
@@ -169,7 +168,7 @@ describe("the message of a fault states what is expected", () => {
     expect([status, body.field_errors.map((fault: { message: string }) => fault.message)]).toEqual([422, [message]]);
   });
 
-  it("names the place in a body that cannot be read", async () => {
+  it("names the position in a body that cannot be read", async () => {
     const ask = async (rawBody: string) => (await world.call("POST", "/v1/principals", { rawBody })).body.message;
     expect(await ask('{"a": 1,\n "b" 2}')).toBe("The body is not valid JSON: see line 2 column 6.");
     expect(await ask('{"a": 1, "a": 2}')).toBe('An object of the body names the key "a" twice.');
@@ -216,8 +215,8 @@ describe("a query", () => {
   });
 });
 
-describe("an id in the path that is no DID", () => {
-  it("is 404, as one that no agent has", async () => {
+describe("an id in the path that is not a DID", () => {
+  it("is 404, like an unknown DID", async () => {
     const reply = await world.call("POST", "/v1/agents/prn_x/scope/authorized_markets", { body: { markets: [] } });
     expect(reply.body).toMatchObject({ code: "not_found", status: 404 });
   });
@@ -274,7 +273,7 @@ describe("an amount", () => {
     ["12.5e1", "125.00"],
     ['"10.50"', "10.50"],
     ["9007199254.740993", "9007199254.740993"],
-  ])("%s is read as decimal text, through no float, and answered in plain decimals", async (sent, read) => {
+  ])("%s is read as decimal text, never as a float, and answered in plain decimals", async (sent, read) => {
     const aid = expectStatus(await limited(sent)(), 201);
     expect(aid.identity.scope.max_transaction_value).toBe(read);
   });
