@@ -6,7 +6,7 @@ import { type AnnouncementRow, announcements } from "../db/tables/accounts.ts";
 export const insertAnnouncement = (db: Database, row: AnnouncementRow): Statement =>
   db.insert(announcements).values(row);
 
-/** The oldest that has not reached every account. The condition is literal, so that SQLite uses the partial index. */
+/** The oldest announcement that has not reached every account. The condition is literal, so that SQLite uses the partial index. */
 export const findOpenAnnouncement = (db: Database): Read<AnnouncementRow | null> =>
   readOne(
     db
@@ -17,7 +17,7 @@ export const findOpenAnnouncement = (db: Database): Read<AnnouncementRow | null>
       .limit(1),
   );
 
-/** Fails (Conflict) when another run has reached further. */
+/** Fails (Conflict) when another run has advanced further. */
 export const advanceAnnouncement = (
   db: Database,
   before: AnnouncementRow,

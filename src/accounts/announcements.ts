@@ -1,4 +1,4 @@
-// Announcements of the operator to all accounts (ACC-15): kept once, and handed to the accounts slice by slice by a job.
+// Announcements of the operator to all accounts (ACC-15): stored once, and distributed to the accounts slice by slice by a job.
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -29,10 +29,10 @@ export async function announceToAll(call: OperatorCall, { kind, subject, text }:
 }
 
 const SLICE = 500;
-/** The address of the others is not verified, or they have left. */
+/** Accounts whose address is not verified, or that were closed. */
 const UNREACHED: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
 
-/** Writes the notices of the oldest open announcement. The last account reached moves in the same batch, so each account gets one. */
+/** Writes the notices of the oldest open announcement. Its batch also records the last account that has one, so each account gets one notice. */
 export const announce: BulkJob = {
   kind: "bulk",
   name: "announce",

@@ -1,6 +1,6 @@
 // Every derivation of a password starts here and takes a place in the bucket of its client's network (CRED-20). Failed attempts are counted exactly:
 // by client address and by account within it, so that an attacker locks only himself out (CRED-21), and by account over all addresses, after which
-// only its known networks may try (CRED-31). An attempt counts as failed until `giveBack`.
+// only the account's known networks may try (CRED-31). An attempt counts as failed until `giveBack`.
 import type { Deps } from "../context.ts";
 import { clientNetwork, clientSubnet } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -32,9 +32,9 @@ const FAILED = "failed";
 const TOLD = "told";
 
 export type Attempt = {
-  /** How long clients of unknown networks have to wait, in milliseconds; 0 while everybody may try. */
+  /** How long clients of unknown networks have to wait, in milliseconds; 0 while any client may try. */
   readonly strangersWaitMs: number;
-  /** Uncounts the attempt: it was good, or nothing was judged. */
+  /** Uncounts the attempt, because it succeeded or no credential was judged. */
   readonly giveBack: () => Promise<void>;
   /** Keeps the attempt counted. The failure that closes the account to unknown networks is mailed to its owner. */
   readonly fail: () => Promise<void>;
@@ -78,10 +78,7 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
   };
 }
 
-/**
- * Derives the hash of a new password.
- * @throws ServiceError `rate_limited` when the client's network derives too many
- */
+/** @throws ServiceError `rate_limited` when the client's network derives too many */
 export async function hashNewPassword(deps: Deps, client: string, password: string): Promise<string> {
   const place = await networkGuard(deps, client).derive(Date.now(), deps.config.passwords);
   if (!place.ok) throw tooMany(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
@@ -96,7 +93,7 @@ function tooMany(
   return new ServiceError("rate_limited", { message, headers: { "Retry-After": String(seconds) } });
 }
 
-/** @throws ServiceError `rate_limited` for a client of an unknown network while the account takes known ones alone */
+/** @throws ServiceError `rate_limited` for a client of an unknown network while the account admits only known networks */
 export function refuseStranger({ strangersWaitMs }: Attempt, isKnown: boolean): void {
   if (strangersWaitMs > 0 && !isKnown) throw tooMany(strangersWaitMs);
 }
@@ -109,7 +106,7 @@ async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
   await commit(db, [recordNotice(db, platform, clock.now(), { kind: "customer.log_ins_limited", data: {} })]);
 }
 
-/** Marks a refusal as a failed attempt. Only `judge` makes one, so whoever holds it is within an attempt. */
+/** Marks a refusal as a failed attempt. Only `judge` makes one, so its holder is within an attempt. */
 export type Wrong = (refusal: ServiceError) => ServiceError;
 
 /** Checks a password. `_within` proves that an attempt has taken a place for the derivation. */
@@ -121,7 +118,9 @@ export const checkPresented = (
   next: Next,
 ): Promise<Checked> => checkPassword(password, stored, passwordCost, next);
 
-/** Runs a judgement as an attempt. It counts as failed only if the judgement marks its refusal with `wrong`; a busy isolate's refusal does not. */
+/**
+ * Runs a judgement as an attempt. It counts as failed only if the judgement marks its refusal with `wrong`; a busy isolate's refusal does not count.
+ */
 export async function judge<T>(
   attempt: Attempt,
   background: (work: Promise<unknown>) => void,
@@ -139,7 +138,7 @@ export async function judge<T>(
   }
 }
 
-/** Forgets the account's failures, from this client and over all addresses: its owner has just proven the address. */
+/** Forgets the account's failures, from this client and over all addresses, because its owner has just proven the address. */
 export async function forgiveAttempts(deps: Deps, client: string, email: string): Promise<void> {
   const account = await accountKey(email);
   const guess = { account, address: clientNetwork(client) };

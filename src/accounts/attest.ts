@@ -1,4 +1,4 @@
-// The operator's attestation of a tenant principal (ACC-24): recorded by the approval of an account, renewed by the operator at any time.
+// The operator's attestation of a tenant principal (ACC-24): recorded by the approval of an account, and renewed by the operator at any time.
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { addMonths } from "../core/clock.ts";
@@ -14,14 +14,14 @@ import { type Attested, type Attesting, attest, attestReads } from "../standing/
 import type { RenewalInput } from "./review-schema.ts";
 import { findPlatform, tenantPrincipalOf } from "./store.ts";
 
-/** The reads of an attestation, beside those of the account. */
+/** The reads of an attestation, in addition to those of the account. */
 export const tenantReads = (deps: Deps, platformId: string) => {
   const principalId = tenantPrincipalOf(platformId);
   return { principal: findPrincipalById(deps.db, principalId), ...attestReads(deps, principalId) };
 };
 type Found = ReadResults<ReturnType<typeof tenantReads>>;
 
-/** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended, until each is returned. */
+/** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended until each is reactivated. */
 export async function attestTenant(
   deps: Deps,
   { principal, ...found }: Found,

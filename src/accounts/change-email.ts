@@ -1,5 +1,5 @@
-// Change of the account's address (ACC-13): asked for by a person with the password, and made by the link that the new address receives. Until
-// then nothing changes, and the new address belongs to nobody.
+// Change of the account's address (ACC-13): a person requests it with the password, and the link that the new address receives makes it. Until then
+// nothing changes, and the new address belongs to no account.
 import type { PublicCall, SessionCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
@@ -49,7 +49,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
   const set = {
     email,
     emailFolded: foldName(email),
-    // Notices that went to the old address follow it.
+    // Redirects the notices that went to the old address.
     ...(before.adminContactEmail !== null &&
       sameText(before.adminContactEmail, before.email) && { adminContactEmail: email }),
   };
@@ -59,7 +59,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     ofPassword,
     ...useLink(db, link.tokenHash, now),
     ...updatePlatform(db, before, set, now),
-    // It was mailed to the address that the account leaves.
+    // A reset link was mailed to the address that the account leaves.
     endLinks(db, platformId, ["reset_password"], now),
     recordActivity(db, { platformId, environment: "sandbox" }, now, {
       action: "account.email_changed",

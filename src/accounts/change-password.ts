@@ -1,5 +1,5 @@
-// Change of the password by a person who knows it (CRED-23). Every other session ends, and no link that was mailed before works on: whoever had
-// got in is out.
+// Change of the password by a person who knows it (CRED-23). It ends every other session and every link mailed before, so that an intruder is locked
+// out.
 import { type Precheck, precheck, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -45,7 +45,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   return view;
 }
 
-/** Ends every session but `staying`, and every mailed link by which an intruder could come back. */
+/** Ends every session except `staying`, and every mailed link by which an intruder could come back. */
 export const signOut = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
   deleteSessions(db, platformId, staying),
   endLinks(db, platformId, ["reset_password", ...LINKS_OF_SESSIONS], now),

@@ -1,5 +1,5 @@
-// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password; from that commit all of its
-// agents are REVOKED and its principals CLOSED, and their own rows follow. Nothing of its history is deleted.
+// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password. From that
+// commit all its agents count as REVOKED and its principals as CLOSED, and their own rows follow. The history is never deleted.
 import { someDisputedOf } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
@@ -54,7 +54,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platformId,
     statements: [
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
-      // A settlement may have reached an escrow after the reading, and a dispute one of its agents.
+      // A settlement may have reached an escrow since the read, and a dispute one of its agents.
       refuseHolding(db, platformId),
       refuseLeft(db, [someDisputedOf(platformId)]),
       keepsPassword(db, platformId, password),
@@ -103,7 +103,7 @@ function refuseBlocked(blocking: Blocking | null): void {
   if (did !== null && network !== null) throw new ServiceError("close_blocked_escrow", { detail: { did, network } });
 }
 
-/** The legal name as it stands in the profile; where there is none yet, the address of the account. */
+/** Compares with the legal name in the profile, or with the account's address if it has no name yet. */
 function refuseUnconfirmed({ legalName, email }: PlatformRow, confirmation: string): void {
   const typed = confirmation.trim().normalize("NFC");
   const matches =

@@ -29,7 +29,7 @@ export async function confirmPerson(call: SessionCall, input: ConfirmationInput)
 
 const PASSWORD = "current_password";
 
-/** Where TOTP is set up only a code counts; without it there is only the password. */
+/** With TOTP only a code counts; without it there is only the password. */
 function refuseOtherFactor(person: PersonRow, { totp }: ConfirmationInput): void {
   if (hasTotp(person) === (totp !== undefined)) return;
   const [field, type] = totp === undefined ? ["totp", "totp_required"] : [PASSWORD, undefined];

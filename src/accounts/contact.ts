@@ -14,7 +14,7 @@ import { mayMailStranger } from "./mail-bounds.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 import { updatePlatform } from "./store.ts";
 
-/** When links were mailed to a contact, and whether another may be, where the patch names one. */
+/** If the patch names a contact: when links were mailed to a contact, and whether another link may be mailed. */
 export const contactReads = async (
   db: Database,
   platformId: Parameters<typeof findRecentMails>[1],
@@ -30,14 +30,14 @@ type ContactChange = {
   readonly set: Partial<Pick<PlatformRow, "adminContactEmail" | "pendingContactEmail">>;
   readonly changes: Changes;
   readonly statements: Statement[];
-  /** The call asks for a mail, also where the address has had enough of them. */
+  /** The call requests a mail, even if the address has already had enough mails. */
   readonly asksForMail: boolean;
   /** Mailed after the commit. */
   readonly link: NewLink | null;
 };
 const UNCHANGED: ContactChange = { set: {}, changes: {}, statements: [], asksForMail: false, link: null };
 
-/** The address that waits already gets another link. The one that counts, and the account's own, which is proven, need none. */
+/** Mails another link to a pending address. The current contact and the account's own address, which are proven, need no link. */
 export async function changeContact(
   db: Database,
   { actor }: ManagementCaller,
@@ -47,7 +47,7 @@ export async function changeContact(
   now: number,
 ): Promise<ContactChange> {
   const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
-  // A key may name the present one and changes nothing by it.
+  // A key may name the present contact, which changes nothing.
   if (wanted === undefined || actor.type === "management_api") return UNCHANGED;
   if (current !== null && sameText(wanted, current)) return pending === null ? UNCHANGED : withdraw(db, before, now);
   if (sameText(wanted, email)) {
@@ -80,7 +80,7 @@ const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow
   link: null,
 });
 
-/** To the account's own address, to the contact that was, and to the one that is. */
+/** Goes to the account's own address, to the old contact and to the new one. */
 const noticeOf = (db: Database, before: PlatformRow, newContact: string, now: number): Statement => {
   const oldContact = before.adminContactEmail ?? before.email;
   const notice = { kind: "customer.contact_changed", data: { oldContact, newContact } } as const;

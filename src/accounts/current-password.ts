@@ -1,11 +1,11 @@
-// The one judge of the current password, where a call of a session asks for it again (CRED-25), or a mailed link is opened (ACC-10): neither is
-// enough alone to take an account over. Its failures count as those of log-ins.
+// Judges the current password wherever a session's call requires it again (CRED-25), or a mailed link is opened (ACC-10): a session or a link alone
+// cannot take over an account. Its failures count like those of log-ins.
 import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
 import { clientSubnet } from "../core/client-network.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { beginAttempt, checkPresented, judge, refuseStranger, type Wrong } from "./attempts.ts";
 
-/** `before`: the stored hash, for the commit, which guards on it (`keepsPassword`). `hash`: of the next password, where there is one. */
+/** `before`: the stored hash, which the commit guards on (`keepsPassword`). `hash`: the hash of the next password, if any. */
 type Proven = { readonly before: string; readonly hash: string | null };
 
 type Asked = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
@@ -40,7 +40,7 @@ export const requireCurrentPassword = (
 ): Promise<Proven> =>
   judgePerson(call, caller, (wrong) => judgePassword(call, wrong, stored, password, "current_password", next));
 
-/** As `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
+/** Like `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
 export async function requirePasswordOf(
   call: PublicCall,
   email: string,
@@ -51,7 +51,7 @@ export async function requirePasswordOf(
   return judge(attempt, call.background, (wrong) => judgePassword(call, wrong, stored, password, "password"));
 }
 
-/** `field`: what the body calls the password. */
+/** `field`: the name of the password in the body. */
 export async function judgePassword(
   { deps }: Pick<Asked, "deps">,
   wrong: Wrong,

@@ -1,4 +1,4 @@
-// The operator's decision on the name, country or registration number that an account proposes (ACC-30). An approval changes what is signed.
+// The operator's decision on the name, country or registration number that an account proposes (ACC-30). An approval changes signed content.
 import type { OperatorCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -67,7 +67,7 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
   return view;
 }
 
-/** A proposal may be replaced while an operator looks at it: one who names its instant decides on no other. */
+/** A proposal may be replaced while an operator looks at it: a decision with `proposed_at` counts for that proposal only. */
 function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: DecisionInput): PendingProfile {
   if (pendingProfile === null || status === "CLOSED") {
     throw new ServiceError("invalid_status", { message: "The account proposes no change of its profile." });
@@ -79,7 +79,7 @@ function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: Dec
   return pendingProfile;
 }
 
-/** The members that the approval changes, and what the review vouches for from now on. */
+/** The members that the approval changes, and the newly approved profile. */
 function approve(before: PlatformRow, proposal: PendingProfile) {
   const proposed = IDENTITY_MEMBERS.filter((member) => proposal[member] !== undefined);
   const members: Partial<PlatformRow> = Object.fromEntries(

@@ -1,4 +1,4 @@
-// The operator's decision on an account in review (ACC-21). Of two decisions one counts.
+// The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
 import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
@@ -27,7 +27,7 @@ export async function getReview(call: OperatorCall, platformId: string) {
   return toReviewView(platform);
 }
 
-/** Before the faults of a request: is there such an account? */
+/** The precheck that the account exists. */
 export const precheckAccount = (call: OperatorCall, platformId: string): Precheck =>
   precheckKnown(findPlatform(call.db, platformId));
 
@@ -45,7 +45,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const moved = move(platformMachine, before.status, decision);
   const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
   const reviewed = decision === "approve" ? reviewedOf(before) : before.reviewed;
-  // After a rejection the profile is free again, so what was proposed to change it is over.
+  // A rejection makes the profile freely editable again, so it ends a pending proposal.
   const pendingProfile = decision === "approve" ? before.pendingProfile : null;
   const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed, pendingProfile };
   const after: PlatformRow = { ...before, ...set, status: moved.to };
@@ -87,7 +87,7 @@ function changesOf(attested: Attested | null): Changes {
 
 type Decided = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
 
-/** The entries of both logs, and the notice. */
+/** Records the decision in both logs and as a notice. */
 function recordDecision(db: Database, after: PlatformRow, { actor, changes, now }: Decided): Statement[] {
   const { platformId, decision, decisionReason, accreditationTier } = after;
   const subject = { type: "platform", id: platformId };
@@ -107,7 +107,7 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
       action: "platform.verification_decided",
       subject,
       platformId,
-      // The documents as they were judged, because later ones may supersede them.
+      // Lists the judged documents, because later ones may supersede them.
       detail: { ...detail, documents: currentDocuments(after) },
     }),
     recordNotice(db, after, now, {

@@ -1,6 +1,6 @@
-// Passwords at rest (CRED-20): scrypt with its parameters beside the hash, so that stronger ones replace them at the next log-in. An
-// isolate derives one at a time, because it does nothing else meanwhile. Only attempts.ts imports this file, so that each derivation has a
-// place in the bucket of its client's network.
+// Passwords at rest (CRED-20): scrypt with its parameters next to the hash, so that stronger ones replace them at the next log-in. An isolate
+// derives one at a time, because a derivation blocks it. Only attempts.ts imports this file, so that each derivation has a place in the bucket of
+// its client's network.
 import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
 import type { PasswordCost } from "../context.ts";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
@@ -9,13 +9,13 @@ import { turnsOf } from "../core/turns.ts";
 const CURRENT: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Node refuses to derive with more than 32 MiB unless told; the parameters need 128 · N · r bytes. */
+/** By default Node refuses to derive with more than 32 MiB; the parameters need 128 · N · r bytes. */
 const MEMORY_FACTOR = 256;
 
-/** A derivation blocks the isolate: between two of them it serves others for twice as long as one took. */
+/** A derivation blocks the isolate: after each one it serves other requests for twice as long as the derivation took. */
 const inTurn = turnsOf(
   { atOnce: 1, inAll: 1, patienceSeconds: 10, leaseSeconds: 30, rest: 2 },
-  // Measures how long one took, so it is no clock that may be set.
+  // Measures durations, so it must not be a clock that can be set.
   { now: () => performance.now(), wait: (ms) => scheduler.wait(ms) },
 );
 
@@ -31,13 +31,13 @@ async function newHash(password: string, cost: PasswordCost): Promise<string> {
 const format = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): string =>
   ["scrypt", N, r, p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
 
-/** An unknown address is compared with this hash, so that it costs what a known one does. */
+/** An unknown address is compared with this hash, so that it costs the same as a known one. */
 const hashOfNobody = (cost: PasswordCost): string =>
   format(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
-/** `hash`: of the password that is to be stored from now on, if any. */
+/** `hash`: the hash to store from now on, if any. */
 export type Checked = { readonly matches: boolean; readonly hash: string | null };
-/** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than today's. */
+/** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than the current ones. */
 export type Next = (outdated: boolean) => string | null;
 
 /** `stored` is null for an unknown address. Both derivations share one turn, so that a caller waits once. */
@@ -68,7 +68,7 @@ function parseHash(stored: string) {
 const derive = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
-    // One form of a text: an accent typed as one character or as two is the same password.
+    // Normalises the text: an accent typed as one character or as two is the same password.
     crypto.scrypt(password.normalize("NFKC"), salt, HASH_BYTES, options, (failed, hash) =>
       failed ? reject(failed) : resolve(hash),
     );

@@ -1,5 +1,5 @@
-// Names the network and the device of a log-in (CRED-27). A User-Agent may hold any text, so only a word of the tables or a short ASCII product name
-// is stored.
+// Names the network and the device of a log-in (CRED-27). A User-Agent may contain any text, so only a word of the tables or a short ASCII product
+// name is stored.
 import type { PublicCall } from "../call.ts";
 import { clientSubnet } from "../core/client-network.ts";
 
@@ -23,7 +23,7 @@ const SYSTEMS = [
   ["CrOS", "ChromeOS"],
   ["Linux", "Linux"],
 ] as const;
-/** The first product of a client that is no browser, without its version. */
+/** The first product of a client that is not a browser, without its version. */
 const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
 
 export const placeOf = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({

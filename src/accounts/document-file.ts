@@ -6,7 +6,7 @@ import { nameFault } from "../core/text.ts";
 import { isUploadedFile, type UploadedFile } from "../core/upload.ts";
 import { DOCUMENT_TYPES, type MediaType } from "../core/vocabulary.ts";
 
-// ---- What a file is ------------------------------------------------------------------------------------------------------
+// ---- The content of a file -----------------------------------------------------------------------------------------------
 
 const SIGNATURES: readonly (readonly [type: MediaType, first: readonly number[]])[] = [
   ["application/pdf", [0x25, 0x50, 0x44, 0x46, 0x2d]],
@@ -14,11 +14,11 @@ const SIGNATURES: readonly (readonly [type: MediaType, first: readonly number[]]
   ["image/jpeg", [0xff, 0xd8, 0xff]],
 ];
 
-/** By the first bytes: a name and a declared type are whatever the sender wrote. */
+/** Judges by the first bytes: a name and a declared type are whatever the sender wrote. */
 export const mediaTypeOf = (bytes: Uint8Array): MediaType | null =>
   SIGNATURES.find(([, first]) => first.every((byte, i) => bytes[i] === byte))?.[0] ?? null;
 
-/** The faults of a form's parts that have codes of their own, and those of the file, which no schema knows. */
+/** The faults of a form's parts that have their own codes, and the faults of the file, which no schema can find. */
 export function documentFaults(raw: unknown): FieldError[] {
   const { type, file } = raw as { readonly type?: unknown; readonly file?: unknown };
   const isUnknown = typeof type === "string" && !DOCUMENT_TYPES.some((known) => known === type);
@@ -40,7 +40,7 @@ function fileFaults({ bytes, fileName }: UploadedFile): FieldError[] {
   return mediaTypeOf(bytes) === null ? [fieldError("file", "unsupported_file_type", message)] : [];
 }
 
-/** A name is shown to people and becomes the name of a download: it names no other folder. */
+/** The name is shown to people and becomes the name of a download, so it must not name another folder. */
 function fileNameFault(name: string): string | null {
   if (name === "") return "The file has no name.";
   if (name.length > FILE_NAME_MAX_CHARS) return `A file's name has at most ${FILE_NAME_MAX_CHARS} characters.`;
@@ -49,11 +49,11 @@ function fileNameFault(name: string): string | null {
   return fault === null ? null : `The file's name: ${fault}`;
 }
 
-// ---- Where it is ---------------------------------------------------------------------------------------------------------
+// ---- The place of a file -------------------------------------------------------------------------------------------------
 
 const keyOf = (platformId: string, documentId: string): string => `${platformId}/${documentId}`;
 
-/** R2 refuses bytes of another SHA-256. */
+/** R2 refuses bytes with another SHA-256. */
 export async function putFile(
   { DOCUMENTS }: Env,
   { platformId, documentId, mediaType }: { platformId: string; documentId: string; mediaType: MediaType },
@@ -68,11 +68,11 @@ export const openFile = async (
   documentId: string,
 ): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(keyOf(platformId, documentId)))?.body ?? null;
 
-/** A stored file; `documentId` is the one that its key names. */
+/** A stored file. `documentId` comes from its key. */
 export type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };
 export type FilePage = { readonly files: readonly StoredFile[]; readonly more: boolean };
 
-/** Files in the order of their keys: of one platform, or of all after a key. */
+/** Files in the order of their keys: those of one platform, or all files after a key. */
 export async function listFiles(
   { DOCUMENTS }: Env,
   from: { readonly platformId: string } | { readonly after: string },

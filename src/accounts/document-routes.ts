@@ -1,4 +1,4 @@
-// Routes of documents: the account's own, and the operator's reading of them (ACC-20, ACC-22).
+// Routes of documents: the account's own, and the operator's reads of them (ACC-20, ACC-22).
 import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 
 import { answer } from "../http/answer.ts";

@@ -1,4 +1,4 @@
-// Store of documents: what is known of each, beside its file in R2.
+// Store of documents: the row of each document, whose file is in R2.
 import { and, desc, eq, lt, ne, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -36,10 +36,7 @@ export const listDocuments = (
 
 export const insertDocument = (db: Database, row: DocumentRow): Statement => db.insert(documents).values(row);
 
-/**
- * Takes its place from the document that is current as the batch runs. Two of one type at once come one after the other, and the later one
- * stays.
- */
+/** Supersedes the document that is current when the batch runs. Two simultaneous uploads of one type are ordered, and the later one stays. */
 export const supersedeDocument = (db: Database, { platformId, type }: Pick<DocumentRow, "platformId" | "type">) =>
   db
     .update(documents)
@@ -48,7 +45,7 @@ export const supersedeDocument = (db: Database, { platformId, type }: Pick<Docum
       sql`document_id = (select documents ->> ${`$.${type}`} from platforms where platform_id = ${platformId})`,
     ) satisfies Statement;
 
-/** Those of the ids that no document has. */
+/** The given ids that no document has. */
 export const findStrayIds = (db: Database, ids: readonly string[]): Read<string[]> =>
   read(
     db

@@ -1,5 +1,5 @@
-// Documents of the review (ACC-20). The file is stored first, then its row with the entry of the log: a crash between the two leaves a file
-// that nobody sees and that the sweep removes (sweep-documents.ts), never a document without its file.
+// Documents of the review (ACC-20). The file is stored first, then its row with the log entry: a crash in between leaves a file that no caller can
+// see and that the sweep removes (sweep-documents.ts), never a document without its file.
 import { askedPage, type OperatorCall, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -16,7 +16,7 @@ import { findPlatform, noteDocument, submittedOn } from "./store.ts";
 
 export async function submitDocument(call: SessionCall, { type, file }: DocumentInput) {
   const { db, deps, environment } = call;
-  // Real time: a test clock moves no review.
+  // Real time, because a test clock does not move a review.
   const now = deps.clock.now();
   const { caller, platform } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
   const mediaType = mediaTypeOf(file.bytes);
@@ -78,7 +78,7 @@ export async function getDocument(call: SessionCall, documentId: string) {
   return toDocumentView(document);
 }
 
-/** Before the faults of a request: is there such a document? */
+/** The precheck that the document exists. */
 export const precheckDocument = (call: SessionCall, documentId: string): Precheck =>
   precheckKnown(findDocument(call.db, call.tenant.platformId, documentId));
 

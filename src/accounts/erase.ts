@@ -1,5 +1,5 @@
-// Erases what is personal of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, and its profile
-// but for the company's name and country, which the settled history shows, also where its events repeat it. The log stays.
+// Erases the personal data of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, its profile, and the
+// events that repeat the profile. The company's name and country stay, because the settled history shows them, and so does the log.
 
 import { commitAll } from "../commit.ts";
 import type { Deps, Env } from "../context.ts";
@@ -43,7 +43,7 @@ export const eraseClosedAccounts: EachJob = {
   record: eraseAccount,
 };
 
-/** A slice of the files at a time; what is left when all of them are gone is one batch. */
+/** Deletes one slice of files at a time; when no file is left, one batch erases the rest. */
 async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
   const { db, env, clock, slices } = deps;
   const now = clock.now();
@@ -56,7 +56,7 @@ async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
   const { files, more } = await listFiles(env, { platformId }, slices?.files ?? SLICE);
   await deleteFiles(env, files);
   if (more) return "more";
-  // An event shows its resource as it was, with the profile in it.
+  // An event shows its resource as it was, including the profile.
   if (events.length === EVENTS_SLICE) {
     await commitAll(deps, [deleteEvents(db, events)]);
     return "more";

@@ -9,7 +9,7 @@ import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts
 import { restateAgents, restateReads } from "../standing/restate-agents.ts";
 import { tenantPrincipalOf } from "./store.ts";
 
-/** The tenant principal and its first agents, where the name or the country may change. */
+/** Reads the tenant principal and its first agents if the name or the country may change. */
 export function followReads(deps: Deps, platformId: Parameters<typeof tenantPrincipalOf>[0], mayChange: boolean) {
   const principalId = tenantPrincipalOf(platformId);
   const { agents } = mayChange ? restateReads(deps, principalId) : { agents: null };
@@ -19,7 +19,6 @@ export function followReads(deps: Deps, platformId: Parameters<typeof tenantPrin
 type Found = Partial<ReadResults<ReturnType<typeof followReads>>> & { readonly actor: Actor };
 
 type Followed = {
-  /** The id of a new tenant principal. */
   readonly created: string | null;
   readonly statements: Statement[];
   /** Restates further agents, after the commit. */
@@ -27,7 +26,7 @@ type Followed = {
 };
 const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };
 
-/** Makes the tenant principal once its name and country are known, and takes a change of them over to it and to its agents. */
+/** Creates the tenant principal once its name and country are known, and copies later changes to it and to its agents. */
 export async function followProfile(
   deps: Deps & { readonly db: Database },
   before: PlatformRow,

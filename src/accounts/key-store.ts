@@ -47,7 +47,7 @@ const keyOwnerByHash = compileOnce((db) =>
 export const ownerOf = (keyHash: string): SQL<string> =>
   sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
 
-/** Refuses a batch of a key whose end is another one than when the call was admitted, or whose account was stopped since (CRED-12, ACC-25). */
+/** Refuses a batch if the key's end has changed since the call was admitted, or the account was suspended or closed (CRED-12, ACC-25). */
 export const whileKey = (db: Database, keyHash: string, expiresAt: number | null): Statement =>
   keyUnchanged(db, { keyHash, expiresAt });
 
@@ -61,7 +61,7 @@ const keyUnchanged = compileOnce((db) =>
 
 export const insertKey = (db: Database, row: KeyRow): Statement => db.insert(managementKeys).values(row);
 
-/** Leaves a use that another call has written meanwhile. */
+/** Keeps a use that another call has written meanwhile. */
 export const touchKey = (db: Database, keyHash: string, now: number, usedBefore: number): Statement =>
   db
     .update(managementKeys)
@@ -73,7 +73,7 @@ export const touchKey = (db: Database, keyHash: string, now: number, usedBefore:
       ),
     );
 
-/** The keys of an account that work, the newest first: at most two of each environment, because a rotation ends an earlier grace. */
+/** The working keys of an account, newest first: at most two of each environment, because a rotation ends an earlier grace. */
 export const findKeys = (db: Database, platformId: string | SQL<string>, now: number): Read<KeyRow[]> =>
   read(
     db
@@ -88,7 +88,7 @@ export const findKeys = (db: Database, platformId: string | SQL<string>, now: nu
     (rows) => rows.sort((a, b) => (a.keyId < b.keyId ? 1 : -1)),
   );
 
-/** The current key of each environment: an account has one where it has any. */
+/** The current key of each environment that has one. */
 export const findCurrentKeys = (
   db: Database,
   platformId: string | SQL<string>,
@@ -101,7 +101,7 @@ export const findCurrentKeys = (
       .where(and(eq(managementKeys.platformId, platformId), sql`expires_at is null`)),
   );
 
-/** Ends the current key, and at once one that an earlier rotation let live on. Fails unless the current one is still this. */
+/** Ends the current key, and immediately ends a key that is still in the grace of an earlier rotation. Fails if the current key is another one. */
 export const endKeys = (
   db: Database,
   { platformId, environment, keyPrefix }: Pick<KeyRow, "platformId" | "environment" | "keyPrefix">,

@@ -46,7 +46,7 @@ async function newKey({ env }: Deps, { platformId, environment }: Owner, now: nu
   };
 }
 
-/** The first key of an environment: of two calls that issue it, the second fails (Conflict). */
+/** Issues the first key of an environment. If two calls issue it, the second one fails (Conflict). */
 export async function issueKey(
   deps: Deps,
   owner: Owner,
@@ -59,7 +59,7 @@ export async function issueKey(
   return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
 }
 
-/** One page always: an account has few keys that work. */
+/** Always one page, because an account has few working keys. */
 export async function getKeys(call: ManagementCall) {
   const { rows } = await call.read({ rows: findKeys(call.db, call.tenant.platformId, realTime(call)) });
   return { data: rows.map(toKeyView), next_cursor: null, has_more: false };
@@ -77,14 +77,14 @@ const toKeyView = (row: KeyRow) => ({
 /** Keys end in real time, also while a test clock runs ahead (CRED-10). */
 const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
-/** A key that was replaced must not take the account over from the one that replaced it. */
+/** A replaced key must not take the account over from the key that replaced it. */
 export function refuseInGrace({ inGrace }: ManagementCaller): void {
   if (!inGrace) return;
   const message = "This key was replaced: until its grace ends it does not rotate, promote or change the account.";
   throw new ServiceError("forbidden", { message });
 }
 
-/** The current key rotates its own environment, and a confirmed session either. */
+/** The current key rotates its own environment; a confirmed session rotates either. */
 function refuseOther(call: ManagementCall, caller: ManagementCaller, environment: Environment): void {
   refuseInGrace(caller);
   requireConfirmed(caller);
@@ -94,7 +94,7 @@ function refuseOther(call: ManagementCall, caller: ManagementCaller, environment
   throw new ServiceError("forbidden", { message });
 }
 
-/** Before the faults of a body: whether the caller may rotate what the body names. */
+/** The precheck that the caller may rotate the named environment. */
 export const precheckRotation = (call: ManagementCall, { environment }: Partial<RotationInput>): Precheck =>
   precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
     refuseOther(call, caller, environment ?? call.environment);

@@ -14,7 +14,7 @@ export const ownerOfLink = (tokenHash: string): SQL<string> =>
 
 export const insertLink = (db: Database, row: LinkRow): Statement => db.insert(accountLinks).values(row);
 
-/** Uses a link up: of two calls with one token, the second fails. */
+/** Uses a link up. If two calls use one token, the second one fails. */
 export const useLink = (db: Database, tokenHash: string, now: number): Statement[] =>
   mustChange(
     db,
@@ -24,10 +24,10 @@ export const useLink = (db: Database, tokenHash: string, now: number): Statement
       .where(and(eq(accountLinks.tokenHash, tokenHash), isNull(accountLinks.usedAt), gt(accountLinks.expiresAt, now))),
   );
 
-/** The links by which whoever had a session could come back: to another address, or as the contact. */
+/** The links by which the holder of an ended session could come back: to another address, or as the contact. */
 export const LINKS_OF_SESSIONS = ["change_email", "confirm_contact"] as const satisfies readonly LinkKind[];
 
-/** Ends every open link of the kinds; of those to an address none. */
+/** Ends every open link of the kinds, except links to `butTo`. */
 export const endLinks = (
   db: Database,
   platformId: string,
@@ -54,7 +54,7 @@ export const deleteLinks = (db: Database, platformId: string): Statement =>
 const since = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
   and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, instant));
 
-/** When the last links of a kind were mailed since an instant, the newest first, at most `most`. */
+/** The newest times, at most `most`, at which links of a kind were mailed since an instant. */
 export const findMailTimes = (
   db: Database,
   platformId: string | SQL<string>,
@@ -72,7 +72,7 @@ export const findMailTimes = (
     (rows) => rows.map(({ createdAt }) => createdAt),
   );
 
-/** The number of links that were mailed since an instant, of every kind. */
+/** The number of links of every kind that were mailed since an instant. */
 export const countLinks = (db: Database, platformId: string, instant: number): Read<number> =>
   read(
     db
@@ -83,14 +83,17 @@ export const countLinks = (db: Database, platformId: string, instant: number): R
           eq(accountLinks.platformId, platformId),
           inArray(accountLinks.kind, [...LINK_KINDS]),
           gte(accountLinks.createdAt, instant),
-          // One whose mail was withheld was used up as it was made.
+          // A link whose mail was withheld was used up when it was made.
           sql`${accountLinks.usedAt} is not ${accountLinks.createdAt}`,
         ),
       ),
     ([row]) => row?.count ?? 0,
   );
 
-/** Fails the batch (Conflict) unless exactly `times` links of a kind were mailed since an instant: of many that ask at once, one is served. */
+/**
+ * Fails the batch (Conflict) unless exactly `times` links of a kind were mailed since an instant, so that only one of many simultaneous requests
+ * succeeds.
+ */
 export const mailedOnly = (
   db: Database,
   platformId: string,

@@ -1,5 +1,5 @@
-// Single-use links by mail (ACC-10, CRED-22): the address proves itself by opening one. The token is in the mail alone, so a mail that is lost
-// is not sent again: the next one carries another token.
+// Single-use links by mail (ACC-10, CRED-22): opening one proves the address. Only the mail contains the token, so a lost mail is not sent again:
+// the next mail has another token.
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { HOUR_MS, LINK_HOURS, LINK_MAILS_PER_HOUR, LINK_REST_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -24,7 +24,7 @@ const MAILS = {
 type LinkTarget = Pick<LinkRow, "platformId" | "kind" | "email">;
 export type NewLink = {
   readonly email: string;
-  /** Its mail is withheld: it opens nothing, and only shows when it was asked for. */
+  /** The mail is withheld: the link opens nothing, and only records the request. */
   readonly isWithheld: boolean;
   /** Its row, and the count of its mail. */
   readonly statements: readonly Statement[];
@@ -32,8 +32,8 @@ export type NewLink = {
 };
 
 /**
- * A new link: statements for the commit, and a mail for the time after. `isOwner`: the address has proven that it has the account. `isWithheld`: it
- * has had enough mails, which nobody sees by how often links may be asked for.
+ * A new link: statements for the commit, and a mail to send afterwards. `isOwner`: the address has proven that it owns the account. `isWithheld`:
+ * the address has had enough mails, which the limit on requests must not reveal.
  */
 export async function createLink(
   db: Database,
@@ -54,7 +54,7 @@ export async function createLink(
   };
 }
 
-/** Sends after the answer. The log has neither the address nor the token. */
+/** Sends after the answer. The log contains neither the address nor the token. */
 export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
   try {
     await send(deps);
@@ -63,9 +63,9 @@ export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
   }
 }
 
-// ---- How often -----------------------------------------------------------------------------------------------------------
+// ---- Frequency -----------------------------------------------------------------------------------------------------------
 
-/** When links of one kind were mailed to an account within the last hour, the newest first. */
+/** The times at which links of one kind were mailed to an account within the last hour, newest first. */
 export type MailTimes = readonly number[];
 
 export const findRecentMails = (
@@ -93,8 +93,8 @@ export function refuseTooOften(times: MailTimes, now: number): void {
 }
 
 /**
- * The last link that is mailed is the one of its kind that counts; one that is withheld ends those to other addresses. Of many calls that read the
- * same times, one succeeds.
+ * Makes the last mailed link the only open one of its kind; a withheld link ends only those to other addresses. If several calls read the same
+ * times, one succeeds.
  */
 export const replaceLink = (
   db: Database,
@@ -108,16 +108,16 @@ export const replaceLink = (
   ...link.statements,
 ];
 
-// ---- For whoever asks ----------------------------------------------------------------------------------------------------
+// ---- Public requests -----------------------------------------------------------------------------------------------------
 
-/** The answer to whoever asks for a mail, the same for every address. */
+/** The answer to any request for a mail, the same for every address. */
 export const ASKED = { status: "accepted" } as const;
 
-/** The reads for a mail to whoever owns an address: the same for every address. */
+/** The read for a mail to an address, the same for every address. */
 export const recentMailsTo = (db: Database, email: string, kind: LinkKind, now: number): Read<MailTimes> =>
   findRecentMails(db, ownerOfEmail(email), kind, now);
 
-/** Mails a link to the account's own address after the answer, so that the answer's time tells nothing. */
+/** Mails a link to the account's own address after the answer, so that the answer's time reveals nothing. */
 export async function mailLink(
   deps: Deps,
   { platformId, email, status }: Pick<PlatformRow, "platformId" | "email" | "status">,
@@ -131,7 +131,7 @@ export async function mailLink(
   try {
     await commit(deps.db, replaceLink(deps.db, to, link, times, now));
   } catch (thrown) {
-    // Another call at the same moment mails it, or the address has had enough mails: the link that was mailed before goes on.
+    // Another call mails a link at the same moment, or the address has had enough mails: the earlier link stays valid.
     if (thrown instanceof Conflict) return;
     throw thrown;
   }

@@ -1,5 +1,5 @@
-// Log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31). Whoever does not know the password learns nothing: an unknown address costs the same
-// derivation and gets the same answer.
+// Log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31). A caller without the password learns nothing: an unknown address costs the same derivation
+// and gets the same answer.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -68,7 +68,7 @@ export async function logIn(call: PublicCall, { email, password, totp }: LogInIn
   return view;
 }
 
-/** Judges the second factor where there is one, after the right password alone. What it answers uses the code up. */
+/** Judges the second factor, if there is one, only after the right password. Its result uses the code up. */
 async function judgeCode(
   { deps, now }: PublicCall,
   person: LogInAccount,

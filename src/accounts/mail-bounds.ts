@@ -1,4 +1,4 @@
-// Bounds the mails that an address gets (ACC-31): those that no account of its own has caused by day, and the notices of one account by hour.
+// Limits the mails to an address (ACC-31): by day those that no account of its own has caused, and by hour the notices of one account.
 import type { Deps } from "../context.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { DAY_MS, HOUR_MS, NOTICE_MAILS_PER_HOUR, STRANGER_MAILS_PER_DAY } from "../core/limits.ts";
@@ -18,7 +18,7 @@ const strangerOf = (address: string): Promise<string> => sha256Hex(`stranger ${b
 export const mayMailStranger = async (db: Database, address: string, now: number): Promise<Read<boolean>> =>
   hasRoom(db, await strangerOf(address), endOf(now, DAY_MS), STRANGER_MAILS_PER_DAY);
 
-/** Counts such a mail in the batch that makes its link. Fails the batch (Conflict) when the day has had enough of them. */
+/** Counts such a mail in the batch that makes its link. Fails the batch (Conflict) when the day's limit is reached. */
 export const countStrangerMail = async (db: Database, address: string, now: number): Promise<Statement[]> =>
   countMail(db, await strangerOf(address), endOf(now, DAY_MS), STRANGER_MAILS_PER_DAY);
 
@@ -39,7 +39,7 @@ export async function findHeldBack<M extends Addressed>(deps: Deps, mails: reado
   });
 }
 
-/** The whole day or hour, in UTC, that an instant is in: its end. */
+/** The end of the UTC day or hour that contains the instant. */
 export const endOf = (now: number, periodMs: number): number => (Math.floor(now / periodMs) + 1) * periodMs;
 
 async function count(

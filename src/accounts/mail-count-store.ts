@@ -1,4 +1,4 @@
-// Store of how many mails an address got within a time (ACC-31).
+// Store of how many mails an address got in a period (ACC-31).
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
@@ -7,7 +7,7 @@ import { mailCounts } from "../db/tables/accounts.ts";
 
 export type MailCount = { readonly subjectHash: string; readonly mails: number };
 
-/** Counts mails of the day or hour that ends at an instant, of each subject once, and answers how many there are with them. */
+/** Adds mails to the counts of the day or hour that ends at an instant, once for each subject, and answers the new counts. */
 export const countMails = (db: Database, each: readonly MailCount[], endsAt: number): Read<readonly MailCount[]>[] =>
   inParts(each.map(({ subjectHash, mails }) => [subjectHash, mails])).map((part) =>
     readAll(
@@ -25,14 +25,13 @@ export const countMails = (db: Database, each: readonly MailCount[], endsAt: num
 const counted = (subjectHash: string, endsAt: number): SQL<number> =>
   sql<number>`coalesce((select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash}), 0)`;
 
-/** Reads whether fewer than `most` mails are counted. */
 export const hasRoom = (db: Database, subjectHash: string, endsAt: number, most: number): Read<boolean> =>
   read(
     db.select({ mails: counted(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
     ([row]) => (row?.mails ?? 0) < most,
   );
 
-/** Counts one mail, without the rows that a list costs. Fails the batch (Conflict) when there are more than `most` with it. */
+/** Counts one mail more cheaply than `countMails`. Fails the batch (Conflict) if the count then exceeds `most`. */
 export const countMail = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
   db
     .insert(mailCounts)

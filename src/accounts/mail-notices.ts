@@ -1,5 +1,5 @@
-// Mails the notices that wait, each minute (ACC-11). A notice is moved on before its mail is sent and deleted after, so two runs at once send
-// one mail. When the Worker dies between the two, the mail is sent again: a notice comes at least once.
+// Mails the waiting notices, each minute (ACC-11). A notice is postponed before its mail is sent and deleted after, so two simultaneous runs send
+// one mail. When the Worker dies in between, the mail is sent again: a notice arrives at least once.
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { newId } from "../core/ids.ts";
@@ -18,7 +18,7 @@ import { endOf, findHeldBack } from "./mail-bounds.ts";
 import { causeOf, mailTo } from "./mails.ts";
 
 const SLICE = 50;
-/** The pauses after the failed attempts. One more failure, after about two days, drops the notice and raises `job_failed`. */
+/** The pauses after failed attempts. One more failure, after about two days, drops the notice and raises `job_failed`. */
 export const NOTICE_PAUSES_MS = [
   MINUTE_MS,
   5 * MINUTE_MS,
@@ -68,8 +68,8 @@ async function mailSlice(deps: Deps): Promise<Ran> {
 type Together = readonly [NoticeRow, ...NoticeRow[]];
 
 /**
- * The mails of the notices. What ends at many principals of an account is one mail and not many: their attestations end together when they were
- * recorded together, and the contact may be an address that nobody has verified.
+ * The mails of the notices. Ends of many attestations of an account make one mail: attestations that were recorded together end together, and the
+ * contact may be an unverified address.
  */
 const mailsOf = (taken: readonly NoticeRow[]): Together[] => {
   const mailOf = ({ kind, platformId, recipient, noticeId }: NoticeRow) =>
@@ -78,7 +78,7 @@ const mailsOf = (taken: readonly NoticeRow[]): Together[] => {
 };
 const ENDS: NoticeKind = "customer.attestation_expiring";
 
-/** Moves the mails that the hour has no room for into a digest at its end (ACC-31), and returns them. */
+/** Moves the mails that exceed the hour's limit into a digest at its end (ACC-31), and returns them. */
 async function holdBack(deps: Deps, mails: readonly Together[]): Promise<readonly Together[]> {
   const { db, config, clock } = deps;
   const now = clock.now();
@@ -117,7 +117,7 @@ async function holdBack(deps: Deps, mails: readonly Together[]): Promise<readonl
   return held;
 }
 
-/** Written as such by recordNotice. */
+/** The stored kind and data were written by recordNotice. */
 const subjectOf = (mail: Together, config: Deps["config"]): string =>
   composeMail(mail[0].kind as NoticeKind, dataOf(mail) as MailData[NoticeKind], config).subject;
 
@@ -138,7 +138,7 @@ function mailTogether(deps: Deps, [first, ...others]: Together, announcements: A
   const data = dataOf([first, ...others]);
   const told = "announcementId" in data ? announcements.get(String(data.announcementId)) : data;
   if (told === undefined) throw new Error("the announcement is missing");
-  // Written as such by recordNotice and by the job of announcements.
+  // The stored kind and data were written by recordNotice and by the job of announcements.
   return mailTo(deps, recipient, kind as NoticeKind, told as unknown as MailData[NoticeKind]);
 }
 
@@ -151,7 +151,7 @@ function together(one: object, other: object): object {
   return { ...one, ends: [...endsOf(one), ...endsOf(other)] };
 }
 
-/** Null while another attempt follows. The log and the alert name the notice, and neither the address nor what it says. */
+/** Null while another attempt follows. The log and the alert name the notice, but neither the address nor the text. */
 function giveUp({ noticeId, platformId, kind, attempts }: NoticeRow, thrown: unknown): RowFailure | null {
   const message = causeOf(thrown);
   console.error(JSON.stringify({ event: "mail_failed", notice: noticeId, kind, attempts, message }));

@@ -12,5 +12,5 @@ export const mailTo = <K extends MailKind>(
 ): Promise<void> =>
   sendMail(env.MAIL, { name: config.operatorName, email: env.MAIL_FROM }, to, composeMail(kind, data, config));
 
-/** The cause in the log, without the address and what the mail says. */
+/** The cause for the log, without the address and the text of the mail. */
 export const causeOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.name : "unknown");

@@ -1,17 +1,16 @@
-// The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a
-// typo is refused without a look-up; stored as SHA-256 only.
+// The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a typo is
+// refused without a look-up; stored as SHA-256 only.
 import type { Env } from "../context.ts";
 import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 
 const WORD: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
-/** No underscore: it is what separates the parts of a key. */
+/** No underscore, because it separates the parts of a key. */
 const BRAND_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
-/** The characters after the prefix. */
 const RANDOM_CHARS = SECRET_CHARS + CHECKSUM_CHARS;
 const SHOWN_CHARS = 6;
 
@@ -25,7 +24,7 @@ export const keyBrands = memoizeBy((env: Pick<Env, "MANAGEMENT_KEY_BRANDS">) =>
   parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
 );
 
-/** `acme,service`. Throws on a name that could not be told from the rest of a key. */
+/** Reads `acme,service`. Throws on a name that cannot be separated from the rest of a key. */
 export function parseKeyBrands(list: string): KeyBrands {
   const [first = "", ...others] = list.split(",").map((name) => name.trim());
   const wrong = [first, ...others].find((name) => !BRAND_PATTERN.test(name));
@@ -76,7 +75,7 @@ function base62(bytes: Uint8Array, chars: number): string {
   return text;
 }
 
-/** CRC-32 of the key so far, in base62: for typos, not for secrecy. */
+/** CRC-32 of the key so far, in base62: it detects typos, and is not secret. */
 function checksum(text: string): string {
   let crc = 0xffffffff;
   for (const byte of encodeUtf8(text)) {

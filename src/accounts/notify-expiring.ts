@@ -1,5 +1,5 @@
-// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a notice to the account. The notice and
-// the instant of the next one are one guarded batch, so that each is given once, also by two runs at once.
+// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a notice to the account. The notice and the instant of the next
+// one are one guarded batch, so that each is given once, also by two simultaneous runs.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
@@ -34,7 +34,7 @@ async function notify(deps: Deps, principalId: string): Promise<boolean> {
     platform: findPlatform(db, platformOf(principalId)),
   });
   if (!principal || !platform || principal.expiryNoticeAt === null) return false;
-  // On the clock that rules its attestation (ACC-9).
+  // By the clock that rules its attestation (ACC-9).
   const now = deps.clock.now() + (principal.environment === "sandbox" ? platform.clockOffsetMs : 0);
   if (principal.expiryNoticeAt > now) return false;
   const { attestationExpiresAt } = principal;
@@ -47,7 +47,7 @@ async function notify(deps: Deps, principalId: string): Promise<boolean> {
   return true;
 }
 
-/** A closed principal has no end ahead, and neither has an attestation that was taken back. */
+/** A closed principal gets no notice, and neither does a revoked attestation. */
 const counts = (principal: PrincipalRow, now: number): boolean =>
   principal.attestationStop === null && effectivePrincipalStatus(principal, now) !== "CLOSED";
 

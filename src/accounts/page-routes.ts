@@ -1,4 +1,4 @@
-// The routes of the pages that mailed links open (ACC-14). They read nothing.
+// The routes of the pages that mailed links open (ACC-14). They read no row.
 import * as z from "zod";
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
@@ -6,7 +6,7 @@ import { CONTACT_PAGE, PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts"
 import { linkToken } from "./sign-up-schema.ts";
 
 const pageQuery = z.strictObject({ token: linkToken.optional() });
-/** The link to a contact says so, because its page asks for no password. */
+/** Marks the link to a contact, because its page asks for no password. */
 const verificationQuery = pageQuery.extend({ contact: z.literal("true").optional() });
 
 const pageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf: (query: object) => string) =>

@@ -1,5 +1,5 @@
-// The pages that mailed links open (ACC-14): a button, or a form, whose script sends the link's token back. Opening a page uses nothing up,
-// because scanners of mail open every link. A page holds nothing of its address: the script alone reads the token.
+// The pages that mailed links open (ACC-14): a button, or a form, whose script sends the link's token. Opening a page uses up no link, because mail
+// scanners open every link. A page does not contain its address: only the script reads the token.
 
 const POLICY = [
   "default-src 'none'",
@@ -11,7 +11,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The token stands in the page's address, so the address goes nowhere and into no cache. */
+/** The page's address contains the token, so it must reach no other site and no cache. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy": POLICY,
@@ -19,7 +19,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 };
 
-/** Served beside the routes (src/http/page-files.ts). */
+/** Served as files (src/http/page-files.ts). */
 const FILES = { script: "/pages/link.js", style: "/pages/link.css" };
 
 type Page = { readonly title: string; readonly explained: string; readonly form: string; readonly done: string };

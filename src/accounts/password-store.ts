@@ -1,5 +1,5 @@
-// Store of the person behind an account: the password, and TOTP where it was set up (CRED-28). It stands apart from all other readings of an
-// account.
+// Store of the person who owns an account: the password, and TOTP if it is set up (CRED-28). It is separate, so that other reads of an account do
+// not touch it.
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { type PersonRow, type PlatformRow, passwords, platforms } from "../db/tables/accounts.ts";
@@ -30,7 +30,6 @@ export const findPerson = (db: Database, platformId: string | SQL<string>): Read
 export const deletePassword = (db: Database, platformId: string): Statement =>
   db.delete(passwords).where(eq(passwords.platformId, platformId));
 
-/** The stored derivation of an account's password. */
 export const findPassword = (db: Database, platformId: string | SQL<string>): Read<string | null> =>
   read(
     db.select({ hash: passwords.hash }).from(passwords).where(eq(passwords.platformId, platformId)),
@@ -52,7 +51,7 @@ export const replacePassword = (db: Database, { platformId, before, hash }: Repl
       .where(and(eq(passwords.platformId, platformId), before === undefined ? undefined : eq(passwords.hash, before))),
   );
 
-/** Fails the batch (Conflict) when the password that was judged is no longer the account's. */
+/** Fails the batch (Conflict) when the judged password is no longer the account's. */
 export const keepsPassword = (db: Database, platformId: string, hash: string): Statement =>
   guard(db, sql`exists (select 1 from passwords where platform_id = ${platformId} and hash = ${hash})`);
 
@@ -64,15 +63,15 @@ export const deletePasswords = (db: Database, platformIds: SQL): Statement =>
 type PersonChange = Partial<Omit<PersonRow, "platformId">>;
 
 /**
- * Changes a person, if anything of it changes. Fails the batch (Conflict) unless the password, the second factor and what of it was used are
- * as they were read.
+ * Changes a person, if `set` names any change. Fails the batch (Conflict) unless the password, the second factor and its used codes are as they were
+ * read.
  */
 export const updatePerson = (db: Database, before: PersonRow, set: PersonChange): Statement[] =>
   Object.keys(set).length === 0
     ? [guard(db, sql`exists (select 1 from passwords where ${isAs(before)})`)]
     : mustChange(db, db.update(passwords).set(set).where(isAs(before)));
 
-/** A set-up has other recovery codes than the one before, and its confirmation uses up a step. */
+/** A new set-up has other recovery codes than the one before, and its confirmation uses up a step. */
 const isAs = ({ platformId, hash, totpStep, recoveryCodes }: PersonRow): SQL =>
   sql`platform_id = ${platformId} and hash = ${hash} and totp_step = ${totpStep}
     and recovery_codes is ${recoveryCodes === null ? null : JSON.stringify(recoveryCodes)}`;

@@ -2,7 +2,7 @@
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
 
-/** The faults that no length tells: the address itself, and what everybody tries first. */
+/** The faults that do not depend on the length: the address itself, and the most common passwords. */
 export async function passwordFaults(
   assets: Fetcher,
   field: string,
@@ -20,7 +20,7 @@ export async function passwordFaults(
 
 const read = new WeakMap<Fetcher, ReadonlySet<string>>();
 
-/** The list is an asset of the Worker, because few calls need it. It is read once in an isolate; a password is not judged without it. */
+/** The list is an asset of the Worker, because few calls need it, and is read once in an isolate. No password is judged without it. */
 export async function commonPasswords(assets: Fetcher): Promise<ReadonlySet<string>> {
   const known = read.get(assets);
   if (known) return known;

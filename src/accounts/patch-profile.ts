@@ -1,5 +1,5 @@
-// Changes the profile of an account (ACC-18). A complete one takes the account to KYB_PENDING, and the tenant principal follows its name and
-// country (ACC-6) in the same batch, with the documents of its agents (ACC-19). Once it was submitted, who the account is changes only by an
+// Changes the profile of an account (ACC-18). A complete profile takes the account to KYB_PENDING, and the tenant principal follows its name and
+// country (ACC-6) in the same batch, with the documents of its agents (ACC-19). After submission, the account's identity changes only by an
 // operator's decision: a person proposes it (ACC-30).
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
@@ -23,7 +23,7 @@ import { findPlatform, updatePlatform } from "./store.ts";
 
 export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps, environment } = call;
-  // Real time: the account is one for both environments.
+  // Real time, because the account is the same in both environments.
   const now = deps.clock.now();
   const { caller, platform: before, ...found } = await call.read(await profileReads(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
@@ -82,7 +82,7 @@ const consequencesOf = (moved: Move<PlatformStatus> | undefined, created: string
   ...(created !== null && { tenant_principal_id: { from: null, to: created } }),
 });
 
-/** Where the name or the country is given, also what follows them; where a contact is, when links were mailed to one. */
+/** Also reads the followers of a given name or country, and the times of the links that were mailed to contacts. */
 async function profileReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
   const { platformId } = tenant;
   const follows = patch.legal_name !== undefined || patch.country !== undefined;
@@ -95,7 +95,7 @@ async function profileReads({ db, deps, tenant }: ManagementCall, patch: Profile
 
 // ---- The members of the profile ----------------------------------------------------------------------------------------
 
-/** The columns of the members that change at once, by their names on the wire. A contact waits for its link, an identity for a decision. */
+/** The columns of the members that change immediately, by their names on the wire. A contact waits for its link, an identity for a decision. */
 const COLUMNS = {
   legal_name: "legalName",
   trading_name: "tradingName",
@@ -128,7 +128,7 @@ function changesBetween(before: PlatformRow, set: Profile): Changes {
   );
 }
 
-/** The fault that no schema knows: the service's countries. */
+/** The country must be one of the service's, which no schema can check. */
 const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
   country === undefined ? [] : countryFaults(country, deps.config.jurisdictions);
 
@@ -144,7 +144,7 @@ export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatc
     },
   );
 
-/** Who promotes, and where notices go, is changed by a person who has just proved himself (CRED-30). */
+/** Only a freshly confirmed person may change who promotes the account and where its notices go (CRED-30). */
 function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch: Partial<ProfilePatch>): void {
   const { promotion_by = before.promotionBy, admin_contact_email = before.adminContactEmail } = patch;
   const isSame = promotion_by === before.promotionBy && admin_contact_email === before.adminContactEmail;

@@ -1,4 +1,4 @@
-// Promotion to production (ACC-16): once, after accreditation. It issues the production key; no agent moves, and no market is made.
+// Promotion to production (ACC-16): once, after accreditation. It issues the production key; it moves no agent and opens no market.
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
@@ -9,7 +9,7 @@ import { recordNotice } from "../journal/notices.ts";
 import { issueKey, refuseInGrace } from "./keys.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
-/** Before the faults of a request, which has no body. */
+/** The precheck that the session is confirmed; the request has no body. */
 export const precheckPromotion = (): Precheck =>
   precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
     requireConfirmed(caller);
@@ -39,7 +39,7 @@ export async function promotePlatform(call: ManagementCall) {
   };
   await call.commit(
     [
-      // The account as it was read: of many promotions one finds it unpromoted.
+      // Guards on the account as it was read: of several promotions, one finds it unpromoted.
       ...updatePlatform(db, platform, { promotedAt: now }, now),
       recordActivity(db, owner, now, {
         action: "account.promoted",

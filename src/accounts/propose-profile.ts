@@ -1,5 +1,5 @@
-// Proposals of who an account is (ACC-30). From its submission on, documents are signed under the name, the country and the registration
-// number that an operator has seen, so a person proposes others, and an operator decides.
+// Proposals of an account's identity (ACC-30). From its submission on, documents are signed under the name, the country and the registration number
+// that an operator has seen, so a person proposes new ones, and an operator decides.
 import type { ManagementCaller } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
@@ -10,7 +10,7 @@ import { recordActivity } from "../journal/activity.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
 
-/** The columns of what is proposed, by its names on the wire. */
+/** The columns of the proposed members, by their names on the wire. */
 export const IDENTITY = {
   legal_name: "legalName",
   country: "country",
@@ -21,11 +21,11 @@ export const IDENTITY_MEMBERS = Object.keys(IDENTITY) as readonly IdentityMember
 
 const SUBMITTED: ReadonlySet<PlatformStatus> = new Set(["IN_REVIEW", "ACCREDITED"]);
 
-/** True where a change of the member waits for a decision. */
+/** True if a change of the member waits for a decision. */
 export const proposes = ({ status }: PlatformRow, member: string): boolean =>
   SUBMITTED.has(status) && member in IDENTITY;
 
-/** The first member by which the patch would rename an account that was submitted. */
+/** The first member by which the patch would rename a submitted account. */
 export const changesIdentity = (platform: PlatformRow, patch: Partial<ProfilePatch>): IdentityMember | undefined =>
   IDENTITY_MEMBERS.find((member) => proposes(platform, member) && differs(platform, patch, member));
 
@@ -33,8 +33,8 @@ const differs = (platform: PlatformRow, patch: Partial<ProfilePatch>, member: Id
   patch[member] !== undefined && patch[member] !== platform[IDENTITY[member]];
 
 /**
- * The proposal after the patch of a person: a patch that names an identity replaces it, and one that names the signed values withdraws it. The
- * same object where it stays.
+ * The proposal after a person's patch: a patch that names an identity replaces it, and one that names the signed values withdraws it. Returns the
+ * same object if the proposal stays.
  */
 export function proposalOf(
   { actor }: ManagementCaller,
@@ -50,7 +50,7 @@ export function proposalOf(
   );
   if (Object.keys(members).length === 0) return null;
   if (isSame(members, before)) return before;
-  // A decision names the proposal by its instant, so no two of an account have the same.
+  // A decision names the proposal by its instant, so no two proposals of an account may have the same.
   return { ...members, proposed_at: before === null ? now : Math.max(now, before.proposed_at + 1) };
 }
 
@@ -62,7 +62,7 @@ function isSame(members: Record<string, unknown>, before: PendingProfile | null)
 
 type By = { readonly owner: Owner; readonly actor: Actor; readonly now: number };
 
-/** The entry of the log, and the operator's alert. The alert names the members alone, because what they say is personal. */
+/** The log entry, and the operator's alert. The alert only names the members, because their values are personal. */
 export function reportProposal(
   db: Database,
   { platformId, pendingProfile: before }: PlatformRow,
@@ -79,11 +79,11 @@ export function reportProposal(
   const { proposed_at: _at, ...members } = after;
   const path = `/v1/operator/platforms/${platformId}`;
   const message = `Proposes another ${Object.keys(members).join(", ")}: see GET ${path}, and decide at POST ${path}/decision.`;
-  // One for all proposals of an account: it may make any number of them, and the last one waits.
+  // One alert for all proposals of an account: it may make any number of them, and the last one waits.
   const subject = `${platformId} proposes`;
   return [entry, raiseAlert(db, { kind: "review_waiting", subject, message })];
 }
 
-/** As the account shows it. */
+/** The proposal in the form that the account shows. */
 export const shownProposal = (pending: PendingProfile | null) =>
   pending && { ...pending, proposed_at: toIso(pending.proposed_at) };

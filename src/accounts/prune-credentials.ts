@@ -1,5 +1,5 @@
-// Deletes sessions, mailed links, counts of mails and keys that have ended, and devices that were last seen too long ago (CRED-24). None of them
-// counts any more: only their room is taken back.
+// Deletes ended sessions, mailed links, counts of mails and keys, and devices that were last seen too long ago (CRED-24). They no longer count;
+// deleting them only frees space.
 import { FIRST } from "../core/due.ts";
 import { DAY_MS, ENDED_KEY_HOURS, HOUR_MS, KNOWN_DEVICE_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -15,7 +15,7 @@ import {
 } from "./session-store.ts";
 
 const SLICE = 200;
-/** How long each is kept after its end: a rotation is replayed by the key that it ended. */
+/** How long each is kept after its end: the key that a rotation ended may still replay it. */
 const KINDS = [
   { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
   { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },

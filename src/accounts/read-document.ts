@@ -1,4 +1,4 @@
-// An operator reads the file of a document (ACC-22). The reading is recorded before anything is handed over.
+// An operator reads the file of a document (ACC-22). The reading is recorded before the file is opened.
 import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { MediaType } from "../core/vocabulary.ts";
@@ -13,12 +13,12 @@ export async function readDocument(call: OperatorCall, platformId: string, docum
   if (!document) throw new ServiceError("not_found");
   await recordReading(call, document);
   const file = await openFile(deps.env, platformId, documentId);
-  // It was erased (ACC-23).
+  // The file was erased (ACC-23).
   if (file === null) throw new ServiceError("not_found");
   return { headers: headersOf(document), file };
 }
 
-/** Before the faults of a request: is there such a document of the account? */
+/** The precheck that the document exists in the account. */
 export const precheckReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
   precheckKnown(findDocument(db, platformId, documentId));
 
@@ -28,7 +28,7 @@ const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, 
   return commit([recordOperatorEntry(db, actor, deps.clock.now(), act)], null);
 };
 
-/** A download that no browser opens in the service's own name. */
+/** Makes the browser download the file instead of opening it under the service's origin. */
 const headersOf = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
   "Content-Type": mediaType,
   "Content-Disposition": `attachment; filename="${documentId}.${EXTENSIONS[mediaType]}"; filename*=UTF-8''${encodeName(fileName)}`,

@@ -1,4 +1,4 @@
-// Removes accounts whose address was never verified (ACC-12), with all that belongs to them: they never began, and their address is free again.
+// Removes accounts whose address was never verified (ACC-12), with all their rows, so that their address is free again.
 import { FIRST } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -21,7 +21,7 @@ export const removeUnverified: BulkJob = {
       oldestDueAt: (due.oldest ?? by) + UNVERIFIED_DAYS * DAY_MS,
       run: async () => {
         const those = unverifiedIds(by, SLICE);
-        // The ids are read again in the batch: an account that was verified meanwhile is not among them.
+        // The batch reads the ids again, so that it leaves out an account that was verified meanwhile.
         await commit(db, deleteUnverified(db, those));
         return { done: due.count, failed: [], next: due.count === SLICE ? FIRST : null };
       },

@@ -49,7 +49,7 @@ const PROFILE: readonly (readonly [member: string, value: (platform: Progress) =
   ["admin_contact_email", ({ adminContactEmail }) => adminContactEmail],
 ];
 
-/** The required members of the profile that are missing, the address as a whole. */
+/** The required members of the profile that are missing, with the address as one member. */
 export function missingProfile(platform: Progress): string[] {
   return PROFILE.filter(([, value]) => value(platform) === null).map(([member]) => member);
 }

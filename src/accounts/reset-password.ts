@@ -1,4 +1,4 @@
-// Reset of a forgotten password by a mailed link (CRED-22, CRED-23). Asking tells nobody whether an address has an account.
+// Reset of a forgotten password by a mailed link (CRED-22, CRED-23). A request does not reveal whether an address has an account.
 import { type Precheck, type PublicCall, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { sha256Hex } from "../core/encoding.ts";
@@ -17,14 +17,14 @@ import { passwordFaults } from "./passwords.ts";
 import { findPlatform, findPlatformByEmail } from "./store.ts";
 import { USED_UP } from "./verify-email.ts";
 
-/** Answers the same for every address, and works after the answer, so that its time tells nothing either. */
+/** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
 export async function forgotPassword(call: PublicCall, { email }: { readonly email: string }) {
   const { db, deps, now } = call;
   const { platform, mailed } = await call.read({
     platform: findPlatformByEmail(db, email),
     mailed: recentMailsTo(db, email, "reset_password", now),
   });
-  // Also of an account that waits for its verification: whoever owns the address takes it from a stranger who registered it.
+  // Also for an unverified account, so that the owner of the address can take it from a stranger who registered it.
   if (platform) call.background(mailLink(deps, platform, "reset_password", mailed, now));
   return ASKED;
 }
@@ -53,7 +53,7 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
   await call.commit(
     [
       ...useLink(db, tokenHash, now),
-      // Whatever changes the password meanwhile also ends the link, and this batch with it.
+      // Any other change of the password also ends the link, and therefore fails this batch.
       ...replacePassword(db, { platformId, hash }, now),
       ...signOut(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {

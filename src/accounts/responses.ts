@@ -134,7 +134,7 @@ export const verifiedView = z
   })
   .register(z.globalRegistry, { id: "VerifiedEmail" });
 
-/** The answer to whoever asks for a mail, the same for every address. */
+/** The answer to any request for a mail, the same for every address. */
 export const askedView = z
   .object({ status: z.literal("accepted") })
   .register(z.globalRegistry, { id: "MailRequested" });
@@ -181,7 +181,7 @@ export const documentList = listOf(documentView).register(z.globalRegistry, { id
 
 // ---- The review of an account (ACC-21, ACC-24) ---------------------------------------------------------------------------
 
-/** Who the account was when it was submitted, or approved. */
+/** The account's identity when it was submitted, or approved. */
 const reviewedProfile = z
   .object({
     legal_name: z.string().nullable(),
@@ -216,7 +216,7 @@ export const announcementView = z
   })
   .register(z.globalRegistry, { id: "Announcement" });
 
-// ---- The closing of an account (ACC-26) ----------------------------------------------------------------------------------
+// ---- The closing of an account (ACC-27) ----------------------------------------------------------------------------------
 
 export const closingView = z
   .object({ platform_id: z.string(), platform_status: platformStatus, closed_at: instant })

@@ -1,5 +1,5 @@
-// What a review vouches for (ACC-18): who the account is, as it was submitted and approved. The operator is alerted when the account then says
-// otherwise.
+// The identity that a review approves (ACC-18): the account's profile as it was submitted and approved. The operator is alerted when the account
+// then states another one.
 import { shortHash } from "../core/short-hash.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow, ReviewedProfile } from "../db/tables/accounts.ts";
@@ -19,7 +19,9 @@ export const reviewedOf = ({
   registered_address: registeredAddress,
 });
 
-/** The alert of a change during a review, or after it: one for each new identity. It names the members alone: what they say is personal. */
+/**
+ * The alert of a changed identity during or after a review: one for each new identity. It only names the members, because their values are personal.
+ */
 export function watchIdentity(db: Database, before: PlatformRow, after: PlatformRow): Statement[] {
   const { status, reviewed, platformId } = before;
   if (reviewed === null || (status !== "IN_REVIEW" && status !== "ACCREDITED")) return [];

@@ -14,7 +14,7 @@ import {
 } from "./session-schema.ts";
 import { endOtherSessions, endSession, getSessions, logOut, precheckSession } from "./sessions.ts";
 
-/** The browser forgets a session that has ended. */
+/** Makes the browser forget an ended session. */
 const LOGGED_OUT = answer(204, { "Set-Cookie": NO_COOKIE }, null);
 
 export const sessionRoutes = [

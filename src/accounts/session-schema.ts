@@ -13,7 +13,7 @@ export type LogInInput = z.infer<typeof logInInput>;
 export const sessionParams = z.object({ session_id: z.string() });
 export const sessionsQuery = z.strictObject(pageQuery);
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
-/** Sessions are never ended together by a call that does not say so. */
+/** Required, so that a call never ends other sessions by accident. */
 export const othersQuery = z.strictObject({ others: z.literal("true") });
 
 export const confirmationInput = z
@@ -24,7 +24,7 @@ export const confirmationInput = z
   });
 export type ConfirmationInput = z.infer<typeof confirmationInput>;
 
-/** One of the two. */
+/** Requires exactly one of the two. */
 export function confirmationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { current_password, totp } = raw as Record<string, unknown>;

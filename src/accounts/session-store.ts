@@ -52,7 +52,7 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
 export const ownerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
 
-/** As `whileKey` of a session: a change of the password, or a log-out, has ended it since. */
+/** Like `whileKey`, for a session that a change of the password or a log-out may have ended. */
 export const whileSession = (db: Database, tokenHash: string, now: number): Statement =>
   guard(
     db,
@@ -69,11 +69,11 @@ export const insertSession = (
     .insert(sessions)
     .values({ ...row, createdAt: now, confirmedAt: now, usedAt: now, expiresAt: endAfterUse(now, now) });
 
-/** When a session ends unless it is used again: 12 hours after its use, and not after its absolute end. */
+/** The end of a session that is not used again: 12 hours after its use, but not after its absolute end. */
 const endAfterUse = (createdAt: number | typeof sessions.createdAt, usedAt: number): SQL<number> =>
   sql<number>`min(${createdAt} + ${SESSION_DAYS * DAY_MS}, ${usedAt + SESSION_IDLE_HOURS * HOUR_MS})`;
 
-/** Leaves a use that another call has written meanwhile. */
+/** Keeps a use that another call has written meanwhile. */
 export const touchSession = (db: Database, tokenHash: string, now: number, usedBefore: number): Statement =>
   db
     .update(sessions)
@@ -87,7 +87,7 @@ export const confirmSession = (db: Database, tokenHash: string, now: number): St
 
 type ListedSession = Omit<SessionRow, "platformId" | "confirmedAt" | "expiresAt">;
 
-/** The sessions that go on, the latest log-in first. */
+/** The running sessions, latest log-in first. */
 export const listSessions = (
   db: Database,
   platformId: string | SQL<string>,
@@ -116,7 +116,7 @@ export const listSessions = (
       .limit(page.limit + 1),
   );
 
-/** The hash of the token of a session of the account. */
+/** The token hash of one of the account's sessions. */
 export const findSession = (
   db: Database,
   platformId: string | SQL<string>,
@@ -131,7 +131,7 @@ export const findSession = (
     ([row]) => row?.tokenHash ?? null,
   );
 
-/** How many sessions of the account an end of the others would end, those that have ended by themselves too. */
+/** How many other sessions the account has, including expired ones. */
 export const countOtherSessions = (db: Database, platformId: string | SQL<string>, staying: string): Read<number> =>
   read(
     db
@@ -145,7 +145,7 @@ export const countOtherSessions = (db: Database, platformId: string | SQL<string
 export const deleteSession = (db: Database, tokenHash: string): Statement[] =>
   mustChange(db, db.delete(sessions).where(eq(sessions.tokenHash, tokenHash)));
 
-/** Signs the account out everywhere, or everywhere but in the session that is to stay. */
+/** Signs the account out everywhere, or everywhere but in `staying`. */
 export const deleteSessions = (db: Database, platformId: string, staying?: string): Statement =>
   db
     .delete(sessions)

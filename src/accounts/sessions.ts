@@ -1,5 +1,5 @@
-// The sessions of an account in its owner's hands (CRED-27): listed with where each began, and ended one by one, or all but the calling one. With
-// another's session end the links that it may have asked for.
+// The sessions of an account, for its owner (CRED-27): listed with the device and network of each log-in, and ended one by one, or all but the
+// calling one. Ending another session also ends the links that it may have requested.
 import { askedPage, type PersonCaller, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -36,7 +36,7 @@ export async function logOut(call: SessionCall): Promise<void> {
   await endOne(call, caller, { sessionId: caller.sessionId, tokenHash: call.session.tokenHash });
 }
 
-/** Also the calling one, which logs out. */
+/** The named session may be the calling one, which then logs out. */
 export async function endSession(call: SessionCall, sessionId: string): Promise<{ readonly isCurrent: boolean }> {
   const { caller, tokenHash } = await call.read({ tokenHash: findNamed(call, sessionId) });
   if (tokenHash === null) throw new ServiceError("not_found");
@@ -59,7 +59,7 @@ async function endOne(
   const subject = { type: "session", id: sessionId };
   const entry = { action: "session.ended", actor, subject } as const;
   const now = realTime(call);
-  // Whoever logs out may still wait for a mail.
+  // A person who logs out may still wait for a mail.
   const ended = tokenHash === call.session.tokenHash ? [] : [endLinks(db, platformId, LINKS_OF_SESSIONS, now)];
   const recorded = recordActivity(db, { platformId, environment }, now, entry);
   await call.commit([...deleteSession(db, tokenHash), ...ended, recorded], null);

@@ -19,7 +19,7 @@ export const passwordInput = normalized("NFKC", PASSWORD_MAX_CHARS)
   .max(PASSWORD_MAX_CHARS, { abort: true })
   .register(z.globalRegistry, { id: "PasswordInput" });
 
-/** A password as it is presented: rules are for new ones. */
+/** A presented password: the rules are only for new ones. */
 export const presentedPassword = normalized("NFKC", PASSWORD_MAX_CHARS)
   .min(1)
   .max(PASSWORD_MAX_CHARS)
@@ -30,7 +30,7 @@ export const registrationInput = z
   .register(z.globalRegistry, { id: "RegistrationInput" });
 export type RegistrationInput = z.infer<typeof registrationInput>;
 
-/** The token of a mailed link, as it is presented. */
+/** The token of a mailed link. */
 export const linkToken = z.string().min(1).max(200);
 
 export const tokenInput = z.strictObject({ token: linkToken }).register(z.globalRegistry, { id: "TokenInput" });

@@ -48,7 +48,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
   return view;
 }
 
-/** The owner of an Idempotency-Key at sign-up: the address. */
+/** The owner of an Idempotency-Key at sign-up is the address. */
 export const keysOfAddress = async ({ email }: RegistrationInput): Promise<IdempotencyOwner> => ({
   space: "sign-up",
   secret: foldName(email),

@@ -1,4 +1,4 @@
-// Routes of an account's standing: suspension and reinstatement by the operator, closing by its owner (ACC-27, ACC-25, ACC-26).
+// Routes that change an account's status: suspension and reinstatement by the operator, closing by its owner (ACC-27, ACC-25, ACC-26).
 import { route } from "../http/route.ts";
 import { closePlatform } from "./close.ts";
 import { precheckAccount } from "./decide.ts";

@@ -1,5 +1,5 @@
-// Suspension and reinstatement of an account by the operator (ACC-25, ACC-26). From the commit its keys and sessions are refused and its
-// agents stopped, on every surface; reinstatement gives back what the suspension took.
+// Suspension and reinstatement of an account by the operator (ACC-25, ACC-26). From the commit its keys and sessions are refused and its agents
+// count as suspended, on every surface; reinstatement reactivates only the agents that the suspension took.
 import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -22,7 +22,7 @@ type Decision = {
   readonly moveOf: (before: PlatformRow) => Move<PlatformStatus>;
   readonly set: (before: PlatformRow, reason: string) => PlatformChange;
   readonly action: ActivityAction;
-  /** In the operators' own log. */
+  /** The act in the operators' own log. */
   readonly act: OperatorAction;
   readonly notice: "customer.account_suspended" | "customer.account_reinstated";
 };
@@ -36,7 +36,7 @@ const SUSPENSION: Decision = {
   notice: "customer.account_suspended",
 };
 
-/** The way back to the state that an account was suspended in. */
+/** The trigger that leads back to the state that an account was suspended in. */
 const RETURNS: Readonly<Partial<Record<PlatformStatus, PlatformTrigger>>> = {
   PROFILE_PENDING: "reinstate_profile",
   KYB_PENDING: "reinstate_kyb",
@@ -47,7 +47,7 @@ const RETURNS: Readonly<Partial<Record<PlatformStatus, PlatformTrigger>>> = {
 const REINSTATEMENT: Decision = {
   trigger: "account_returns",
   moveOf: ({ status, suspendedFrom }) =>
-    // Of an account that is not suspended: whichever it is, the machine refuses it.
+    // If the account is not suspended, the machine refuses any of these triggers.
     move(platformMachine, status, RETURNS[suspendedFrom ?? status] ?? "reinstate_profile"),
   set: () => ({ suspensionReason: null, suspendedFrom: null }),
   action: "account.reinstated",

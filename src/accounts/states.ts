@@ -1,4 +1,4 @@
-// The machine of a platform account as data (ACC-2).
+// The state machine of a platform account as data (ACC-2).
 import { defineMachine, refuse } from "../core/machine.ts";
 import { PLATFORM_STATUSES, type PlatformStatus } from "../core/vocabulary.ts";
 
@@ -33,7 +33,7 @@ export const platformMachine = defineMachine<PlatformStatus, PlatformTrigger>({
       close: "CLOSED",
     },
     ACCREDITED: { submit: refuse("verification_already_accredited"), suspend: "SUSPENDED", close: "CLOSED" },
-    // Each state has its own way back: the account returns to the one that it was suspended in.
+    // Each state has its own way back: the account returns to the state that it was suspended in.
     SUSPENDED: {
       reinstate_profile: "PROFILE_PENDING",
       reinstate_kyb: "KYB_PENDING",

@@ -59,7 +59,7 @@ export const listPlatforms = (
       .limit(page.limit + 1),
   );
 
-/** Closed accounts that nobody has erased yet, the earliest closing first. Without the index named, SQLite goes through all closed ones. */
+/** Closed accounts that are not erased yet, earliest closing first. Without the named index, SQLite reads all closed accounts. */
 export const findAccountsToErase = (db: Database, closedBy: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -75,7 +75,6 @@ export const findAccountsToErase = (db: Database, closedBy: number, after: Due, 
 
 export type Contact = Pick<PlatformRow, "platformId" | "status" | "email" | "adminContactEmail">;
 
-/** The next accounts in the order of their ids. */
 export const listContacts = (db: Database, after: string, limit: number): Read<Contact[]> =>
   readAll(
     db
@@ -98,7 +97,7 @@ export type Blocking = {
   readonly network: string | null;
 };
 
-/** In one statement, which finds the account once. Literal text, so that SQLite uses the partial indexes. */
+/** One statement, which finds the account once. Literal text, so that SQLite uses the partial indexes. */
 export const findBlocking = (db: Database, platformId: string | SQL<string>): Read<Blocking | null> =>
   readOne(
     db
@@ -119,8 +118,8 @@ export const findBlocking = (db: Database, platformId: string | SQL<string>): Re
 export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.insert(platforms).values(row);
 
 /**
- * Makes a document the current one of its type, or counts a supporting one. Relative to what the batch finds: documents that are uploaded at
- * once all arrive. Refused once the account is stopped, holds enough supporting ones, or has submitted enough on this day.
+ * Makes a document the current one of its type, or counts a supporting one. The statement is relative to the stored value, so that simultaneous
+ * uploads all count. It is refused once the account is suspended or closed, holds enough supporting documents, or has submitted enough on this day.
  */
 export function noteDocument(
   db: Database,
@@ -157,10 +156,7 @@ const dayOf = (now: number): number => Math.floor(now / DAY_MS);
 
 export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
 
-/**
- * Changes an account as it was read: the instant of its last change is the condition, and each change moves it on. With a move, its state
- * changes too.
- */
+/** Changes an account if its last change is still the one that was read; each change increases that instant. `moved` changes the status too. */
 export const updatePlatform = (
   db: Database,
   before: PlatformRow,
@@ -182,7 +178,7 @@ export const updatePlatform = (
       ),
   );
 
-/** Moves an account from its state, whatever else of it changes meanwhile: what it is about goes on changing it, and shall not hold it off. */
+/** Moves an account from its status, even if other columns change meanwhile: the account's own changes must not delay an operator's decision. */
 export const movePlatform = (
   db: Database,
   { platformId }: PlatformRow,
@@ -205,7 +201,7 @@ export const whileOpen = (db: Database, platformId: string): Statement =>
     sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
   );
 
-/** Of the platforms of a statement: neither suspended nor closed. */
+/** Holds for platforms in a statement that are neither suspended nor closed. */
 export const IS_OPEN = sql`platforms.status not in ('SUSPENDED', 'CLOSED')`;
 
 // ---- Accounts that were never verified -----------------------------------------------------------------------------------
@@ -220,7 +216,7 @@ const UNVERIFIED: Ending = {
 export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>
   countEnded(db, UNVERIFIED, by, most);
 
-/** The ids as an expression: the same within a batch until the accounts themselves are deleted. */
+/** The ids as an expression: it yields the same ids within a batch until the accounts themselves are deleted. */
 export const unverifiedIds = (by: number, slice: number): SQL => endedKeys(UNVERIFIED, by, slice);
 
 export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
@@ -228,7 +224,7 @@ export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
 
 // ---- The clock of the sandbox (ACC-28) ------------------------------------------------------------------------------------
 
-/** Forward, from the offset that was read. `recordedTo` counts for the first time alone. */
+/** Moves the clock forward from the offset that was read. `recordedTo` counts only for the first move. */
 export const moveSandboxClock = (
   db: Database,
   platformId: string,
@@ -247,11 +243,11 @@ export const moveSandboxClock = (
       .where(and(eq(platforms.platformId, platformId), eq(platforms.clockOffsetMs, offset.from))),
   );
 
-/** Unless the clock was moved meanwhile: calls that began before that may still write what is due earlier. */
-/** After the first move of its clock. */
+/** Records the first move of the clock, after which the sandbox's ratings are found by that clock. */
 export const noteRatingsDated = (db: Database, platformId: string): Statement =>
   db.update(platforms).set({ ratingsDated: true }).where(eq(platforms.platformId, platformId));
 
+/** Writes nothing if the clock was moved meanwhile, because calls that began before may still write rows that are due earlier. */
 export const noteSandboxRecorded = (db: Database, platformId: string, offset: number, recordedTo: number): Statement =>
   db
     .update(platforms)

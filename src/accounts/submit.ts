@@ -23,7 +23,7 @@ export async function submitVerification(call: SessionCall) {
     throw validationError(missing.map((type) => fieldError(type, "missing_fields", message)));
   }
   const { platformId } = before;
-  // An earlier decision is over: it stands in the log.
+  // Clears an earlier decision, which the log keeps.
   const set = { submittedAt: now, reviewed: reviewedOf(before), decision: null, decisionReason: null, decidedAt: null };
   const view = { ...toPlatformView({ ...before, ...set, status: moved.to }), environment };
   await call.commit(
@@ -35,7 +35,7 @@ export async function submitVerification(call: SessionCall) {
         subject: { type: "platform", id: platformId },
         changes: { platform_status: { from: moved.from, to: moved.to } },
       }),
-      // Each submission is an alert of its own: the operator may have left the one before unacknowledged.
+      // Each submission has its own alert, because the previous one may still be unacknowledged.
       raiseAlert(db, {
         kind: "review_waiting",
         subject: `${platformId} submitted ${toIso(now)}`,

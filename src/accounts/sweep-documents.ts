@@ -1,5 +1,5 @@
-// Removes files without a row, each hour (ACC-20): what an upload left that died between its file and its row. Only files of an hour ago and
-// before count, because the row of a younger one may be on its way.
+// Removes files without a row, each hour (ACC-20): an upload that died between its file and its row leaves one. Only files that are an hour old
+// count, because the row of a younger file may still be written.
 import { HOUR_MS, STRAY_FILE_HOURS } from "../core/limits.ts";
 import { type Database, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
@@ -34,7 +34,7 @@ export const sweepDocuments: BulkJob = {
     );
     if (strays.length === 0 && !more) return null;
     return {
-      // When a file became a stray is known of none of them.
+      // Files do not record since when they have no row.
       oldestDueAt: null,
       run: async () => {
         await deleteFiles(env, strays);

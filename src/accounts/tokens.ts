@@ -1,4 +1,4 @@
-// Tokens that only their holder knows: of sessions and of mailed links (CRED-13, ACC-10). 32 random bytes, stored as SHA-256 only.
+// Tokens that only their holder knows, for sessions and mailed links (CRED-13, ACC-10): 32 random bytes, stored as SHA-256 only.
 import { encodeBase64Url, sha256Hex } from "../core/encoding.ts";
 
 /** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
@@ -19,7 +19,7 @@ async function hashed(token: string): Promise<NewToken> {
 export const newSessionToken = (): Promise<NewToken> => hashed(SESSION_PREFIX + random());
 export const newLinkToken = (): Promise<NewToken> => hashed(random());
 
-/** Judges the form alone. */
+/** Judges only the form. */
 export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);
-/** Tells a session's token from other bearer tokens, also a mistyped one. */
+/** Distinguishes a session's token, even a mistyped one, from other bearer tokens. */
 export const namesSession = (text: string): boolean => text.startsWith(SESSION_PREFIX);

@@ -1,4 +1,4 @@
-// One-time codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), and recovery codes for who has lost it (CRED-28).
+// One-time codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), and recovery codes for a person who has lost the app (CRED-28).
 import { encodeBase32, sha256Hex } from "../core/encoding.ts";
 import { writeNumber } from "../core/ids.ts";
 import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../core/limits.ts";
@@ -15,7 +15,7 @@ const randomBytes = (length: number) => crypto.getRandomValues(new Uint8Array(le
 
 export const newTotpSecret = (): Uint8Array<ArrayBuffer> => randomBytes(SECRET_BYTES);
 
-/** As an authenticator app takes it: typed, or as a link in a QR code. */
+/** The secret in the forms that an authenticator app accepts: typed, or as a link in a QR code. */
 export function shownSecret(secret: Uint8Array, issuer: string, email: string) {
   const text = encodeBase32(secret, ALPHABET);
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(email)}`;
@@ -35,7 +35,7 @@ export async function totpCode(secret: Uint8Array<ArrayBuffer>, step: number): P
 
 export const stepOf = (now: number): number => Math.floor(now / (TOTP_STEP_SECONDS * SECOND_MS));
 
-/** The step of a code that counts now: this one or a neighbour, because clocks differ, and later than the last one that was used. Null: none. */
+/** The step of a code that counts now: the current step or a neighbour, because clocks differ, and later than the last used step. Null: none. */
 export async function matchingStep(
   secret: Uint8Array<ArrayBuffer>,
   code: string,
@@ -48,7 +48,7 @@ export async function matchingStep(
   return null;
 }
 
-/** Each in groups of four, and its hash. */
+/** Recovery codes in groups of four characters, with their hashes. */
 export const newRecoveryCodes = (): Promise<{ readonly code: string; readonly hash: string }[]> =>
   Promise.all(
     Array.from({ length: RECOVERY_CODES }, async () => {
@@ -57,6 +57,6 @@ export const newRecoveryCodes = (): Promise<{ readonly code: string; readonly ha
     }),
   );
 
-/** As people type it: grouped in any way, in either case. */
+/** Removes the grouping and the case that people type. */
 export const normalizedCode = (typed: string): string => typed.replace(/[\s-]/g, "").toUpperCase();
 export const isTotpCode = (code: string): boolean => /^\d{6}$/.test(code);

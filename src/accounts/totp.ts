@@ -1,5 +1,5 @@
-// The second factor of a person (CRED-28): set up by a session with the password, in force once a code of it was typed, and taken away with both.
-// A change ends all other sessions.
+// The second factor of a person (CRED-28): a session sets it up with the password, a typed code puts it into force, and removing it needs both. A
+// change ends all other sessions.
 import type { OperatorCall, PersonCaller, SessionCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -25,7 +25,7 @@ const sealing = sealingUnder("ACCOUNT_SEAL_KEYS");
 /** @throws Error where ACCOUNT_SEAL_KEYS is no list of keys */
 export const checkAccountSealKeys = sealing.check;
 
-/** A log-in and a confirmation need a code. */
+/** Whether a log-in and a confirmation need a code. */
 export const hasTotp = ({ totpConfirmedAt }: PersonRow): boolean => totpConfirmedAt !== null;
 
 /** The columns that a used code changes. */
@@ -75,7 +75,7 @@ async function readPerson({ db, tenant, read }: SessionCall) {
   return { caller, platform, person };
 }
 
-/** Answers what the app needs, once. A set-up that was not confirmed is replaced. */
+/** Answers the secret for the app, once. An unconfirmed set-up is replaced. */
 export async function setUpTotp(call: SessionCall, { current_password }: TotpSetUp) {
   const { db, deps } = call;
   const { caller, platform, person } = await readPerson(call);
@@ -107,7 +107,7 @@ export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation)
   const { caller, platform, person } = await readPerson(call);
   if (hasTotp(person)) throw new ServiceError("invalid_status", { message: STANDS });
   if (person.totpSecret === null) throw new ServiceError("invalid_status", { message: NONE_STANDS });
-  // A recovery code would not show that the app works.
+  // A recovery code would not prove that the app works.
   const withoutCodes = { ...person, recoveryCodes: null };
   const used = await judgePerson(call, caller, (wrong) =>
     useCode(deps.env, withoutCodes, code, now, () => wrong(codeInvalid("code", NO_CODE_OF_APP))),
@@ -151,7 +151,7 @@ const NOTICES = {
   "account.totp_disabled": "customer.totp_disabled",
 } as const satisfies Record<TotpAction, string>;
 
-/** Ends the other sessions with the links that they asked for, and writes the entry and the notice. */
+/** Ends the other sessions with the links that they requested, and writes the entry and the notice. */
 const changed = (
   { db, environment, session }: SessionCall,
   { actor }: PersonCaller,
@@ -182,7 +182,7 @@ function told(
 
 // ---- By the operator -----------------------------------------------------------------------------------------------------
 
-/** For a person who has lost the app and the recovery codes. Nobody stays logged in. */
+/** For a person who has lost the app and the recovery codes. It ends all sessions. */
 export async function removeTotpOf(call: OperatorCall, platformId: string, { reason }: { readonly reason: string }) {
   const { db, actor, now } = call;
   const { platform, person } = await call.read({
@@ -208,14 +208,14 @@ export async function removeTotpOf(call: OperatorCall, platformId: string, { rea
 
 // ---- By a job ------------------------------------------------------------------------------------------------------------
 
-/** Seals the secrets under the newest key, so that older ones can be taken out of the configuration. */
+/** Seals the secrets under the newest key, so that older keys can be removed from the configuration. */
 export const resealTotpSecrets: EachJob = {
   kind: "each",
   name: "reseal_totp_secrets",
   find: async ({ db, env, clock }, after, limit) => {
     const newest = await sealing.newestKey(env);
     const { ids } = await readBatch(db, { ids: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
-    // Due since its key is not the newest, which nothing dates.
+    // Due since its key is not the newest, which no column dates.
     return ids.map((id) => ({ at: clock.now(), id }));
   },
   record: async ({ db, env }, platformId) => {

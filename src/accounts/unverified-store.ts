@@ -8,7 +8,7 @@ import { deleteLinksOf } from "./link-store.ts";
 import { deletePasswords } from "./password-store.ts";
 import { deletePlatforms } from "./store.ts";
 
-/** All that they have. The accounts themselves go last, because the others are found by them. */
+/** Deletes all their rows. The accounts themselves go last, because the other rows are found through them. */
 export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
   deletePasswords(db, those),
   deleteLinksOf(db, those),
@@ -18,7 +18,7 @@ export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
   deletePlatforms(db, those),
 ];
 
-/** One account, while it waits for its verification. */
+/** Deletes one account if it still waits for its verification. */
 export const deleteIfUnverified = (db: Database, platformId: string): Statement[] =>
   deleteUnverified(
     db,

@@ -1,5 +1,5 @@
-// The mailed link proves the address: of a new account, which then gets its sandbox key (ACC-10), of an account that moves to another one
-// (ACC-13), or of an admin contact (ACC-29).
+// The mailed link proves the address: of a new account, which then gets its sandbox key (ACC-10), of an account that moves to another one (ACC-13),
+// or of an admin contact (ACC-29).
 import type { PublicCall } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
@@ -24,14 +24,14 @@ import { platformMachine } from "./states.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 import { deleteIfUnverified } from "./unverified-store.ts";
 
-/** The owner of an Idempotency-Key here: the link, whose token seals the answer with the key. */
+/** The owner of an Idempotency-Key here is the link, whose token seals the answer with the key. */
 export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
   space: "verify-email",
   secret: token,
   platformId: ownerOfLink(await sha256Hex(token)),
 });
 
-/** The password proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has none. */
+/** The password proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has no password. */
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
@@ -43,7 +43,7 @@ export async function verifyEmail(call: PublicCall, { token, password }: Verific
     : moveAddress(call, link, platform, ofPassword);
 }
 
-/** For a person who got a mail that is not about him. Deletes an account that never began, with all that it has; another link ends alone. */
+/** For a person who got a mail that is not about him. Deletes an account that never began, with all its rows; any other link is only ended. */
 export async function refuseLink(call: PublicCall, { token }: TokenInput): Promise<null> {
   const { db, now } = call;
   const { link, platform } = await readLink(call, token);
@@ -79,7 +79,7 @@ async function readLink({ db, now, read }: PublicCall, token: string) {
   return { link, platform, stored };
 }
 
-/** One refusal for every link that does not count: which it was is nobody's business. */
+/** One refusal for every link that does not count, so that it does not reveal why. */
 const usedUp = (): ServiceError => validationError([USED_UP]);
 export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, was used, or has ended.");
 
@@ -98,7 +98,7 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
       ...useLink(db, link.tokenHash, now),
       endLinks(db, platformId, ["verify_email"], now),
       ...updatePlatform(db, before, {}, now, moved),
-      // The password was proved: the first log-in from here is no news.
+      // The password was proven, so the first log-in from here is not reported as new.
       noteDevice(db, platformId, placeOf(call), now),
       recordActivity(db, owner, now, {
         action: "account.email_verified",
@@ -115,7 +115,7 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
   return view;
 }
 
-/** Answers the same for every address, and works after the answer, so that its time tells nothing either. */
+/** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
 export async function resendVerification(call: PublicCall, { email }: { readonly email: string }) {
   const { db, deps, now } = call;
   const { platform, mailed } = await call.read({
