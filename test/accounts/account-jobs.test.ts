@@ -1,4 +1,4 @@
-// What time removes: accounts that were never verified (ACC-12), and sessions, links and keys that have ended (CRED-24).
+// Jobs that remove what has expired: accounts that were never verified (ACC-12), and ended sessions, links and keys (CRED-24).
 import { beforeEach, describe, expect, it } from "vitest";
 import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
 import { removeUnverified } from "../../src/accounts/remove-unverified.ts";
@@ -22,7 +22,7 @@ const LIFE_MS = UNVERIFIED_DAYS * DAY_MS;
 let world: World;
 beforeEach(async () => {
   world = stopped(await createWorld());
-  // What other tests left is not counted here.
+  // Removes the rows of other tests, which must not be counted here.
   await env.DB.batch([
     env.DB.prepare("delete from platforms where status = 'EMAIL_PENDING'"),
     ...["sessions", "account_links"].map((table) => env.DB.prepare(`delete from ${table}`)),
@@ -42,7 +42,7 @@ const verify = (email: string, at = world) =>
 const resend = (email: string) => post(world, "/v1/platform/verify-email/resend", { email });
 
 describe("an account that was never verified", () => {
-  it("is removed after seven days, not before, with all that belongs to it, and its address is free again", async () => {
+  it("is removed after seven days, not before, with all its rows, and its address is free again", async () => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     await world.run(signActivityHeads);
@@ -61,7 +61,7 @@ describe("an account that was never verified", () => {
     expectStatus(await verify(email), 200);
   });
 
-  it("goes alone: a verified account of the same age stays as it is", async () => {
+  it("is removed alone: a verified account of the same age stays unchanged", async () => {
     const verified = await signUp(world);
     await register(world);
     world.advance(LIFE_MS);
@@ -75,7 +75,7 @@ describe("an account that was never verified", () => {
     );
   });
 
-  it("is verified or removed, whole, when both happen at once: verified first", async () => {
+  it("is either verified or removed completely when both happen at once: verified first", async () => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     world.advance(LIFE_MS - HOUR_MS);
@@ -92,7 +92,7 @@ describe("an account that was never verified", () => {
     }
   });
 
-  it("is verified or removed, whole, when both happen at once: removed first", async () => {
+  it("is either verified or removed completely when both happen at once: removed first", async () => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     world.advance(LIFE_MS - HOUR_MS);
@@ -107,7 +107,7 @@ describe("an account that was never verified", () => {
     expect(await tracesOf(platformId, email)).toEqual([]);
   });
 
-  it("leaves no half of itself, of ten that are verified while the job runs", async () => {
+  it("leaves no partial account when ten are verified while the job runs", async () => {
     const emails = await Promise.all(
       Array.from({ length: 10 }, async () => {
         const email = freshAddress();
@@ -129,7 +129,7 @@ describe("an account that was never verified", () => {
     }
   });
 
-  it("is found by its index: what the job reads grows with what it removes alone", async () => {
+  it("is found by its index: the job reads only as many rows as it removes", async () => {
     await signUp(world);
     world.meter.reset();
     expect(await world.run(removeUnverified)).toBe(0);
@@ -139,13 +139,13 @@ describe("an account that was never verified", () => {
 });
 
 describe("credentials that have ended", () => {
-  /** The number of them: counts of mails end too, and have a test of their own. */
+  /** The number of pruned credentials. Counts of mails end too, and have their own test. */
   const prune = async (): Promise<number> => {
     await env.DB.prepare("delete from mail_counts").run();
     return world.run(pruneCredentials);
   };
 
-  it("are deleted: sessions after their idle or absolute end, and the others stay", async () => {
+  it("are deleted: sessions after their idle or absolute end, while the others stay", async () => {
     const { email, platformId } = await signUp(world);
     const idle = await logIn(world, email);
     world.advance(SESSION_IDLE_HOURS * HOUR_MS - HOUR_MS);

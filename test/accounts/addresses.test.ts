@@ -1,5 +1,5 @@
-// Nobody learns whether an address has an account (ACC-10, CRED-21, CRED-22): what a stranger may ask about one is answered the same for every
-// address, to the last header. Only the mailbox tells.
+// No call reveals whether an address has an account (ACC-10, CRED-21, CRED-22): every public question about an address gets the same answer for
+// every address, to the last header. Only the mailbox shows a difference.
 import { beforeAll, describe, expect, it } from "vitest";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
@@ -9,7 +9,7 @@ import { freshAddress, freshClient, logIn, PASSWORD, post, postAs, readAccount, 
 let world: World;
 
 type Kind = "unknown" | "waiting" | "verified" | "suspended" | "closed";
-/** What an address of each kind went through. */
+/** The history of an address of each kind. */
 const MAKE: Readonly<Record<Kind, () => Promise<string>>> = {
   unknown: async () => freshAddress(),
   waiting: async () => (await register(world)).email,
@@ -38,7 +38,7 @@ beforeAll(async () => {
   world.advance(MINUTE_MS + 1_000);
 });
 
-/** All that a stranger sees, but what tells one request from another. */
+/** All that a stranger sees, without the members that differ between any two requests. */
 function seen({ status, body, headers }: Reply): unknown {
   const { request_id: _id, ...rest } = body;
   return { status, body: rest, headers: [...headers].filter(([name]) => !/^(request-id|ratelimit)$/.test(name)) };
@@ -52,7 +52,7 @@ const QUESTIONS: [string, number, (email: string) => object, Kind[]][] = [
 
 describe("an address that is unknown, waiting, verified, suspended or closed", () => {
   it.each(QUESTIONS)(
-    "gets one answer from POST %s (%i), and a mail where it is due",
+    "gets the same answer from POST %s (%i), and a mail if one is due",
     async (path, status, ask, due) => {
       const mailed = world.mails.length;
       const replies: Reply[] = [];

@@ -1,4 +1,4 @@
-// Announcements of the operator (ACC-15): to every account with a verified address that is not closed, once each.
+// Announcements of the operator (ACC-15) go once to every account with a verified address that is not closed.
 import { beforeEach, describe, expect, inject, it } from "vitest";
 import { announce } from "../../src/accounts/announcements.ts";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
@@ -32,7 +32,7 @@ const accounts = async (): Promise<Json[]> =>
     ).all()
   ).results;
 
-/** Accounts as rows alone, in a range of ids of their own. */
+/** Accounts as bare rows, in a separate range of ids. */
 let ranges = 0;
 async function seed(count: number, status = "PROFILE_PENDING"): Promise<string[]> {
   const stamp = String(++ranges).padStart(14, "0");
@@ -76,7 +76,7 @@ describe("an announcement", () => {
     expect(await world.run(announce)).toBe(0);
   });
 
-  it("goes to the admin contact where one is named", async () => {
+  it("goes to the admin contact if one is named", async () => {
     const [platformId = ""] = await seed(1);
     const set = "update platforms set admin_contact_email = 'office@many.example' where platform_id = ?";
     await env.DB.prepare(set).bind(platformId).run();
@@ -86,7 +86,7 @@ describe("an announcement", () => {
     expect(own.recipient).toBe("office@many.example");
   });
 
-  it("stands once, however many it reaches", async () => {
+  it("is stored once, however many accounts it reaches", async () => {
     await seed(1_200);
     await send({ ...NOTICE, text: "A long text. ".repeat(700) });
     world.meter.reset();
@@ -101,7 +101,7 @@ describe("an announcement", () => {
   it("reaches each account once when a run is cut off, and when two run at once", async () => {
     await seed(1_100);
     await send(NOTICE);
-    // The first slice is written, and its answer is lost.
+    // The first slice is written, but its answer is lost.
     const cut = failingBatches(env.DB, (batch) => (batch === 3 ? "after" : "never"));
     await expect(world.run(announce, withDatabase(world, cut).deps)).rejects.toThrow("connection lost");
     expect(await notices()).toHaveLength(500);
@@ -112,7 +112,7 @@ describe("an announcement", () => {
     expect(reached).toEqual((await accounts()).map(({ platform_id }) => platform_id));
   });
 
-  it("follows another one that is open", async () => {
+  it("follows another announcement that is still open", async () => {
     await send(NOTICE);
     await send({ ...NOTICE, kind: "security", subject: "Rotate your keys" });
     await world.run(announce);
@@ -122,7 +122,7 @@ describe("an announcement", () => {
     expect(kinds.filter((kind) => kind === "customer.security")).toHaveLength(count);
   });
 
-  it("is sent once under its Idempotency-Key, which is the operator's own", async () => {
+  it("is sent once under its Idempotency-Key, which belongs to the operator", async () => {
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const first = expectStatus(await send(NOTICE, headers), 202);
     const again = await send(NOTICE, headers);
@@ -134,7 +134,7 @@ describe("an announcement", () => {
   });
 });
 
-describe("it is refused", () => {
+describe("an announcement is refused", () => {
   it.each([
     ["an unknown kind", { kind: "advertisement" }, "kind"],
     ["a subject of 201 characters", { subject: "x".repeat(201) }, "subject"],

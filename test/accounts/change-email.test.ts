@@ -1,4 +1,4 @@
-// Change of the account's address (ACC-13): made by the link that the new address receives, and by nothing else.
+// The account's address changes only by the link that the new address receives (ACC-13).
 import { beforeAll, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
@@ -42,7 +42,7 @@ const statusOf = async (email: string) =>
   (await post(world, "/v1/platform/sessions", { email, password: PASSWORD }, freshClient())).status;
 
 describe("a change of the address", () => {
-  it("changes nothing until the new address is verified, and then the address alone", async () => {
+  it("changes nothing until the new address is verified, and then only the address", async () => {
     const one = await person();
     const next = freshAddress();
     expect(expectStatus(await ask(one, next), 202)).toEqual({ status: "accepted" });
@@ -51,7 +51,7 @@ describe("a change of the address", () => {
     const verified = expectStatus(await verify(mailedToken(world, next)), 200);
     expect(verified).toEqual({ platform_id: one.platformId, platform_status: "PROFILE_PENDING", email: next });
     expect([await emailOf(one), await statusOf(next), await statusOf(one.email)]).toEqual([next, 201, 401]);
-    // Sessions go on, and name the new address from now on.
+    // Sessions continue, and name the new address from now on.
     expectStatus(await world.call("GET", "/v1/platform/keys", { key: null, headers: bearer(one.token) }), 200);
     expect(await rowsOf("management_keys", one.platformId)).toHaveLength(1);
   });
@@ -76,7 +76,7 @@ describe("a change of the address", () => {
     for (const { text } of told) expect(text).toContain(`from ${one.email} to ${next}`);
   });
 
-  it("leaves an admin contact that is another address, and tells it too", async () => {
+  it("keeps an admin contact with another address, and notifies it too", async () => {
     const one = await person();
     const contact = freshAddress();
     const set = "update platforms set admin_contact_email = ? where platform_id = ?";
@@ -100,7 +100,7 @@ describe("a change of the address", () => {
     expect((await post(world, "/v1/platform/password/reset", body)).status).toBe(422);
   });
 
-  it("counts the last link alone, mailed once a minute and five times an hour", async () => {
+  it("accepts only the last link, and mails one a minute and five an hour", async () => {
     const later = stopped(await createWorld());
     const one = await person(later);
     const [first, second] = [freshAddress(), freshAddress()];
@@ -112,7 +112,7 @@ describe("a change of the address", () => {
     later.advance(MINUTE_MS + 1_000);
     expectStatus(await ask(one, second, PASSWORD, later), 202);
     expect((await verify(mailedToken(later, first), later)).status).toBe(422);
-    // Each to another address, because a stranger's gets few mails a day.
+    // Each to another address, because a stranger's address gets few mails a day.
     const others = [freshAddress(), freshAddress(), freshAddress()];
     for (const other of others) {
       later.advance(MINUTE_MS + 1_000);
@@ -126,7 +126,7 @@ describe("a change of the address", () => {
     expectStatus(await verify(mailedToken(later, last), later), 200);
   });
 
-  it("mails one link when ten ask at once", async () => {
+  it("mails one link for simultaneous requests", async () => {
     const one = await person();
     const next = freshAddress();
     const replies = await Promise.all(Array.from({ length: 5 }, () => ask(one, next)));
@@ -134,7 +134,7 @@ describe("a change of the address", () => {
     expect(linksTo(world, next)).toBe(1);
   });
 
-  it("happens once, of 20 verifications at once", async () => {
+  it("happens once when 20 verifications arrive at once", async () => {
     const one = await person();
     const next = freshAddress();
     await ask(one, next);
@@ -145,8 +145,8 @@ describe("a change of the address", () => {
   });
 });
 
-describe("it is refused", () => {
-  it("with a wrong password, before it tells whether the address has an account", async () => {
+describe("the change is refused", () => {
+  it("with a wrong password, before it reveals whether the address has an account", async () => {
     const [one, other] = [await person(), await signUp(world)];
     const before = await dumpDatabase();
     for (const address of [other.email, freshAddress()]) {
@@ -155,7 +155,7 @@ describe("it is refused", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("with 409 for the address of another account, also of one that waits, and mails nobody", async () => {
+  it("with 409 for the address of another account, also of an unverified one, and mails no one", async () => {
     const [one, other] = [await person(), await signUp(world)];
     const waiting = freshAddress();
     await register(world, waiting);
@@ -168,18 +168,18 @@ describe("it is refused", () => {
     expect(world.mails).toHaveLength(mails);
   });
 
-  it("with 400 for the address that it has, in whatever case", async () => {
+  it("with 400 for the address that it already has, in any case", async () => {
     const one = await person();
     expect(codeOf(await ask(one, one.email.toUpperCase()))).toEqual([400, "no_changes_requested"]);
   });
 
-  it("without a session: a management key does not make it", async () => {
+  it("without a session: a management key cannot make it", async () => {
     const { key } = await signUp(world);
     const body = { new_email: freshAddress(), current_password: PASSWORD };
     expect(codeOf(await world.call("POST", "/v1/platform/email", { key, body }))).toEqual([401, "invalid_credentials"]);
   });
 
-  it("with 409 at the verification, when the address was taken since, and the link stays good", async () => {
+  it("with 409 at the verification if the address was taken meanwhile, and the link stays valid", async () => {
     const one = await person();
     const next = freshAddress();
     await ask(one, next);
@@ -192,7 +192,7 @@ describe("it is refused", () => {
     expectStatus(await verify(token), 200);
   });
 
-  it("when the address is taken between its reading and its change", async () => {
+  it("when the address is taken between its read and its change", async () => {
     const one = await person();
     const next = freshAddress();
     await ask(one, next);
@@ -216,7 +216,7 @@ describe("it is refused", () => {
 });
 
 describe("the kinds of links", () => {
-  it("do not stand in for each other: a verification begins an account, and moves no address", async () => {
+  it("cannot replace each other: a verification begins an account, and moves no address", async () => {
     const email = freshAddress();
     await register(world, email);
     const begun = expectStatus(await verify(mailedToken(world, email)), 200);
@@ -226,7 +226,7 @@ describe("the kinds of links", () => {
     expect((await verify(mailedToken(world, one.email))).status).toBe(422);
   });
 
-  it("do not stand in for each other: a change of the address issues no key and begins nothing", async () => {
+  it("cannot replace each other: a change of the address issues no key and begins no account", async () => {
     const one = await person();
     const next = freshAddress();
     await ask(one, next);

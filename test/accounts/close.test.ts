@@ -1,4 +1,4 @@
-// An owner closes the account: it ends at once and for good, with all that it stood for; its history stays (ACC-27).
+// An owner closes the account: it ends at once and for good, with its principals and agents; its history stays (ACC-27).
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -44,11 +44,11 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createWorld();
   await givePassword(world);
-  // What an earlier test left unfinished.
+  // Rows that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
 });
 
-/** The refusal, after which nothing has changed but the last use of the session. */
+/** The refusal, after which only the last use of the session has changed. */
 async function refused(act: () => Promise<{ status: number; body: { code?: string } }>, status: number, code: string) {
   await world.person("GET", "/v1/platform");
   const before = await dumpDatabase();
@@ -96,7 +96,7 @@ describe("closing an account", () => {
     }
   });
 
-  it("is in the log by the person's address, and in a last notice to both addresses", async () => {
+  it("is in the log with the person's address, and in a last notice to both addresses", async () => {
     const adminContactEmail = "admin@contact.test";
     await world.deps.db.update(platforms).set({ adminContactEmail }).where(eq(platforms.platformId, world.platformId));
     expectStatus(await close(world), 200);
@@ -138,11 +138,11 @@ describe("closing an account", () => {
     const issued = await world.deps.db.select().from(certificates).where(eq(certificates.did, running.did));
     expect(issued.map(({ listedStatus }) => listedStatus)).toEqual([CERTIFICATE_STATUS.invalid]);
     const certified = [running, paused, promoted, gone].map(({ did }) => did).sort();
-    // A DRAFT is in no directory; the terminated one ended before.
+    // A DRAFT is in no directory; the terminated agent ended before.
     expect(await revocations(world)).toEqual({ log: dids, outbox: dids, feed: certified });
   });
 
-  it("closes the principals of both environments, the tenant principal too, each reported once", async () => {
+  it("closes the principals of both environments, including the tenant principal, and reports each once", async () => {
     const { db } = world.deps;
     await world.principal();
     const expired = await world.principal();
@@ -167,19 +167,19 @@ describe("closing an account", () => {
   });
 
   it.each(["PROFILE_PENDING", "KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const)(
-    "is possible where the account is %s",
+    "is possible when the account is %s",
     async (status) => {
       await world.deps.db.update(platforms).set({ status }).where(eq(platforms.platformId, world.platformId));
       expect((await close(world)).status).toBe(200);
     },
   );
 
-  it("takes no management key", async () => {
+  it("refuses a management key", async () => {
     const body = { confirmation: nameOf(world), current_password: PASSWORD };
     await refused(() => world.call("POST", "/v1/platform/close", { body }), 401, "invalid_credentials");
   });
 
-  it("is done by one of ten calls at once", async () => {
+  it("is done by one of ten simultaneous calls", async () => {
     await world.person("GET", "/v1/platform");
     const replies = await Promise.all(Array.from({ length: 10 }, () => close(world)));
     const codes = replies.map(({ status }) => status).sort();
@@ -195,7 +195,7 @@ describe("the confirmation", () => {
     ["in another case", (name: string) => name.toLowerCase()],
     ["in part", (name: string) => name.slice(0, -1)],
     ["of the address instead", () => "ops@platform.test"],
-  ])("is refused %s, before the password is looked at", async (_how, make) => {
+  ])("is refused %s, before the password is judged", async (_how, make) => {
     const body = { confirmation: make(nameOf(world)), current_password: "a wrong password" };
     const reply = await refused(() => close(world, body), 422, "confirmation_mismatch");
     expect(reply.body).toMatchObject({ field_errors: [{ field: "confirmation", code: "confirmation_mismatch" }] });
@@ -216,7 +216,7 @@ describe("the confirmation", () => {
 });
 
 describe("the current password", () => {
-  it("is refused when it is wrong, before any escrow is looked at, and counts as a failed log-in", async () => {
+  it("is refused when it is wrong, before any escrow is judged, and counts as a failed log-in", async () => {
     await holdsMoney(world, "production", 1);
     const wrong = { current_password: "a wrong password" };
     const headers = { "CF-Connecting-IP": "203.0.113.77" };
@@ -234,12 +234,12 @@ describe("the current password", () => {
     const body = { email, password: PASSWORD };
     const log = await world.call("POST", "/v1/platform/sessions", { key: null, body, headers });
     expect(outcome(log)).toEqual([429, "rate_limited"]);
-    // A stranger's failures lock only the stranger out.
+    // A stranger's failures lock out only the stranger.
     const elsewhere = { "CF-Connecting-IP": "198.51.100.7" };
     expectStatus(await world.call("POST", "/v1/platform/sessions", { key: null, body, headers: elsewhere }), 201);
   });
 
-  it("is no failure where it is right", async () => {
+  it("does not count as a failure when it is right", async () => {
     await holdsMoney(world, "production", 1);
     for (let tried = 0; tried < 12; tried++) {
       expect(outcome(await close(world))).toEqual([409, "close_blocked_escrow"]);
@@ -248,13 +248,13 @@ describe("the current password", () => {
 });
 
 describe("an escrow", () => {
-  it("that holds funds in production blocks the closing, and names itself", async () => {
+  it("that holds funds in production blocks the closing, and is named in the refusal", async () => {
     const did = await holdsMoney(world, "production", 1);
     const reply = await refused(() => close(world), 409, "close_blocked_escrow");
     expect(reply.body).toMatchObject({ detail: { did, network: "base-sepolia" } });
   });
 
-  it("of test money, or without any, or of another account, blocks nobody", async () => {
+  it("of test money, without funds, or of another account does not block the closing", async () => {
     await holdsMoney(world, "sandbox", 20_000_000);
     await holdsMoney(world, "production", 0);
     const { did } = await other.agent("PROVIDER");
@@ -276,14 +276,14 @@ describe("after the closing", () => {
     expect(await logIn(world, email, PASSWORD)).toMatch(/^ses_/);
   });
 
-  it("what was settled stays readable for the other side", async () => {
+  it("the other side can still read what was settled", async () => {
     const sold = await facilitated(world, { consumer: await other.consumer(), provider: await world.provider() });
     expectStatus(await close(world), 200);
     const { consumer, intent, task, fac } = sold;
     const shown = expectStatus(await other.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200);
     expect(shown).toMatchObject({ status: "SETTLED", provider_did: sold.provider.did });
     expectStatus(await other.as(consumer, "GET", `/v1/tasks/${task}`), 200);
-    // Its delivery is still judged by the one who paid.
+    // The paying side still judges the delivery.
     const confirmed = await other.as(consumer, "POST", `/v1/tasks/${task}/confirm`, { outcome: "confirmed" });
     expect(confirmed.status).toBe(200);
     expect(fac.status).toBe("settled");

@@ -1,4 +1,4 @@
-// Every account code of the specification's table of errors, by name: each provoked over HTTP with the status that it has there (HTTP-14).
+// Every account code of the specification's table of errors, by name: each is provoked over HTTP with its status there (HTTP-14).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES } from "../../src/core/limits.ts";
 import { close, givePassword, holdsMoney } from "../standing/account-support.ts";
@@ -11,7 +11,7 @@ import { freshAddress, freshClient, logIn, PASSWORD, post, register, signUp } fr
 let world: World;
 /** Without a company. */
 let begun: Person;
-/** With one, and without documents. */
+/** With a company, and without documents. */
 let completed: Person;
 let reviewed: Person;
 let accredited: Person;
@@ -54,7 +54,7 @@ const moveTo = (one: Person, new_email: string): Promise<Reply> =>
 const rotate = (body: object, { key }: Person): Promise<Reply> =>
   world.call("POST", "/v1/platform/keys/rotate", { key, body });
 
-/** What makes ready, and the call that is refused. */
+/** Prepares the state, and returns the call that is refused. */
 type Provoke = () => Promise<{ readonly refused: () => Promise<Reply> }>;
 const at =
   (refused: () => Promise<Reply>): Provoke =>
@@ -92,7 +92,7 @@ const PROVOKED: Readonly<Record<string, Provoke>> = {
     const rich = await createWorld();
     await givePassword(rich);
     await holdsMoney(rich, "production", 1);
-    // Its session begins with its first call.
+    // The session begins with its first call.
     expectStatus(await rich.person("GET", "/v1/platform"), 200);
     return { refused: () => close(rich) };
   },
@@ -143,13 +143,13 @@ const SPECIFIED: readonly (readonly [string, number])[] = [
   ["missing_fields", 422],
   ["rate_limited", 429],
 ];
-/** Nothing provokes these yet: no dispute can be filed, and no route edits the tenant principal or groups it. */
+/** No call provokes these yet: no dispute can be filed, and no route edits the tenant principal or groups it. */
 const EXCEPTIONS = ["close_blocked_open_disputes", "tenant_principal_field_locked"];
-/** Stands in `field_errors` alone. */
+/** Occurs only in `field_errors`. */
 const IN_FIELDS = "missing_fields";
 
 describe("every account code of section 7", () => {
-  it("is provoked, but for the named exceptions", () => {
+  it("is provoked, except the named exceptions", () => {
     const wanted = SPECIFIED.map(([code]) => code).filter((code) => !EXCEPTIONS.includes(code));
     expect(Object.keys(PROVOKED).sort()).toEqual(wanted.sort());
   });

@@ -1,4 +1,4 @@
-// A fresh proof of the person (CRED-30): what a session does for ten minutes after its log-in or a confirmation, and not later.
+// A fresh proof of the person (CRED-30): acts that a session may do only for ten minutes after its log-in or a confirmation.
 import { beforeAll, describe, expect, it } from "vitest";
 import { CONFIRMATION_MINUTES, LOG_IN_FAILURES_PER_ACCOUNT, MINUTE_MS } from "../../src/core/limits.ts";
 import { market, marketsPath } from "../markets/support.ts";
@@ -36,14 +36,14 @@ const confirm = (
   body: unknown = { current_password: PASSWORD },
   client = freshClient(),
 ) => as(world, person, "POST", CONFIRM, body, client);
-/** Ten minutes later, after a call that notes the use of the session. */
+/** Ten minutes later, after a call that records the use of the session. */
 async function wait(world: Stopped, person: Person): Promise<void> {
   world.advance(WINDOW_MS);
   expectStatus(await as(world, person, "GET", "/v1/platform"), 200);
 }
 const refusalOf = ({ status, body }: Reply) => [status, body.code, body.type];
 
-/** The acts that need a fresh confirmation, each also with a fault of its values. */
+/** The acts that need a fresh confirmation, each also with a fault in its values. */
 const ACTS: readonly (readonly [what: string, act: (world: World, person: Person) => Promise<Reply>])[] = [
   ["a rotation", (world, person) => as(world, person, "POST", "/v1/platform/keys/rotate", {})],
   ["a faulty rotation", (world, person) => as(world, person, "POST", "/v1/platform/keys/rotate", { grace_hours: -1 })],
@@ -66,7 +66,7 @@ const ACTS: readonly (readonly [what: string, act: (world: World, person: Person
   ],
 ];
 
-describe("a session whose person proved himself too long ago", () => {
+describe("a session whose person was last confirmed too long ago", () => {
   it.each(ACTS)("is refused %s, before any fault of the values, and changes nothing", async (_what, act) => {
     const { world, person } = await stage();
     await wait(world, person);
@@ -79,7 +79,7 @@ describe("a session whose person proved himself too long ago", () => {
     expect(refusalOf(await act(world, person))).not.toEqual(REQUIRED);
   });
 
-  it("is let in until ten minutes after the log-in, to the millisecond", async () => {
+  it("is accepted until ten minutes after the log-in, to the millisecond", async () => {
     const { world, person } = await stage();
     const rotate = () => as(world, person, "POST", "/v1/platform/keys/rotate", {});
     world.advance(WINDOW_MS - 1);
@@ -88,7 +88,7 @@ describe("a session whose person proved himself too long ago", () => {
     expect(refusalOf(await rotate())).toEqual(REQUIRED);
   });
 
-  it("does everything else as before, and sends members that stay as they are", async () => {
+  it("may do everything else as before, and may send members that stay unchanged", async () => {
     const { world, person } = await stage();
     const set = { promotion_by: "session", admin_contact_email: person.email };
     expectStatus(await as(world, person, "PATCH", "/v1/platform", set), 200);
@@ -99,7 +99,7 @@ describe("a session whose person proved himself too long ago", () => {
     expectStatus(await as(world, person, "POST", "/v1/customers", { name: "Client" }), 201);
   });
 
-  it("is told first that the account is not accredited, or was promoted already", async () => {
+  it("gets first the refusal that the account is not accredited, or was already promoted", async () => {
     const { world, person } = await stage();
     const promote = async () => (await as(world, person, "POST", "/v1/platform/promote")).body.code;
     await env.DB.prepare("update platforms set status = 'IN_REVIEW' where platform_id = ?")
@@ -128,7 +128,7 @@ describe("a session whose person proved himself too long ago", () => {
     expect(again.headers.get("idempotent-replayed")).toBe("true");
   });
 
-  it("asks no management key for anything", async () => {
+  it("does not apply to a management key", async () => {
     const { world, person } = await stage();
     world.advance(WINDOW_MS);
     const { key } = person;
@@ -139,7 +139,7 @@ describe("a session whose person proved himself too long ago", () => {
 
 describe("the wallet of a market in production", () => {
   const inProduction = { "Service-Environment": "production" };
-  /** Refused by whoever asks. */
+  /** Refused for any caller. */
   const unknown = { markets: [market({ network: "nowhere" })] };
   let world: World;
   let headers: Record<string, string>;
@@ -164,20 +164,20 @@ describe("the wallet of a market in production", () => {
     expect((await ask("POST", marketsPath(`did:aeap:${crypto.randomUUID()}`), unknown)).status).toBe(404);
   });
 
-  it("is changed by one that has, by a key, and in the sandbox", async () => {
+  it("is changed by a confirmed session, by a key, and in the sandbox", async () => {
     const fresh = bearer(await world.session());
     const replies = [
       await ask("POST", marketsPath(did), unknown, { ...inProduction, ...fresh }),
       await ask("POST", marketsPath(did), unknown, {}),
       await world.call("POST", marketsPath(did), { key: world.liveKey, body: unknown }),
     ];
-    // By the rules of markets alone.
+    // Refused only by the rules of markets.
     expect(replies.map(({ body }) => body.code)).toEqual([
       ...["market_not_authorized", "validation_failed", "market_not_authorized"],
     ]);
   });
 
-  it("goes with its market only by one that has confirmed itself", async () => {
+  it("is removed with its market only by a confirmed session", async () => {
     await env.DB.prepare(
       `insert into agent_markets (did, environment, market, network, operational_wallet, status, created_at, updated_at, sole)
        values (?, 'production', 'DE-USDC', 'base-sepolia', '0x', 'ACTIVE', 1, 1, 1)`,
@@ -195,7 +195,7 @@ describe("the wallet of a market in production", () => {
 });
 
 describe("a confirmation", () => {
-  it("takes the password, answers until when it counts, and is of the calling session alone", async () => {
+  it("takes the password, answers until when it counts, and applies only to the calling session", async () => {
     const { world, person } = await stage();
     const other = { ...person, token: await logIn(world, person.email) };
     world.advance(WINDOW_MS);
@@ -243,7 +243,7 @@ describe("a confirmation", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("is made before the promotion too by a session that names production", async () => {
+  it("may be made before the promotion by a session that names production", async () => {
     const { world, person } = await stage();
     const headers = { "Service-Environment": "production", ...freshClient() };
     expectStatus(await as(world, person, "POST", CONFIRM, { current_password: PASSWORD }, headers), 200);
@@ -261,7 +261,7 @@ describe("a confirmation", () => {
     expect((await readAccount(world, person.key)).promotion_by).toBe("key");
   });
 
-  it("is a person's alone", async () => {
+  it("can be made only by a person", async () => {
     const { world, person } = await stage();
     const reply = await world.call("POST", CONFIRM, { key: person.key, body: { current_password: PASSWORD } });
     expect(reply.status).toBe(401);

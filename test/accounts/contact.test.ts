@@ -1,4 +1,4 @@
-// The admin contact counts once its owner has opened the mailed link (ACC-29): until then the one before gets the notices.
+// The admin contact counts once its owner has opened the mailed link (ACC-29): until then the previous contact gets the notices.
 import { beforeAll, describe, expect, it } from "vitest";
 import { LINK_REST_SECONDS, SECOND_MS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
@@ -44,8 +44,8 @@ async function told({ key, platformId }: Person): Promise<string[]> {
   return (await rowsOf("notices", platformId)).map(({ recipient }) => recipient).toSorted();
 }
 
-describe("another admin contact", () => {
-  it("waits for its link, and gets nothing until then", async () => {
+describe("a new admin contact", () => {
+  it("waits for its link, and gets no notice until then", async () => {
     const one = await person();
     const contact = freshAddress();
     expect(expectStatus(await name(one, contact), 200)).toMatchObject({
@@ -60,7 +60,7 @@ describe("another admin contact", () => {
     expect(JSON.parse(entry?.changes)).toEqual({ pending_admin_contact_email: { from: null, to: contact } });
   });
 
-  it("counts from the link on, without a password, and all three addresses are told", async () => {
+  it("counts from the link on, without a password, and all three addresses get a notice", async () => {
     const one = await person();
     const [first, second] = [freshAddress(), freshAddress()];
     await name(one, first);
@@ -88,7 +88,7 @@ describe("another admin contact", () => {
     });
   });
 
-  it("is confirmed once, and by the last link alone", async () => {
+  it("is confirmed once, and only by the last link", async () => {
     const at = stopped(await createWorld());
     const one = await person(at);
     const [first, second] = [freshAddress(), freshAddress()];
@@ -102,7 +102,7 @@ describe("another admin contact", () => {
     expect(await contactsOf(one, at)).toEqual([second, null]);
   });
 
-  it("that waits already gets another link, and the log says nothing new", async () => {
+  it("that is already pending gets another link, and the log gets no new entry", async () => {
     const at = stopped(await createWorld());
     const one = await person(at);
     const contact = freshAddress();
@@ -115,7 +115,7 @@ describe("another admin contact", () => {
     expectStatus(await open(mailedToken(at, contact), at), 200);
   });
 
-  it("is withdrawn by the present one, whose link then counts no more", async () => {
+  it("is withdrawn when the present contact is named again, and its link no longer counts", async () => {
     const one = await person();
     const contact = freshAddress();
     await name(one, contact);
@@ -129,7 +129,7 @@ describe("another admin contact", () => {
     expect(codeOf(await open(mailedToken(world, contact)))).toEqual([422, "validation_failed"]);
   });
 
-  it("needs no link where it is the account's own address", async () => {
+  it("needs no link if it is the account's own address", async () => {
     const one = await person();
     const contact = freshAddress();
     await name(one, contact);
@@ -151,7 +151,7 @@ describe("another admin contact", () => {
     expect((await contactsOf(one))[0]).toBe(one.email);
   });
 
-  it("is refused by whoever got the mail, and is forgotten", async () => {
+  it("is refused by the recipient of the mail, and is forgotten", async () => {
     const one = await person();
     const contact = freshAddress();
     await name(one, contact);
@@ -162,7 +162,7 @@ describe("another admin contact", () => {
     expect((await readAccount(world, one.key)).platform_status).toBe("PROFILE_PENDING");
   });
 
-  it("is set by a person alone", async () => {
+  it("can be set only by a person", async () => {
     const one = await person();
     const set = (body: Json) => patch(world, one.key, body);
     expect(codeOf(await set({ admin_contact_email: freshAddress() }))).toEqual([403, "forbidden"]);
@@ -178,7 +178,7 @@ describe("another admin contact", () => {
     expect(codeOf(await open(mailedToken(world, contact)))).toEqual([403, "account_suspended"]);
   });
 
-  it("is asked for no password by the page of its link", async () => {
+  it("needs no password on the page of its link", async () => {
     const one = await person();
     const contact = freshAddress();
     await name(one, contact);

@@ -1,5 +1,5 @@
 // The isolate dies at each step of an account's promotion (ACC-16) and of an upload (ACC-20). A retry of the promotion under the same
-// Idempotency-Key answers the one key that is issued (IDM-3, IDM-8); no document is ever without its file, and the sweep removes the other files.
+// Idempotency-Key answers the only issued key (IDM-3, IDM-8); no document is ever without its file, and the sweep removes the other files.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { sweepDocuments } from "../../src/accounts/sweep-documents.ts";
 import { HOUR_MS, MINUTE_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";
@@ -22,7 +22,7 @@ describe("a promotion whose isolate dies", () => {
     const account = await signUp(world);
     const accredit = "update platforms set status = 'ACCREDITED' where platform_id = ?";
     await env.DB.prepare(accredit).bind(account.platformId).run();
-    // The use of the key is noted before, or the note is another step.
+    // Records the use of the key first, because recording it would be another step.
     expectStatus(await world.call("GET", "/v1/platform", { key: account.key }), 200);
     return { ...account, world, headers: { "Idempotency-Key": crypto.randomUUID() } };
   };
@@ -33,7 +33,7 @@ describe("a promotion whose isolate dies", () => {
       .filter(({ environment }) => environment === "production")
       .map(({ key_id }) => key_id);
 
-  /** All that a promotion leaves: how many of each. */
+  /** All rows that a promotion leaves, by kind. */
   async function left(account: Account): Promise<number[]> {
     const counted = async (table: string, is: (row: Json) => boolean) =>
       (await rowsOf(table, account.platformId)).filter(is).length;
@@ -45,7 +45,7 @@ describe("a promotion whose isolate dies", () => {
     ];
   }
 
-  it("issues one production key, which the retry answers also where the first call was not answered", async () => {
+  it("issues one production key, which the retry answers even if the first call was not answered", async () => {
     const issued: number[] = [];
     const cuts = await killAtEveryStep(set, promote, async (stage) => {
       const before = await keysOf(stage);
@@ -91,7 +91,7 @@ describe("an upload whose isolate dies", () => {
     const found: string[] = [];
     const cuts = await killAtEveryStep(
       async (): Promise<Stage> => {
-        // Here an upload that was killed keeps its turn among all, until its lease is over: each plays later, and all of them in the past.
+        // A killed upload keeps its turn among all until its lease is over: each run plays later than the last, and all of them in the past.
         vi.setSystemTime(began + ++played * 2 * MINUTE_MS);
         return { ...(await complete(world)), world };
       },
@@ -101,7 +101,7 @@ describe("an upload whose isolate dies", () => {
         expect(rows.filter((key) => !files.includes(key))).toEqual([]);
         const strays = files.length - rows.length;
         found.push(`${rows.length} document, ${strays} stray`);
-        // The row of a young file may be on its way.
+        // The row of a young file may still be written.
         expect(await world.run(sweepDocuments)).toBe(0);
         expect(await sweep()).toBe(strays);
         expect(await storedFiles(stage.platformId)).toEqual(rows);

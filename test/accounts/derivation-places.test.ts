@@ -1,5 +1,5 @@
-// The bucket of derivations of a client's network (CRED-20): whoever floods one call that takes a password keeps nobody of another network
-// waiting. Derivations are watched, not replaced.
+// The bucket of derivations of a client's network (CRED-20): a client that floods a call with passwords does not block other networks. Derivations
+// are watched, not replaced.
 import crypto from "node:crypto";
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type * as z from "zod";
@@ -33,7 +33,7 @@ async function takePlaces(client: Record<string, string>): Promise<void> {
   for (let n = 0; n < AT_ONCE; n++) expect((await attempt(client)).status).toBe(401);
 }
 
-/** A call that a route derives a password for, made ready to succeed. */
+/** Prepares a call on a route that derives a password, so that it would succeed. */
 type Ready = () => Promise<(client: Record<string, string>) => Promise<Reply>>;
 const bySession =
   (method: string, path: string, body: (email: string) => object = () => ({ current_password: PASSWORD })): Ready =>
@@ -95,7 +95,7 @@ const READY: Readonly<Record<string, Ready>> = {
   })),
 };
 
-/** Every route that takes a password, read from the routes: one without a row above is played with the current password alone. */
+/** Every route that takes a password, read from the routes: a route without a row above is played with only the current password. */
 const taking = ROUTES.filter(({ body }) => {
   const { shape = {} } = (body ?? {}) as { shape?: z.ZodRawShape };
   return Object.keys(shape).some((member) => /(?:^|_)password$/.test(member));
@@ -107,11 +107,11 @@ describe("a network without a place for another derivation", () => {
     derive.mockClear();
   });
 
-  it("is known to every route that takes a password", () => {
+  it("applies to every route that takes a password", () => {
     expect(taking).toEqual(expect.arrayContaining(Object.keys(READY)));
   });
 
-  it.each(taking)("is refused with 429 at %s before a password is derived, and another one is served", async (name) => {
+  it.each(taking)("is refused with 429 at %s before a derivation, and another network is served", async (name) => {
     const [method = "", path = ""] = name.split(" ");
     const call = await (READY[name] ?? bySession(method, path))();
     const { one, other } = freshNetwork();
@@ -126,14 +126,14 @@ describe("a network without a place for another derivation", () => {
     expect((await call(freshNetwork().one)).status).toBeLessThan(300);
   });
 
-  it("gives no more places to many at once", async () => {
+  it("gets only its places for simultaneous calls", async () => {
     const { one } = freshNetwork();
     const replies = await Promise.all(Array.from({ length: 12 }, () => attempt(one)));
     expect(replies.filter(({ status }) => status === 401)).toHaveLength(AT_ONCE);
     expect(derive).toHaveBeenCalledTimes(AT_ONCE);
   });
 
-  it("takes a good log-in for a derivation too", async () => {
+  it("also counts the derivation of a good log-in", async () => {
     const { email } = await signUp(world);
     const { one } = freshNetwork();
     const good = () => post(narrow, "/v1/platform/sessions", { email, password: PASSWORD }, one);
@@ -150,7 +150,7 @@ describe("the network of a client", () => {
     ["2001:db8::1", "2001:db8:0:0::/64", "2001:db8:0::/48"],
     ["fe80::1%eth0", "fe80:0:0:0::/64", "fe80:0:0::/48"],
     ["local", "local", "local"],
-  ])("%s is %s, and that of its provider %s", (address, client, provider) => {
+  ])("of %s is %s, and its provider's network is %s", (address, client, provider) => {
     expect([clientNetwork(address), clientSubnet(address)]).toEqual([client, provider]);
   });
 });

@@ -26,11 +26,11 @@ describe("the name of a device", () => {
     ["", "Unknown device"],
     ["\u202e\u0000evil", "Unknown device"],
     ["Überbrowser/1.0", "Unknown device"],
-  ])("of %j is %s", (userAgent, name) => {
+  ])("for %j is %s", (userAgent, name) => {
     expect(deviceName(userAgent)).toBe(name);
   });
 
-  it("is bounded, and ASCII without control characters, whatever is sent", () => {
+  it("is bounded, and is ASCII without control characters, whatever is sent", () => {
     for (const text of ["a".repeat(10_000), "ok\u0007\u202e\nfake", "x<script>", "Firefox/\u0000 Windows\u202e"]) {
       expect(deviceName(text)).toMatch(/^[ -~]{1,60}$/);
     }
@@ -54,7 +54,7 @@ describe("the network of an address", () => {
     ["", "local"],
     ["a:b\u202e:c", "local"],
     ["1:2:3:4:5:6:7:8:9:10::", "1:2:3::/48"],
-  ])("%j is of %s", (address, network) => {
+  ])("%j is %s", (address, network) => {
     expect(clientSubnet(address)).toBe(network);
   });
 });

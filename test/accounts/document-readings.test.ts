@@ -1,4 +1,4 @@
-// The files of documents are read by operators, each reading with an entry of their log, and by nobody else (ACC-22).
+// Only operators read the files of documents, and each reading is an entry of their log (ACC-22).
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { documentParts, png } from "../support/form.ts";
 import { dumpDatabase, failingBatches, send, withDatabase } from "../support/variants.ts";
@@ -37,7 +37,7 @@ describe("the operator", () => {
     });
   });
 
-  it("leaves an entry of the operators' own log with each reading, and none in the platform's", async () => {
+  it("leaves an entry in the operators' own log with each reading, and none in the platform's", async () => {
     const reviewed = await inReview(world);
     const { data } = expectStatus(await ask(world, reviewed, "GET", PATH), 200);
     const [{ document_id }] = data;
@@ -54,7 +54,7 @@ describe("the operator", () => {
     expect(after["activity_entries"]).toEqual(before["activity_entries"]);
   });
 
-  it("hands over nothing that it could not record", async () => {
+  it("gets no file whose reading could not be recorded", async () => {
     const reviewed = await inReview(world);
     const { data } = expectStatus(await ask(world, reviewed, "GET", PATH), 200);
     const path = `/v1/operator/platforms/${reviewed.platformId}/documents/${data[0].document_id}`;
@@ -66,7 +66,7 @@ describe("the operator", () => {
     expect([reply.status, reply.text.includes("%PDF-1.7")]).toEqual([500, false]);
   });
 
-  it("is asked with GET alone, because a reading leaves an entry", async () => {
+  it("can only use GET, because a reading leaves an entry", async () => {
     const { document_id } = await submit(world, person, FILE);
     const path = `/v1/operator/platforms/${person.platformId}/documents/${document_id}`;
     const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
@@ -75,8 +75,8 @@ describe("the operator", () => {
   });
 });
 
-describe("nobody else", () => {
-  it("reads a file: not its account, with a key or a session, and not the public", async () => {
+describe("a caller that is not an operator", () => {
+  it("cannot read a file: neither its account, with a key or a session, nor the public", async () => {
     const { document_id } = await submit(world, person, FILE);
     const path = `/v1/operator/platforms/${person.platformId}/documents/${document_id}`;
     for (const headers of [{}, bearer(person.session), { "Service-Api-Key": person.key }]) {

@@ -1,4 +1,4 @@
-// Uploads that are refused (ACC-20, HTTP-36): each by its code, without a row and without a file.
+// Refused uploads (ACC-20, HTTP-36): each has its code, and leaves no row and no file.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES } from "../../src/core/limits.ts";
 import { FORM_MAX_BYTES } from "../../src/http/multipart.ts";
@@ -21,7 +21,7 @@ const utf8 = new TextEncoder();
 const named = (fileName: string): FormPart[] => documentParts(FILE, pdf(), fileName);
 
 describe("an upload is refused, and leaves neither row nor file:", () => {
-  /** What the refusal says, once nothing has changed. */
+  /** The content of the refusal, after a check that no row and no file has changed. */
   async function refused(send: () => Promise<{ status: number; body: Json }>) {
     const [rows, files] = [await dumpDatabase(), await storedFiles()];
     const { status, body } = await send();
@@ -120,7 +120,7 @@ describe("an upload is refused, and leaves neither row nor file:", () => {
     expect(await refused(() => sendForm(world, person, parts))).toEqual([422, code, faults]);
   });
 
-  it("a broken form, after its credential", async () => {
+  it("a broken form, after its credential is checked", async () => {
     const whole = formBytes(documentParts(FILE));
     const post = (rawBody: Uint8Array, headers: Record<string, string>) => () =>
       world.call("POST", PATH, { key: null, rawBody, headers });
@@ -144,7 +144,7 @@ describe("an upload is refused, and leaves neither row nor file:", () => {
     ).toEqual([401, "invalid_credentials", []]);
   });
 
-  it("a body that no file of 10 MiB fills is refused before it is read, for its file", async () => {
+  it("a body that is too large for a file of 10 MiB, before it is read, and for its file", async () => {
     const length = DOCUMENT_MAX_BYTES + FORM_MAX_BYTES + 1;
     const small = formBytes(documentParts(FILE));
     const declared = () => sendForm(world, person, documentParts(FILE), { "Content-Length": String(length) });
@@ -168,7 +168,7 @@ describe("an upload is refused, and leaves neither row nor file:", () => {
     expect([answer.status, ((await answer.json()) as Json).code]).toEqual([422, "file_too_large"]);
   });
 
-  it("one that ends in the middle", async () => {
+  it("a body that breaks off in the middle", async () => {
     const [rows, files] = [await dumpDatabase(), await storedFiles()];
     const half = formBytes(documentParts(FILE, pdf(200_000))).slice(0, 100_000);
     const body = new ReadableStream({

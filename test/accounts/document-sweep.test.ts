@@ -14,7 +14,7 @@ beforeAll(async () => {
   person = await complete(world);
 });
 
-/** A file is an hour old, and a moment. */
+/** Advances until a file is more than an hour old. */
 const later = () => world.advance(STRAY_FILE_HOURS * HOUR_MS + 1_000);
 
 const rowsOf = async ({ platformId }: Person): Promise<string[]> => {
@@ -24,9 +24,9 @@ const rowsOf = async ({ platformId }: Person): Promise<string[]> => {
 };
 
 describe("the sweep", () => {
-  it("removes what an upload left whose row was never written, and nothing else", async () => {
+  it("removes only the file of an upload whose row was never written", async () => {
     await submit(world, person, "supporting");
-    // The third batch is that of the row.
+    // The third batch writes the row.
     const failing = withDatabase(
       world,
       failingBatches(env.DB, (batch) => (batch === 3 ? "before" : "never")),
@@ -43,7 +43,7 @@ describe("the sweep", () => {
     expect(await world.run(sweepDocuments)).toBe(0);
   });
 
-  it("keeps the file of a row whose upload was told that it failed", async () => {
+  it("keeps the file of a row whose upload was answered with a failure", async () => {
     const failing = withDatabase(
       world,
       failingBatches(env.DB, (batch) => (batch > 2 ? "after" : "never")),

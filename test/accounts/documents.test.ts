@@ -30,7 +30,7 @@ describe("a document", () => {
     ["PDF", pdf(), "application/pdf"],
     ["PNG", png(), "image/png"],
     ["JPEG", jpeg(), "image/jpeg"],
-  ])("is stored as the %s that its bytes are, whatever it calls itself", async (_what, bytes, media_type) => {
+  ])("is stored as the %s that its bytes are, whatever name it has", async (_what, bytes, media_type) => {
     const view = expectStatus(await sendForm(world, person, documentParts(FILE, bytes, "scan.exe")), 201);
     const digest = await crypto.subtle.digest("SHA-256", bytes);
     expect(view).toEqual({
@@ -58,7 +58,7 @@ describe("a document", () => {
     expect(entry).not.toContain("secret plan");
   });
 
-  it("is sent by what clients really send: a FormData", async () => {
+  it("may be sent as a FormData, as real clients do", async () => {
     const form = new FormData();
     form.append("type", "supporting");
     form.append("file", new File([pdf()], "“naïve” ½.pdf", { type: "application/pdf" }));
@@ -70,7 +70,7 @@ describe("a document", () => {
     expect(expectStatus(reply, 201)).toMatchObject({ file_name: "“naïve” ½.pdf", size_bytes: 2_000 });
   });
 
-  it("is charged once, although its caller is known before its body is read", async () => {
+  it("is charged once, although its caller is authenticated before its body is read", async () => {
     const left = async () => {
       const { headers } = await sendForm(world, person, documentParts("supporting"));
       return Number(/;r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1]);
@@ -111,7 +111,7 @@ describe("an Idempotency-Key", () => {
     expect((await storedFiles(person.platformId)).filter((file) => file.endsWith(first.document_id))).toHaveLength(1);
   });
 
-  it("gives one document to 10 uploads at once", async () => {
+  it("gives one document to 10 simultaneous uploads", async () => {
     const before = (await storedFiles(person.platformId)).length;
     const key = { "Idempotency-Key": crypto.randomUUID() };
     const replies = await Promise.all(
@@ -142,7 +142,7 @@ describe("a required type", () => {
     expect((await accountOf(world, early)).platform_status).toBe("ACCREDITED");
   });
 
-  it("has one current document after 8 uploads at once, and every upload is there", async () => {
+  it("has one current document after 8 simultaneous uploads, and all of them are stored", async () => {
     const racing = await complete(world);
     const replies = await Promise.all(Array.from({ length: 8 }, () => sendForm(world, racing, documentParts(FILE))));
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 201));
@@ -174,13 +174,13 @@ describe("supporting documents", () => {
     expect([full.status, full.body.code, full.body.field_errors[0].field]).toEqual([422, "validation_failed", "type"]);
     const { data } = expectStatus(await ask(world, many, "GET", PATH), 200);
     expect(data.map(({ status }: Json) => status)).toEqual(["current", "current"]);
-    // What else may be submitted is not bounded by them.
+    // Documents of other types are not limited by them.
     await submit(world, many, FILE);
   });
 });
 
 describe("a hundred documents a day", () => {
-  it("are an account's, whatever their type, also at once; the next is 429 until the day in UTC is over", async () => {
+  it("is the limit of an account, for all types together and for simultaneous uploads; the next is 429 until the UTC day is over", async () => {
     const still = stopped(world);
     const busy = await complete(still);
     const today = Math.floor(still.now() / DAY_MS);
@@ -209,7 +209,7 @@ describe("a hundred documents a day", () => {
 });
 
 describe("the listing", () => {
-  it("has the newest first, page by page, and nothing of another account", async () => {
+  it("has the newest first, page by page, and no document of another account", async () => {
     const own = await complete(world);
     const ids: string[] = [];
     for (const type of DOCUMENT_TYPES) ids.unshift((await submit(world, own, type)).document_id);

@@ -1,4 +1,4 @@
-// What is personal of a closed account is erased after the retention (ACC-23); the log and the settled history stay.
+// The personal data of a closed account is erased after the retention (ACC-23); the log and the settled history stay.
 import { beforeAll, describe, expect, it } from "vitest";
 import { eraseClosedAccounts, retentionMs } from "../../src/accounts/erase.ts";
 import { stopped } from "../support/clock.ts";
@@ -36,7 +36,7 @@ async function closed(): Promise<Person & { email: string }> {
   expectStatus(await ask(world, person, "PATCH", "/v1/platform", { body: proposal }), 200);
   expectStatus(await sendForm(world, person, documentParts("supporting", pdf(), SECRETS[4])), 201);
   expectStatus(await decide(world, person, { decision: "approve", reason: SECRETS[5] }), 200);
-  // An alert about its number.
+  // Raises an alert about its number.
   const other = { registration_number: `${SECRETS[3]} 2` };
   expectStatus(await ask(world, person, "PATCH", "/v1/platform", { body: other }), 200);
   await env.DB.prepare("update platforms set status = 'CLOSED', closed_at = ? where platform_id = ?")
@@ -45,7 +45,7 @@ async function closed(): Promise<Person & { email: string }> {
   return person;
 }
 
-/** All that is at rest of an account, without the log, and without what waits for its mail or its pruning. */
+/** All rows of an account, without the log, and without rows that wait for a mail or for pruning. */
 async function atRest({ platformId }: Person): Promise<string> {
   const tables = await dumpDatabase();
   const lasting = new Set(["activity_entries", "operator_entries", "notices", "idempotency_outcomes"]);
@@ -56,7 +56,7 @@ async function atRest({ platformId }: Person): Promise<string> {
 const retention = () => retentionMs(world.deps.env);
 
 describe("the erasure", () => {
-  it("comes five years after the closing, and not before", async () => {
+  it("happens five years after the closing, and not before", async () => {
     const person = await closed();
     world.advance(retention() - 1);
     expect(await world.run(eraseClosedAccounts)).toBe(0);
@@ -67,7 +67,7 @@ describe("the erasure", () => {
     expect(await world.run(eraseClosedAccounts)).toBe(0);
   });
 
-  it("takes the files, their names, the profile, the password, sessions and links, and keeps the company and the log", async () => {
+  it("removes the files, their names, the profile, the password, sessions and links, and keeps the company and the log", async () => {
     const person = await closed();
     const before = await atRest(person);
     for (const secret of [...SECRETS, person.email]) expect(before).toContain(secret);
@@ -99,7 +99,7 @@ describe("the erasure", () => {
     expect((await world.call("GET", "/v1/platform", { key: null, headers: bearer(person.session) })).status).toBe(401);
   });
 
-  it("goes on where it died, and takes files slice by slice", async () => {
+  it("continues where it died, and deletes files slice by slice", async () => {
     const person = await closed();
     const { deps } = withSlices(world, { files: 3 });
     world.advance(retention());
@@ -112,7 +112,7 @@ describe("the erasure", () => {
     expect(await eraseClosedAccounts.record(world.deps, person.platformId)).toBe(false);
   });
 
-  it("leaves an account that is not closed, and one that is found too early", async () => {
+  it("skips an account that is not closed, and one that is found too early", async () => {
     const person = await inReview(world);
     expect(await eraseClosedAccounts.record(world.deps, person.platformId)).toBe(false);
     const early = await closed();
@@ -123,7 +123,7 @@ describe("the erasure", () => {
 
 describe("the retention", () => {
   it.each(["", "0", "-1", "1.5", "five"])(
-    "that is configured as %j fails every call, and not the erasure alone",
+    "that is configured as %j fails every call, not only the erasure",
     async (years) => {
       const wrong = withVars(world, { DOCUMENT_RETENTION_YEARS: years });
       expect((await wrong.call("GET", "/v1/rating-method", { key: null })).status).toBe(500);

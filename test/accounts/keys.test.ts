@@ -1,4 +1,4 @@
-// Promotion to production (ACC-16): once, and what production answers in each state of an account.
+// Promotion to production (ACC-16): it happens once, and production answers by the state of the account.
 import { beforeAll, describe, expect, it } from "vitest";
 import { PRODUCTION, type PRODUCTION_STAGES } from "../../src/core/production.ts";
 import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** An account of its own, as far as it is said. */
+/** A separate account at the given stage. */
 async function accountAt(stage: (typeof PRODUCTION_STAGES)[number]): Promise<Account> {
   const made = await signUp(world);
   if (stage === "unaccredited") return made;
@@ -43,7 +43,7 @@ const keysOf = async (key: string): Promise<Json[]> =>
   expectStatus(await world.call("GET", "/v1/platform/keys", { key }), 200).data;
 
 describe("promotion", () => {
-  it("issues a production key that works at once, and moves nothing else", async () => {
+  it("issues a production key that works at once, and changes nothing else", async () => {
     account = await accountAt("accredited");
     const promoted = expectStatus(await promote(account.key), 200);
     expect(promoted).toMatchObject({ environment: "production", live_key_issued: true });
@@ -58,7 +58,7 @@ describe("promotion", () => {
   it.each([
     ["none", () => ({})],
     ["one", (_at: number, one: string) => ({ "Idempotency-Key": one })],
-  ])("issues one key for many at once under an Idempotency-Key: %s", async (_name, headersOf) => {
+  ])("issues one key for simultaneous calls with this number of Idempotency-Keys: %s", async (_name, headersOf) => {
     const { key, platformId } = await accountAt("accredited");
     const one = crypto.randomUUID();
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => promote(key, headersOf(at, one))));
@@ -94,7 +94,7 @@ describe("state × production action", () => {
   type Action = "open_market" | "read" | "rotate_key" | "promote";
   type Owner = Person & { readonly provider: string };
   const inProduction = ({ session }: Owner) => ({ ...bearer(session), "Service-Environment": "production" });
-  /** In the order in which they are tried: a promotion changes what the others are. */
+  /** In the order in which they are tried: a promotion changes the answers of the others. */
   const ACTIONS: Readonly<Record<Action, (of: Owner) => Promise<Reply>>> = {
     open_market: (of) =>
       world.call("POST", marketsPath(of.provider), {
@@ -166,7 +166,7 @@ describe("state × production action", () => {
     ["CLOSED", closed, each("401 invalid_credentials")],
   ];
 
-  it.each(STATES)("%s: what is allowed, and what changes nothing", async (_state, make, expected) => {
+  it.each(STATES)("%s: permits its actions, and the others change nothing", async (_state, make, expected) => {
     const owner = await make();
     const seen: Partial<Record<Action, Outcome>> = {};
     for (const action of Object.keys(ACTIONS) as Action[]) {
@@ -178,7 +178,7 @@ describe("state × production action", () => {
     expect(seen).toEqual(expected);
   });
 
-  it("EMAIL_PENDING: there is neither a key nor a session that could try", async () => {
+  it("EMAIL_PENDING: has neither a key nor a session that could try", async () => {
     const { email, platform_id: platformId } = await register(world);
     expect(await rowsOf("management_keys", platformId)).toEqual([]);
     const reply = await post(world, "/v1/platform/sessions", { email, password: PASSWORD });
@@ -191,7 +191,7 @@ describe("state × production action", () => {
     expect(new Set(["EMAIL_PENDING", ...named])).toEqual(new Set(PLATFORM_STATUSES));
   });
 
-  it("says what the specification says", () => {
+  it("equals the table of the specification", () => {
     expect(PRODUCTION).toEqual({
       promote: { unaccredited: "not_accredited", accredited: null, promoted: "already_promoted" },
       rotate_key: { unaccredited: "key_not_provisioned", accredited: "key_not_provisioned", promoted: null },

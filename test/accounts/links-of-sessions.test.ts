@@ -1,5 +1,5 @@
-// The end of another's session ends the links that it may have asked for (CRED-23, CRED-27, CRED-28): a thief who was thrown out does not come back
-// by a mailed link.
+// Ending another session also ends the links that it may have requested (CRED-23, CRED-27, CRED-28): a thief who was locked out cannot come back by
+// a mailed link.
 import { expect, it } from "vitest";
 import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -34,7 +34,7 @@ const ENDS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   "a set-up of TOTP": ({ world, owner }) => setUpTotp(world, owner),
 };
 
-/** A thief's session that has asked for links to an address of his, as the contact and as the account's. */
+/** A thief's session that has requested links to the thief's address, as the contact and as the account's. */
 async function scene(): Promise<Scene & { readonly links: readonly string[] }> {
   const world = stopped(await createWorld());
   const { email, platformId } = await signUp(world);
@@ -64,7 +64,7 @@ it.each(Object.entries(ENDS))("%s ends the links to another address and contact"
   expect(await open(of.world, links, password)).toEqual([422, 422]);
 });
 
-it("so does TOTP that an operator takes away", async () => {
+it("TOTP that an operator removes ends them too", async () => {
   const { world, platformId, owner } = await scene();
   await setUpTotp(world, owner);
   world.advance(60_000);
@@ -75,7 +75,7 @@ it("so does TOTP that an operator takes away", async () => {
   expect(await open(world, links)).toEqual([422, 422]);
 });
 
-it("a log-out leaves them, because whoever logs out may wait for a mail", async () => {
+it("a log-out keeps them, because the person may still wait for a mail", async () => {
   const { world, thief, links } = await scene();
   expect((await world.call("DELETE", `${SESSIONS}/current`, { key: null, headers: bearer(thief) })).status).toBe(204);
   expect(await open(world, links)).toEqual([200, 200]);

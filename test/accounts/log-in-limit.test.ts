@@ -1,5 +1,5 @@
-// Log-ins of one account over all addresses (CRED-31): a hundred failures within 24 hours leave it to the networks that it knows, whether or not
-// there is such an account.
+// Log-ins of one account over all addresses (CRED-31): after a hundred failures within 24 hours only its known networks may log in, whether or not
+// the account exists.
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";
 import { sha256Hex } from "../../src/core/encoding.ts";
@@ -33,7 +33,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Each call is of another /24, so that no client's own limit is met. */
+/** Each call comes from another /24, so that no client reaches its own limit. */
 let networks = 0;
 const otherAddress = () => `10.${Math.floor(++networks / 250)}.${networks % 250}.1`;
 const elsewhere = () => from(otherAddress());
@@ -45,7 +45,7 @@ const enter = (email: string, password = PASSWORD, client = elsewhere()): Promis
   post(world, "/v1/platform/sessions", { email, password }, client);
 const guess = async (email: string, times: number): Promise<number[]> =>
   (await Promise.all(Array.from({ length: times }, () => enter(email, WRONG)))).map(({ status }) => status);
-/** Failures as `guess` leaves them, without the derivation that each call pays for. Returns how long a stranger waits after each. */
+/** Failures like those of `guess`, without the cost of a derivation. Returns how long a stranger waits after each. */
 const fail = async (email: string, times: number): Promise<number[]> => {
   const waits: number[] = [];
   for (let n = 0; n < times; n++) {
@@ -69,8 +69,8 @@ const refusal = ({ status, body, headers }: Reply) => {
   return [status, rest, [...headers].filter(([name]) => !/^(request-id|ratelimit)$/.test(name)).map(([name]) => name)];
 };
 
-describe("a hundred failures from everywhere", () => {
-  it("leave the account to its known networks: 40 guesses at once do not, and the 101st is 429", async () => {
+describe("a hundred failures from many addresses", () => {
+  it("leave the account to its known networks: 40 simultaneous guesses do not, and the 101st is 429", async () => {
     const one = await owner();
     expect(new Set(await guess(one.email, 40))).toEqual(new Set([401]));
     expectStatus(await enter(one.email), 201);
@@ -80,21 +80,21 @@ describe("a hundred failures from everywhere", () => {
     const seconds = Number(refused.headers.get("retry-after"));
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(DAY_MS / 1_000);
-    // From home, and from next door, the owner logs in with the right password; a wrong one is told as ever.
+    // From home and from next door, the owner logs in with the right password; a wrong one gets the usual refusal.
     expectStatus(await enter(one.email, PASSWORD, HOME), 201);
     expectStatus(await enter(one.email, PASSWORD, NEXT_DOOR), 201);
     expect((await enter(one.email, WRONG, HOME)).status).toBe(401);
     expect((await enter(one.email, WRONG)).status).toBe(429);
   });
 
-  it("are counted exactly, also of 130 at once", async () => {
+  it("are counted exactly, also when 130 come at once", async () => {
     const { email } = await owner();
     const statuses = await guess(email, 130);
     expect(statuses.filter((status) => status === 401)).toHaveLength(LOG_IN_FAILURES_A_DAY);
     expect(statuses.filter((status) => status === 429)).toHaveLength(30);
   });
 
-  it("are answered alike for an address without an account", async () => {
+  it("are answered in the same way for an address without an account", async () => {
     const [known, unknown] = [(await owner()).email, freshAddress()];
     const before = (await dumpDatabase())["notices"]?.length ?? 0;
     for (const email of [known, unknown]) {
@@ -110,11 +110,11 @@ describe("a hundred failures from everywhere", () => {
     expect(refusal(ofUnknown)).toEqual(refusal(ofKnown));
     expect([ofKnown.status, trips, world.meter.reading.trips]).toEqual([429, 1, 1]);
     expect((await enter(unknown, PASSWORD, HOME)).status).toBe(429);
-    // One to the owner of the known one.
+    // One notice, to the owner of the known account.
     expect((await dumpDatabase())["notices"]).toHaveLength(before + 1);
   });
 
-  it("are told to the owner once", async () => {
+  it("are reported to the owner once", async () => {
     const one = await owner();
     await fail(one.email, LOG_IN_FAILURES_A_DAY - 1);
     expect(await noticesOf(one)).toEqual([]);
@@ -122,12 +122,12 @@ describe("a hundred failures from everywhere", () => {
     expect(await noticesOf(one)).toMatchObject([{ recipient: one.email }]);
   });
 
-  it("are told again only after 24 hours, though the account opens and shuts meanwhile", async () => {
+  it("are reported again only after 24 hours, though the account opens and shuts meanwhile", async () => {
     const start = Date.now();
     vi.useFakeTimers({ toFake: ["Date"], now: start });
     const one = await owner();
     const told: number[] = [];
-    // The oldest leave in the third round, and all but those of the third in the fourth.
+    // The oldest leave the window in the third round, and all but those of the third in the fourth.
     for (const [hours, times] of [
       [0, 60],
       [12, 40],
@@ -141,7 +141,7 @@ describe("a hundred failures from everywhere", () => {
     expect(told).toEqual([0, 1, 1, 2]);
   });
 
-  it("are told to nobody of an account that waits for its verification", async () => {
+  it("are not reported for an unverified account", async () => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     await fail(email, LOG_IN_FAILURES_A_DAY);
@@ -167,7 +167,7 @@ describe("a hundred failures from everywhere", () => {
     expect(await noticesOf(one)).toHaveLength(2);
   });
 
-  it("are those of 24 hours: the account opens as the oldest leave", async () => {
+  it("count for 24 hours: the account opens when the oldest leave the window", async () => {
     const one = await owner();
     await fail(one.email, LOG_IN_FAILURES_A_DAY);
     const account = await sha256Hex(foldName(one.email));
@@ -181,7 +181,7 @@ describe("a hundred failures from everywhere", () => {
     expect(await guard.begin(failed, Date.now() + DAY_MS, limits, none)).toMatchObject({ ok: true, left: 99 });
   });
 
-  it("are no failures of a client whose own limit refuses it", async () => {
+  it("do not include those that the client's own limit refuses", async () => {
     const { email } = await owner();
     const client = from("192.0.2.90");
     const replies = await Promise.all(Array.from({ length: 120 }, () => enter(email, WRONG, client)));
@@ -189,7 +189,7 @@ describe("a hundred failures from everywhere", () => {
     expectStatus(await enter(email), 201);
   });
 
-  it("do not count what succeeded, from however many addresses", async () => {
+  it("do not include log-ins that succeeded, from any number of addresses", async () => {
     const { email } = await owner();
     await fail(email, LOG_IN_FAILURES_A_DAY - 1);
     for (let n = 0; n < 3; n++) {
@@ -202,7 +202,7 @@ describe("a hundred failures from everywhere", () => {
 });
 
 describe("a known network", () => {
-  it("is one from which the account was logged in to within 90 days, or whose link was verified", async () => {
+  it("is one from which the account was logged in to, or whose link was verified, within 90 days", async () => {
     const one = await owner();
     const link = freshAddress();
     await register(world, link);
@@ -221,14 +221,14 @@ describe("a known network", () => {
     expectStatus(await enter(one.email, PASSWORD, HOME), 201);
   });
 
-  it("is of one account alone", async () => {
+  it("belongs to one account only", async () => {
     const [one, other] = [await owner(), await signUp(world)];
     await fail(other.email, LOG_IN_FAILURES_A_DAY);
     expectStatus(await enter(one.email, PASSWORD, HOME), 201);
     expect((await enter(other.email, PASSWORD, HOME)).status).toBe(429);
   });
 
-  it("is that of its log-in for a session, whose wrong passwords count too", async () => {
+  it("of a session is that of its log-in, and the session's wrong passwords count too", async () => {
     const one = await signUp(world);
     const token = expectStatus(await enter(one.email, PASSWORD, HOME), 201).session_token;
     const confirm = (password: string, client: Record<string, string>) =>

@@ -1,4 +1,4 @@
-// Log-in (CRED-13, CRED-21): who does not know the password learns nothing, and whoever guesses is stopped without stopping the owner.
+// Log-in (CRED-13, CRED-21): a caller without the password learns nothing, and a guesser is stopped without stopping the owner.
 import { scryptSync } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";
@@ -47,7 +47,7 @@ const setStatus = (status: string, platformId: string) =>
 const storeHash = (platformId: string, hash: string) =>
   env.DB.prepare("update passwords set hash = ? where platform_id = ?").bind(hash, platformId).run();
 
-/** Of the right password, with parameters of another time. */
+/** A hash of the right password, with weaker parameters. */
 function weakHash(): string {
   const salt = new Uint8Array(16).fill(7);
   const derived = scryptSync(PASSWORD, salt, 32, { N: 2 ** 12, r: 8, p: 1 });
@@ -55,7 +55,7 @@ function weakHash(): string {
 }
 
 describe("a log-in", () => {
-  it("takes the address in whatever case it is written, and stores the session as a hash alone", async () => {
+  it("takes the address in any case, and stores the session only as a hash", async () => {
     const reply = await attempt(account.email.toUpperCase(), PASSWORD);
     const { session_token: token } = expectStatus(reply, 201);
     expect(await rowsOf("sessions", account.platformId)).toContainEqual(
@@ -74,7 +74,7 @@ describe("a log-in", () => {
     expect(world.meter.reading).toMatchObject({ trips: 2 });
   });
 
-  it("answers an unknown address as a wrong password, byte for byte but for the request's id", async () => {
+  it("answers an unknown address like a wrong password, byte for byte except the request's id", async () => {
     const [unknown, wrong] = [await attempt(freshAddress(), WRONG), await attempt(account.email, WRONG)];
     expect(codeOf(unknown)).toEqual([401, "invalid_credentials"]);
     const without = ({ body, headers }: Reply) => {
@@ -88,7 +88,7 @@ describe("a log-in", () => {
   it.each([
     ["SUSPENDED", "account_suspended"],
     ["EMAIL_PENDING", "email_not_verified"],
-  ])("tells that an account is %s after the right password only", async (status, code) => {
+  ])("reveals that an account is %s only after the right password", async (status, code) => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     await setStatus(status, platformId);
@@ -97,13 +97,13 @@ describe("a log-in", () => {
     expect(await rowsOf("sessions", platformId)).toEqual([]);
   });
 
-  it("knows no CLOSED account", async () => {
+  it("refuses a CLOSED account like an unknown one", async () => {
     const closed = await signUp(world);
     await setStatus("CLOSED", closed.platformId);
     expect(codeOf(await attempt(closed.email, PASSWORD))).toEqual([401, "invalid_credentials"]);
   });
 
-  it("replaces a hash of weaker parameters, and keeps one of today's", async () => {
+  it("replaces a hash with weaker parameters, and keeps one with the current ones", async () => {
     const strict = withProductionCost(world);
     const attempt = (email: string, password: string) => post(strict, "/v1/platform/sessions", { email, password });
     const old = await signUp(world);
@@ -124,13 +124,13 @@ describe("a log-in", () => {
     const replies = await Promise.all(Array.from({ length: 10 }, () => attempt(account.email, PASSWORD, client)));
     expect(replies.map(({ status }) => status).filter((status) => status !== 201 && status !== 429)).toEqual([]);
     expect(counted(replies, 201)).toBeGreaterThan(0);
-    // None of them has failed: all of them were given back.
+    // None of them has failed, so all of them were uncounted.
     expectStatus(await attempt(account.email, PASSWORD, client), 201);
   });
 });
 
 describe("failures", () => {
-  it("stop the client at ten for one account, exactly, under 40 at once, and say when to come back", async () => {
+  it("stop the client at exactly ten for one account, under 40 at once, and state when to come back", async () => {
     const { email } = await signUp(world);
     const client = freshClient();
     const replies = await Promise.all(Array.from({ length: 40 }, () => attempt(email, WRONG, client)));
@@ -148,7 +148,7 @@ describe("failures", () => {
     expectStatus(await attempt(account.email, PASSWORD, client), 201);
   });
 
-  it("count for an address without an account too, so that the refusal tells nothing", async () => {
+  it("count for an address without an account too, so that the refusal reveals nothing", async () => {
     const [email, client] = [freshAddress(), freshClient()];
     const replies = await Promise.all(Array.from({ length: 12 }, () => attempt(email, WRONG, client)));
     expect([counted(replies, 401), counted(replies, 429)]).toEqual([10, 2]);
@@ -164,7 +164,7 @@ describe("failures", () => {
     expectStatus(await attempt(account.email, PASSWORD, from("2001:db8:7:8::1")), 201);
   });
 
-  it("leave the window after 15 minutes, the oldest first, and nothing of them is kept then", async () => {
+  it("leave the window after 15 minutes, oldest first, and are then no longer stored", async () => {
     const guard = env.ATTEMPTS.get(env.ATTEMPTS.idFromName("192.0.2.0/24"));
     const limits = { windowMs: WINDOW_MS, perAccount: 2, perAddress: 3 };
     const by = (name: string) => ({ account: name, address: "192.0.2.77" });
@@ -181,7 +181,7 @@ describe("failures", () => {
     expect(await begin("a", now + WINDOW_MS)).toMatchObject({ ok: true });
   });
 
-  it("do not count what succeeded", async () => {
+  it("do not include log-ins that succeeded", async () => {
     const client = "192.0.2.78";
     for (let n = 0; n < LOG_IN_FAILURES_PER_ADDRESS + 1; n++) {
       const given = await beginAttempt(world.deps, client, account.email);

@@ -1,4 +1,4 @@
-// The bounds of mails (ACC-31): three a day to an address without an account, and twenty notices an hour about one account.
+// The limits of mails (ACC-31): three a day to an address without an account, and twenty notices an hour about one account.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
@@ -34,8 +34,8 @@ const domain = (): string => `stranger-${box}.example`;
 const named = (number: number | string): string => `box+${number}@${domain()}`;
 const mailsToBox = (): number => world.mails.filter(({ to }) => to.toLowerCase().endsWith(`@${domain()}`)).length;
 
-describe("an address that has no account of its own", () => {
-  it("gets three mails a day of twelve sign-ups, whatever stands behind its plus, and each is answered alike", async () => {
+describe("an address that has no account", () => {
+  it("gets three mails a day for twelve sign-ups, whatever follows its plus sign, and each call gets the same answer", async () => {
     const answers = [];
     for (let n = 0; n < 12; n++) answers.push(await register(world, named(n)));
     expect(new Set(answers.map(({ platform_status }) => platform_status))).toEqual(new Set(["EMAIL_PENDING"]));
@@ -46,7 +46,7 @@ describe("an address that has no account of its own", () => {
     expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY + 1);
   });
 
-  it("keeps the link that it got when a further one is withheld, of a sign-up and of a contact", async () => {
+  it("keeps its link when a further one is withheld, for a sign-up and for a contact", async () => {
     const later = () => world.advance(LINK_REST_SECONDS * SECOND_MS);
     const address = named("late");
     await register(world, address);
@@ -73,7 +73,7 @@ describe("an address that has no account of its own", () => {
     expectStatus(await post(world, "/v1/platform/verify-email", { token: mailedToken(world, contact) }), 200);
   });
 
-  it("that is named as another contact instead makes the link of the one before useless, also without a mail", async () => {
+  it("that is named as a new contact ends the link of the previous one, even without a mail", async () => {
     const headers = bearer(await logIn(world, (await signUp(world)).email));
     const name = (body: unknown) => world.call("PATCH", "/v1/platform", { key: null, headers, body });
     const first = `first@contact-${domain()}`;
@@ -86,7 +86,7 @@ describe("an address that has no account of its own", () => {
     expect(late.status).toBe(422);
   });
 
-  it("is asked for as often as one that still gets mails, and the link to another address ends all the same", async () => {
+  it("may be requested as often as one that still gets mails, and the link to another address ends in the same way", async () => {
     const { email } = await signUp(world);
     let headers = bearer(await logIn(world, email));
     const move = (new_email: string) =>
@@ -107,12 +107,12 @@ describe("an address that has no account of its own", () => {
     expect((await post(world, "/v1/platform/verify-email", body)).status).toBe(422);
   });
 
-  it("gets no more of twelve at once", async () => {
+  it("gets only three mails when twelve are requested at once", async () => {
     await Promise.all(Array.from({ length: 12 }, (_, n) => register(world, named(n))));
     expect(mailsToBox()).toBe(STRANGER_MAILS_PER_DAY);
   });
 
-  it("gets no more by refusing each link, nor by asking for others, for a new password or as a contact", async () => {
+  it("gets no further mail by refusing each link, or by requesting links, a new password or to be a contact", async () => {
     const { email, key } = await signUp(world);
     const headers = bearer(await logIn(world, email));
     const address = named("x");
@@ -134,7 +134,7 @@ describe("an address that has no account of its own", () => {
     expect((await world.call("GET", "/v1/platform", { key })).status).toBe(200);
   });
 
-  it("gets the next one on the next day, and then proves itself", async () => {
+  it("gets the next mail on the next day, and then proves itself", async () => {
     for (let n = 0; n < 4; n++) await register(world, named(n));
     const last = named(3);
     expect(mailsTo(last)).toBe(0);
@@ -144,7 +144,7 @@ describe("an address that has no account of its own", () => {
     expect(expectStatus(await post(world, "/v1/platform/verify-email", body), 200).email).toBe(last);
   });
 
-  it("is stored nowhere by the count, which ends with the day", async () => {
+  it("is not stored by the count, which ends with the day", async () => {
     await register(world, named(1));
     const { results } = await env.DB.prepare("select * from mail_counts").all();
     expect(results).toMatchObject([{ mails: 1, ends_at: world.now() + DAY_MS }]);
@@ -154,7 +154,7 @@ describe("an address that has no account of its own", () => {
     expect((await env.DB.prepare("select * from mail_counts").all()).results).toEqual([]);
   });
 
-  it("has its links to a new password as before, once it is verified", async () => {
+  it("gets its links to a new password as before, once it is verified", async () => {
     const { email } = await signUp(world);
     for (let n = 0; n < 5; n++) {
       world.advance(LINK_REST_SECONDS * SECOND_MS);
@@ -198,7 +198,7 @@ describe("the notices of one account", () => {
     expect(await rowsOf("notices", world.platformId)).toEqual([]);
   });
 
-  it("begin again with the next hour", async () => {
+  it("start again with the next hour", async () => {
     await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR);
     await world.run(mailNotices);
     world.advance(HOUR_MS);
@@ -207,7 +207,7 @@ describe("the notices of one account", () => {
     expect([mailsTo(CONTACT), digests().length]).toEqual([NOTICE_MAILS_PER_HOUR + 1, 0]);
   });
 
-  it("about its security reach the owner however many there are, and no contact gets more than its part", async () => {
+  it("about its security all reach the owner, while a contact gets only its limit", async () => {
     await tell("customer.key_rotated", 27);
     await world.run(mailNotices);
     expect([mailsTo(OWNER), mailsTo(CONTACT)]).toEqual([27, NOTICE_MAILS_PER_HOUR]);
@@ -228,7 +228,7 @@ describe("the notices of one account", () => {
     "customer.email_changed",
     "customer.contact_changed",
     "customer.wallet_changed",
-  ] as const)("%s is never held back from the owner, and is from the contact", async (kind) => {
+  ] as const)("%s is never held back from the owner, but is from the contact", async (kind) => {
     const { platformId, deps } = world;
     const platform = { platformId, legalName: "Acme GmbH", email: OWNER, adminContactEmail: CONTACT };
     await commit(deps.db, [recordNotice(deps.db, platform, world.now(), { kind, data: {} } as never)]);
@@ -239,7 +239,7 @@ describe("the notices of one account", () => {
     ]);
   });
 
-  it("of sandbox wallets, which any key changes at will, are held back as others are", async () => {
+  it("of sandbox wallets, which any key changes freely, are held back like others", async () => {
     const { platformId, deps } = world;
     const platform = { platformId, legalName: "Acme GmbH", email: OWNER, adminContactEmail: null };
     for (const environment of ["sandbox", "production"])
@@ -256,13 +256,13 @@ describe("the notices of one account", () => {
     ]);
   });
 
-  it("count together by runs at the same moment", async () => {
+  it("are counted together by simultaneous runs", async () => {
     await tell("customer.account_closed", 2 * NOTICE_MAILS_PER_HOUR);
     await Promise.all([world.run(mailNotices), world.run(mailNotices), world.run(mailNotices)]);
     expect([mailsTo(OWNER), mailsTo(CONTACT)]).toEqual([NOTICE_MAILS_PER_HOUR, NOTICE_MAILS_PER_HOUR]);
   });
 
-  it("are named up to a hundred, and the others counted, in as few bytes", async () => {
+  it("are named up to a hundred in a digest, and the others are only counted", async () => {
     await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR + DIGEST_LINES_MAX + 30);
     await world.run(mailNotices);
     world.advance(HOUR_MS);
@@ -273,7 +273,7 @@ describe("the notices of one account", () => {
     expect(digest?.text).toContain("And 30 more.");
   });
 
-  // The run's batches: the due ones, the count, what is held back, what was sent.
+  // The run's batches: the due notices, the count, the held-back ones, the sent ones.
   it.each([2, 3])("are neither lost nor doubled in the digest when the run dies before batch %i", async (at) => {
     await tell("customer.account_closed", NOTICE_MAILS_PER_HOUR + 2);
     const dying = failingBatches(env.DB, (batch) => (batch === at ? "before" : "never"));

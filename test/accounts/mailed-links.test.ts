@@ -1,4 +1,5 @@
-// Who a mailed link makes the owner (ACC-10, ACC-13): whoever knows the account's password too. Whoever got a mail that is not about him refuses it.
+// A mailed link makes its opener the owner only with the account's password (ACC-10, ACC-13). A person who got a mail that is not about him can
+// refuse it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { LOG_IN_FAILURES_PER_ACCOUNT } from "../../src/core/limits.ts";
@@ -65,7 +66,7 @@ describe("an address that a stranger has registered", () => {
     expect([entered.status, entered.body.code]).toEqual([403, "email_not_verified"]);
   });
 
-  it("is free again once its owner has refused the link, with all that the stranger's account had", async () => {
+  it("is free again once its owner has refused the link, with all rows of the stranger's account", async () => {
     const email = freshAddress();
     const { platform_id } = await register(world, email);
     const link = mailedToken(world, email);
@@ -84,7 +85,7 @@ describe("an address that a stranger has registered", () => {
   });
 });
 
-it("a notice to an address that nobody has verified holds nothing that whoever registered it wrote", async () => {
+it("puts nothing that a stranger wrote at registration into a notice to an unverified address", async () => {
   const email = freshAddress();
   const body = { email, password: OTHER, legal_name: "Call +1 900 555 now" };
   expectStatus(await post(world, "/v1/platform/register", body, freshClient()), 201);
@@ -100,7 +101,7 @@ it("a notice to an address that nobody has verified holds nothing that whoever r
 });
 
 describe("a link", () => {
-  it("stays as it is after a wrong password, and works with the right one", async () => {
+  it("is unchanged after a wrong password, and works with the right one", async () => {
     const email = freshAddress();
     await register(world, email);
     const link = mailedToken(world, email);
@@ -113,7 +114,7 @@ describe("a link", () => {
     expect(faultsOf(await verify(link, PASSWORD))).toEqual(USED_UP);
   });
 
-  it("is no way round the guard of log-ins: its failures are theirs, and end together", async () => {
+  it("does not bypass the limit of log-ins: its failures count as theirs, and end together", async () => {
     const email = freshAddress();
     await register(world, email);
     const link = mailedToken(world, email);
@@ -123,11 +124,11 @@ describe("a link", () => {
     const shut = await verify(link, PASSWORD, client);
     expect([shut.status, shut.body.code]).toEqual([429, "rate_limited"]);
     expect((await post(world, "/v1/platform/sessions", { email, password: PASSWORD }, client)).status).toBe(429);
-    // From elsewhere its owner goes on.
+    // The owner continues from another address.
     expectStatus(await verify(link, PASSWORD), 200);
   });
 
-  it("to a new address moves the account by its password alone", async () => {
+  it("to a new address moves the account only with its password", async () => {
     const { link, to, key, email } = await moving();
     expect(faultsOf(await verify(link))).toEqual([422, "validation_failed", "password required"]);
     expect(faultsOf(await verify(link, OTHER))).toEqual(WRONG);
@@ -137,7 +138,7 @@ describe("a link", () => {
     expect(await address()).toBe(to);
   });
 
-  it("to a new address that is refused ends alone: the account stays as it is, and its log says so", async () => {
+  it("to a new address that is refused only ends itself: the account stays unchanged, and its log says so", async () => {
     const { link, key, email, to, session, platformId } = await moving();
     const [before] = await rowsOf("platforms", platformId);
     expect((await refuse(link)).status).toBe(204);
@@ -164,7 +165,7 @@ describe("a link", () => {
     expectStatus(await post(world, "/v1/platform/password/reset", body, freshClient()), 200);
   });
 
-  it("of an account that an operator has suspended before it began ends alone", async () => {
+  it("of an account that an operator has suspended before it began only ends itself", async () => {
     const email = freshAddress();
     const { platform_id } = await register(world, email);
     await env.DB.prepare(

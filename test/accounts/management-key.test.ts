@@ -1,5 +1,4 @@
-// The management key (CRED-4 to CRED-9): a typo is refused without a look-up, and header names and brands are
-// configuration.
+// The management key (CRED-4 to CRED-9): a typo is refused without a look-up, and header names and brands are configuration.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   generateManagementKey,
@@ -67,7 +66,7 @@ describe("a key with a typo", () => {
     expect([reply.status, reply.body.code, world.meter.reading.trips]).toEqual([401, "invalid_credentials", 0]);
   });
 
-  it("while an unknown one, and a good one, cost the one trip of the call itself", async () => {
+  it("costs no trip, while an unknown and a good key cost the one trip of the call itself", async () => {
     for (const key of [(await generateManagementKey("sandbox", BRANDS)).rawKey, world.key]) {
       world.meter.reset();
       await world.call("GET", "/v1/principals", { key });
@@ -77,7 +76,7 @@ describe("a key with a typo", () => {
 });
 
 describe("the header", () => {
-  it("may have further names by configuration, and then its own still counts", async () => {
+  it("may have further names by configuration, and then its own name still counts", async () => {
     const branded = withVars(world, { MANAGEMENT_KEY_HEADERS: "Acme-Key, Service-Api-Key" });
     const get = (of: World, name: string) =>
       of.call("GET", "/v1/platform", { key: null, headers: { [name]: world.key } });
@@ -86,7 +85,7 @@ describe("the header", () => {
     expect((await get(world, "Acme-Key")).body.code).toBe("invalid_credentials");
   });
 
-  it("given twice is no key", async () => {
+  it("is not a key when it is given twice", async () => {
     const reply = await world.call("GET", "/v1/platform", {
       headers: { "Service-Api-Key": `${world.key}, ${world.key}` },
     });
@@ -121,7 +120,7 @@ describe("the brand", () => {
     expect(parseManagementKey(rawKey, ACME)).toBe(environment);
   });
 
-  it("may be any of those configured, and names the environment with each", async () => {
+  it("may be any of the configured brands, and names the environment with each", async () => {
     for (const brands of [["acme"], ["service"]] as const) {
       for (const environment of ["sandbox", "production"] as const) {
         const { rawKey } = await issue(brands, environment);
@@ -138,7 +137,7 @@ describe("the brand", () => {
     expect([reply.status, reply.body.code, world.meter.reading.trips]).toEqual([401, "invalid_credentials", 0]);
   });
 
-  it("is under the checksum: a key does not pass by another accepted brand", async () => {
+  it("is covered by the checksum: a key is invalid under another accepted brand", async () => {
     const { rawKey } = await generateManagementKey("sandbox", ["acme"]);
     expect(parseManagementKey(rawKey.replace("acme", "service"), ACME)).toBeNull();
     expect(parseManagementKey(rawKey.replace("acme_", ""), ACME)).toBeNull();

@@ -35,14 +35,14 @@ const toldOf = async ({ platformId }: Pick<Account, "platformId">) =>
     .map(({ device, network }) => [device, network]);
 
 describe("a log-in", () => {
-  it("from where the mailed link was verified is told to nobody", async () => {
+  it("from the place where the mailed link was verified is not reported", async () => {
     const one = await account();
     await enter(one, { ...FIREFOX, ...HOME });
     await enter(one, { ...FIREFOX, ...from("203.0.113.99") });
     expect(await toldOf(one)).toEqual([]);
   });
 
-  it("with another device, from another network, or both, is told once each, with where it was", async () => {
+  it("with another device, from another network, or both, is reported once each, with its place", async () => {
     const one = await account();
     const places: [Headers, string[]][] = [
       [{ ...CURL, ...HOME }, ["curl", "203.0.113.0/24"]],
@@ -56,7 +56,7 @@ describe("a log-in", () => {
     expect(await toldOf(one)).toEqual(places.map(([, told]) => told));
   });
 
-  it("is told again after 90 days without one, to the millisecond", async () => {
+  it("is reported again after 90 days without one, to the millisecond", async () => {
     const one = await account();
     await enter(one, { ...FIREFOX, ...HOME });
     world.advance(SEEN_MS - 1);
@@ -67,7 +67,7 @@ describe("a log-in", () => {
     expect(await toldOf(one)).toEqual([["Firefox on Linux", "203.0.113.0/24"]]);
   });
 
-  it("is an entry of the log, which names the session and where it began", async () => {
+  it("is an entry of the log, which names the session, its device and its network", async () => {
     const one = await account();
     const session = await enter(one, { ...CURL, ...OFFICE });
     const entries = (await rowsOf("activity_entries", one.platformId)).filter(
@@ -80,14 +80,14 @@ describe("a log-in", () => {
     });
   });
 
-  it("of another account makes nothing known", async () => {
+  it("of another account does not make a place known", async () => {
     const [one, other] = [await account(), await account()];
     await enter(other, { ...CURL, ...OFFICE });
     await enter(one, { ...CURL, ...OFFICE });
     expect(await toldOf(one)).toHaveLength(1);
   });
 
-  it("that is refused notes nothing", async () => {
+  it("that is refused records no device", async () => {
     const one = await account();
     const before = await rowsOf("seen_devices", one.platformId);
     const body = { email: one.email, password: "wrong horse battery staple" };
@@ -96,7 +96,7 @@ describe("a log-in", () => {
   });
 });
 
-describe("what was seen", () => {
+describe("a seen device", () => {
   it("is deleted after 90 days, and not before", async () => {
     await env.DB.batch(
       ["sessions", "account_links", "seen_devices"].map((table) => env.DB.prepare(`delete from ${table}`)),

@@ -1,4 +1,4 @@
-// Notices by mail (ACC-11): written with the change that they are about, mailed by a job once, and tried again for two days.
+// Notices by mail (ACC-11): written with the change that they report, mailed once by a job, and tried again for two days.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.ts";
 import type { Deps } from "../../src/context.ts";
@@ -16,11 +16,11 @@ import { rowsOf, signUp } from "./support.ts";
 let world: World;
 beforeEach(async () => {
   world = stopped(await createWorld());
-  // Each test sees its own notices alone.
+  // Each test sees only its own notices.
   await env.DB.prepare("delete from notices").run();
 });
 
-/** Security notices to the account's own address, which no hour holds back. */
+/** Security notices to the account's own address, which the hourly limit does not hold back. */
 const ADDRESSED = { legalName: "Acme GmbH", email: "office@acme.example", adminContactEmail: null };
 const tell = (at = world): Promise<void> =>
   commit(at.deps.db, [
@@ -44,7 +44,7 @@ function refusing(refuses: (mail: SentMail) => boolean): Deps {
 }
 
 describe("a notice", () => {
-  it("goes to its address by one mail, as text and HTML in the operator's name, and is deleted then", async () => {
+  it("goes to its address by one mail, as text and HTML in the operator's name, and is then deleted", async () => {
     await tell();
     expect(await world.run(mailNotices)).toBe(1);
     expect(await world.run(mailNotices)).toBe(0);
@@ -73,7 +73,7 @@ describe("a notice", () => {
     for (const { text } of world.mails) expect(text).toContain("Acme GmbH");
   });
 
-  it("is written by the first key, which it names by its prefix alone", async () => {
+  it("is written for the first key, which it names only by its prefix", async () => {
     const { key, email } = await signUp(world);
     await world.run(mailNotices);
     const mail = world.mails.find(({ to, subject }) => to === email && subject === "A sandbox key was issued");
@@ -81,7 +81,7 @@ describe("a notice", () => {
     expect(JSON.stringify(world.mails)).not.toContain(key);
   });
 
-  it("is mailed once by two runs at the same moment", async () => {
+  it("is mailed once by simultaneous runs", async () => {
     for (let n = 0; n < 20; n++) await tell();
     const runs = await Promise.all([world.run(mailNotices), world.run(mailNotices), world.run(mailNotices)]);
     expect(runs.reduce((sum, done) => sum + done, 0)).toBe(20);
@@ -89,17 +89,17 @@ describe("a notice", () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it("of which there are many, is mailed slice by slice in one run, at a constant cost for each slice", async () => {
+  it("of many is mailed slice by slice in one run, at a constant cost for each slice", async () => {
     for (let n = 0; n < 120; n++) await tell();
     world.meter.reset();
     expect(await world.run(mailNotices)).toBe(120);
-    // Three slices of three trips, and at most one that finds nothing more.
+    // Three slices of three trips, and at most one trip that finds no further notice.
     expect(world.meter.reading.trips).toBeLessThanOrEqual(10);
   });
 });
 
 describe("a mail that fails", () => {
-  it("stops no other, and is tried again after each pause, not sooner", async () => {
+  it("does not stop others, and is tried again after each pause, not sooner", async () => {
     await tell();
     const other = { ...ADDRESSED, email: "other@acme.example", platformId: world.platformId };
     const notice = { kind: "customer.password_changed", data: {} } as const;
@@ -115,7 +115,7 @@ describe("a mail that fails", () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it("is dropped after the eighth failure with one alert, which names no address and nothing that it says", async () => {
+  it("is dropped after the eighth failure with one alert, which contains neither the address nor the text", async () => {
     await tell();
     const deps = refusing(() => true);
     const run = async () => {
@@ -137,7 +137,7 @@ describe("a mail that fails", () => {
     expect(alert.message).not.toContain("Acme");
   });
 
-  // The claim stands before the mail, so a Worker that dies in between loses nothing.
+  // The claim is written before the mail, so a Worker that dies in between loses nothing.
   it("is sent again when the Worker died after the mail and before the row was deleted", async () => {
     await tell();
     const dying = failingBatches(env.DB, (batch) => (batch === 3 ? "before" : "never"));
@@ -150,8 +150,8 @@ describe("a mail that fails", () => {
   });
 });
 
-describe("what waits", () => {
-  it("holds no secret", async () => {
+describe("a waiting notice", () => {
+  it("contains no secret", async () => {
     const { key } = await signUp(world);
     const { notices = [] } = await dumpDatabase();
     expect(notices.length).toBeGreaterThan(0);

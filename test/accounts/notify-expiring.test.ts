@@ -19,7 +19,7 @@ const TYPE = "principal.attestation_expiring";
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
-  // Each test sees its own notices alone.
+  // Each test sees only its own notices.
   await world.deps.db.delete(notices);
   await world.deps.db.update(principals).set({ expiryNoticeAt: null }).where(isNotNull(principals.expiryNoticeAt));
 });
@@ -34,7 +34,7 @@ const attestation = (inMs: number) => ({
   },
 });
 
-/** A principal whose attestation ends in so many milliseconds, by the world's clock. */
+/** A principal whose attestation ends in this many milliseconds, by the world's clock. */
 async function ending(inMs: number): Promise<string> {
   const body = principalBody(attestation(inMs));
   return expectStatus(await world.call("POST", "/v1/principals", { body }), 201).principal_id;
@@ -89,7 +89,7 @@ describe("the end of an attestation", () => {
     expect(await at(end)).toBe(0);
   });
 
-  it("is an event with the principal as it is read, and the days; the log and the principal say nothing", async () => {
+  it("is an event with the principal as it is read, and the days; the log and the principal do not change", async () => {
     const principalId = await ending(30 * DAY_MS);
     const before = await read(principalId);
     expect(await run()).toBe(1);
@@ -107,7 +107,7 @@ describe("the end of an attestation", () => {
     [5, [7, 1]],
     [0.5, [1]],
   ])(
-    "that is %d days ahead when it is recorded is announced at once, by the nearest notice alone",
+    "that is %d days ahead when it is recorded is announced at once, only by the nearest notice",
     async (ahead, days) => {
       const principalId = await ending(ahead * DAY_MS);
       expect(await run()).toBe(1);
@@ -120,7 +120,7 @@ describe("the end of an attestation", () => {
     },
   );
 
-  it("is announced by the nearest notice alone when the job is late, and not after the end", async () => {
+  it("is announced only by the nearest notice when the job is late, and not after the end", async () => {
     const [late, tooLate] = [await ending(40 * DAY_MS), await ending(34 * DAY_MS)];
     world.advance(35 * DAY_MS);
     expect(await run()).toBe(2);
@@ -132,7 +132,7 @@ describe("the end of an attestation", () => {
     expect(await dueAt(late)).toBeNull();
   });
 
-  it("is announced of a suspended principal, and of an account that is suspended", async () => {
+  it("is announced for a suspended principal, and for a suspended account", async () => {
     const principalId = await ending(30 * DAY_MS);
     expectStatus(await act(principalId, "suspend"), 200);
     expect(await run()).toBe(1);
@@ -145,7 +145,7 @@ describe("the end of an attestation", () => {
     ]);
   });
 
-  it("is not announced of a closed principal, of a closed account, or of an attestation that was taken back", async () => {
+  it("is not announced for a closed principal, a closed account or a revoked attestation", async () => {
     const [closed, taken, ofClosed] = [await ending(30 * DAY_MS), await ending(30 * DAY_MS), await ending(30 * DAY_MS)];
     expectStatus(await act(closed, "close"), 200);
     expect(await dueAt(closed)).toBeNull();
@@ -161,7 +161,7 @@ describe("the end of an attestation", () => {
     expect([await dueAt(taken), await dueAt(ofClosed)]).toEqual([null, null]);
   });
 
-  it("is announced anew of a renewed attestation, also of one that ends sooner", async () => {
+  it("is announced again for a renewed attestation, also for one that ends sooner", async () => {
     const principalId = await ending(30 * DAY_MS);
     expect(await run()).toBe(1);
     const renew = async (inMs: number) => {
@@ -175,7 +175,7 @@ describe("the end of an attestation", () => {
     await renew(5 * DAY_MS);
     expect(await run()).toBe(1);
     expect((await told()).map(([, days]) => days)).toEqual([30, 30, 7]);
-    // After its end, too.
+    // Also after its end.
     world.advance(6 * DAY_MS);
     await world.run(endAttestations);
     await renew(12 * HOUR_MS);
@@ -183,7 +183,7 @@ describe("the end of an attestation", () => {
     expect((await told()).map(([, days]) => days)).toEqual([30, 30, 7, 1]);
   });
 
-  it("is announced of the account's own company, anew after the operator's renewal", async () => {
+  it("is announced for the account's own company, and again after the operator's renewal", async () => {
     const { db } = world.deps;
     const attest = async (expiresAt: number) => {
       const actor = { type: "operator", id: "op" } as const;
@@ -248,7 +248,7 @@ describe("the mail", () => {
 });
 
 describe("a notice is given once", () => {
-  it("by two runs at once", async () => {
+  it("by simultaneous runs", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => ending(30 * DAY_MS)));
     await Promise.all([run(), run(), run()]);
     await run();
@@ -258,7 +258,7 @@ describe("a notice is given once", () => {
 
   it.each(["before", "after"] as const)("by a run that dies %s its commit, and by the next one", async (moment) => {
     const principalId = await ending(30 * DAY_MS);
-    // The batches of a run: what is due, the reading, the notice.
+    // The batches of a run: the due rows, the read, the notice.
     const dying = failingBatches(env.DB, (batch) => (batch === 3 ? moment : "never"));
     await world.run(notifyExpiring, withDatabase(world, dying).deps);
     expect(await run()).toBe(moment === "before" ? 1 : 0);
@@ -284,7 +284,7 @@ describe("a notice is given once", () => {
     expect(await run()).toBe(0);
     expect(await told()).toEqual([]);
     expect(await waiting()).toEqual([]);
-    // The next run decides on what is so now.
+    // The next run decides on the present state.
     expect(await run()).toBe("attestationExpiresAt" in renewed ? 0 : 1);
   });
 
@@ -303,7 +303,7 @@ describe("a notice is given once", () => {
 });
 
 describe("a run", () => {
-  it("reads what is due by the index alone, however many principals wait", async () => {
+  it("reads the due rows only by the index, however many principals wait", async () => {
     const ids = [];
     for (let n = 0; n < 30; n++) ids.push(await ending(300 * DAY_MS));
     world.meter.reset();
@@ -313,7 +313,7 @@ describe("a run", () => {
       .update(principals)
       .set({ expiryNoticeAt: world.now() - MINUTE_MS })
       .where(inArray(principals.principalId, ids.slice(0, 1)));
-    // By its end nothing is due yet: nothing is said, and the first notice is still to come.
+    // The attestation's end is not near yet, so nothing is announced, and the first notice is still to come.
     expect(await run()).toBe(1);
     expect(await eventsOf()).toEqual([]);
     expect(await dueAt(ids[0] ?? "")).toBeGreaterThan(world.now() + 269 * DAY_MS);

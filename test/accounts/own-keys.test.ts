@@ -1,5 +1,5 @@
-// What an account's own keys do not do (ACC-16 to ACC-18): a replaced key does not take the account over from the one that replaced it, and where a
-// person promotes no key opens production.
+// Limits of an account's own keys (ACC-16 to ACC-18): a replaced key cannot take the account over from its replacement, and where a person promotes,
+// no key opens production.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { type Account, bearer, logIn, readAccount, rowsOf, signUp } from "./support.ts";
@@ -23,7 +23,7 @@ const codeOf = ({ status, body }: Reply) => [status, body.code];
 const FORBIDDEN = [403, "forbidden"];
 
 describe("a key in its grace", () => {
-  it("reads and writes, and does not rotate, promote or change the account; the current one does", async () => {
+  it("reads and writes, but does not rotate, promote or change the account; the current key does", async () => {
     const { key: old, platformId } = await accredited();
     const { api_key } = expectStatus(await rotate(old, { grace_hours: 24 }), 200);
     const current = api_key.raw_key;
@@ -65,7 +65,7 @@ describe("a key in its grace", () => {
     expectStatus(await rotate(live, { grace_hours: 1 }), 200);
     expect(codeOf(await rotate(live))).toEqual(FORBIDDEN);
     expect(codeOf(await patch(live, { trading_name: "Thief" }))).toEqual(FORBIDDEN);
-    // A promoted account answers every credential that it is promoted.
+    // A promoted account answers every credential that it is already promoted.
     expect(codeOf(await promote(live))).toEqual([409, "already_promoted"]);
   });
 });
@@ -75,7 +75,7 @@ describe("promotion_by", () => {
   const asPerson = async (account: Account, body: Json): Promise<Reply> =>
     world.call("PATCH", "/v1/platform", { key: null, headers: await bySession(account), body });
 
-  it("is key at first, is changed by a session alone, and its change stands in the log", async () => {
+  it("is key at first, is changed only by a session, and its change is in the log", async () => {
     const account = await signUp(world);
     expect((await readAccount(world, account.key)).promotion_by).toBe("key");
     for (const promotion_by of ["session", "key"])
@@ -93,7 +93,7 @@ describe("promotion_by", () => {
     ]);
   });
 
-  it("session keeps every key from opening production, after what stands in the way of everybody", async () => {
+  it("session keeps every key from opening production, after the refusals that apply to every caller", async () => {
     const account = await signUp(world);
     expectStatus(await asPerson(account, { promotion_by: "session" }), 200);
     expect(codeOf(await promote(account.key))).toEqual([409, "not_accredited"]);

@@ -1,5 +1,5 @@
-// The script of the pages that mailed links open (ACC-14), run on a document of the elements that the pages have: what it sends, what it
-// shows, and that a key whose answer was lost is asked for again under the same Idempotency-Key.
+// The script of the pages that mailed links open (ACC-14), run on a document with the pages' elements: the requests that it sends, the texts that it
+// shows, and that it repeats a request whose answer was lost under the same Idempotency-Key.
 import { createContext, runInContext } from "node:vm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RESET_PAGE, VERIFY_PAGE } from "../../src/accounts/pages.ts";
@@ -35,13 +35,13 @@ const element = (dataset: Record<string, string> = {}, hidden = false): Element 
   dataset,
 });
 
-/** The elements of a page that name themselves by an attribute of data. */
+/** The elements of a page that name themselves by a data attribute. */
 const elementsWith = (html: string, name: string): Element[] =>
   [...html.matchAll(new RegExp(`<\\w+( hidden)? data-${name}="([^"]+)"`, "g"))].map(([, hidden, value = ""]) =>
     element({ [name]: value }, hidden !== undefined),
   );
 
-/** A selector that the page does not have is a fault, and not an element. */
+/** A selector that the page does not have is a fault instead of an element. */
 function choose<T>(found: Readonly<Record<string, T>>): (selector: string) => T {
   return (selector) => {
     const one = found[selector];
@@ -50,7 +50,7 @@ function choose<T>(found: Readonly<Record<string, T>>): (selector: string) => T 
   };
 }
 
-/** What of the page the script sees and changes, and the listener that it adds. */
+/** The parts of the page that the script sees and changes, and the listener that it adds. */
 function documentOf(html: string) {
   const [button, status] = [element(), element()];
   const presses: ((event: Submission) => Promise<void>)[] = [];
@@ -81,7 +81,7 @@ function documentOf(html: string) {
   return { document, form, section, status, button, shown, conditional, listeners, presses };
 }
 
-/** A service that answers what it is told to, and otherwise loses the connection; what was sent, and how the page was meanwhile. */
+/** A service that gives the prepared answers, and otherwise loses the connection; it records the requests, and the page's state meanwhile. */
 function serviceOf({ status, button }: ReturnType<typeof documentOf>) {
   const answers: Response[] = [];
   const sent: Sent[] = [];
@@ -96,7 +96,7 @@ function serviceOf({ status, button }: ReturnType<typeof documentOf>) {
   return { fetch, answers, sent, meanwhile };
 }
 
-/** What a tab keeps while it is open. */
+/** The storage of a tab while it is open. */
 function tabStorage() {
   const kept = new Map<string, string>();
   return {
@@ -108,13 +108,13 @@ function tabStorage() {
 }
 type Tab = Pick<ReturnType<typeof tabStorage>, "getItem" | "setItem" | "removeItem">;
 
-/** A browser that is told to keep nothing. */
+/** A browser whose storage is blocked. */
 const keepNothing = (): never => {
   throw new Error("SecurityError");
 };
 const SEALED: Tab = { getItem: keepNothing, setItem: keepNothing, removeItem: keepNothing };
 
-/** Runs the script on a page, and returns what a person sees and does there. */
+/** Runs the script on a page, and returns what a person can see and do there. */
 function openPage(
   html: string,
   address: string,
@@ -144,19 +144,19 @@ function openPage(
       if (code !== undefined) answers.push(Response.json(answer, { status: code }));
       for (const listener of listeners) await listener({ preventDefault: () => prevented++ });
     },
-    /** Says that the link is not about this person. */
+    /** States that the link is not about this person. */
     refuse: async (code: number, answer?: unknown) => {
       answers.push(code === 204 ? new Response(null, { status: 204 }) : Response.json(answer, { status: code }));
       for (const listener of presses) await listener({ preventDefault: () => prevented++ });
     },
     read: (name: string) => shown.find(({ dataset }) => dataset["answer"] === name)?.textContent,
-    /** All that a person sees. */
+    /** All text that a person sees. */
     text: () => [status, ...(section.hidden ? [] : shown)].map(({ textContent }) => textContent).join(" "),
   };
 }
 type Page = ReturnType<typeof openPage>;
 
-// ---- What it does --------------------------------------------------------------------------------------------------
+// ---- The script's behaviour ----------------------------------------------------------------------------------------
 
 describe("the page of a verification link", () => {
   let page: Page;
@@ -164,7 +164,7 @@ describe("the page of a verification link", () => {
     page = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`, FIELDS);
   });
 
-  it("sends nothing, says nothing and keeps its address until its button is pressed", () => {
+  it("sends nothing, shows no text and keeps its address until its button is pressed", () => {
     expect(page.sent).toEqual([]);
     expect(page.text()).toBe("");
     expect([page.form.hidden, page.section.hidden]).toEqual([false, true]);
@@ -183,13 +183,13 @@ describe("the page of a verification link", () => {
     expect(page.prevented()).toBe(1);
   });
 
-  it("says that it works, and takes no second press meanwhile", async () => {
+  it("shows that it works, and accepts no second press meanwhile", async () => {
     await page.click(200, VERIFIED);
     expect(page.meanwhile).toEqual([{ status: "One moment.", disabled: true }]);
     expect(page.status.textContent).toBe("");
   });
 
-  it("shows the address and the key with its warning, in the place of the form", async () => {
+  it("shows the address and the key with its warning, in place of the form", async () => {
     await page.click(200, VERIFIED);
     expect(page.read("email")).toBe(VERIFIED.email);
     expect(page.read("api_key.raw_key")).toBe(KEY.raw_key);
@@ -199,7 +199,7 @@ describe("the page of a verification link", () => {
     expect(page.text().split(KEY.raw_key)).toHaveLength(2);
   });
 
-  it("takes the token out of its address, so that the page opened again shows no key and sends nothing", async () => {
+  it("removes the token from its address, so that the page opened again shows no key and sends nothing", async () => {
     await page.click(200, VERIFIED);
     expect(page.url.href).toBe(`https://service.example${VERIFY}`);
     const again = openPage(VERIFY_PAGE, page.url.href);
@@ -208,7 +208,7 @@ describe("the page of a verification link", () => {
     expect(again.sent).toEqual([]);
   });
 
-  it("shows no part about a key where the answer has none, as when an account moves to another address", async () => {
+  it("shows no part about a key if the answer has none, as when an account moves to another address", async () => {
     await page.click(200, { platform_id: "plt_1", email: "new@startup.example" });
     expect(page.read("email")).toBe("new@startup.example");
     expect(page.conditional.map(({ hidden }) => hidden)).toEqual([true]);
@@ -228,7 +228,7 @@ describe("the page of a verification link", () => {
     expect(page.text()).toBe("The account is suspended.");
   });
 
-  it("sends the same again under the same Idempotency-Key when an answer was lost, and shows the replayed key", async () => {
+  it("repeats the request under the same Idempotency-Key when an answer was lost, and shows the replayed key", async () => {
     await page.click();
     expect(page.text()).toBe("The service could not be reached. Try again.");
     expect([page.form.hidden, page.button.disabled, page.url.search]).toEqual([false, false, `?token=${TOKEN}`]);
@@ -238,7 +238,7 @@ describe("the page of a verification link", () => {
     expect(page.read("api_key.raw_key")).toBe(KEY.raw_key);
   });
 
-  it("goes on under the same Idempotency-Key in a tab that is loaded anew, for the same link alone, until it is done", async () => {
+  it("continues under the same Idempotency-Key in a reloaded tab, only for the same link, until it is done", async () => {
     const tab = tabStorage();
     const open = (token: string) => openPage(VERIFY_PAGE, `${VERIFY}?token=${token}`, {}, tab);
     const before = open(TOKEN);
@@ -254,7 +254,7 @@ describe("the page of a verification link", () => {
     expect(new Set(keys).size).toBe(3);
   });
 
-  it("asks anew under another Idempotency-Key after a refusal, because the next password is another body", async () => {
+  it("uses another Idempotency-Key after a refusal, because the next password is another body", async () => {
     await page.click(422, { code: "current_password_invalid", message: "The password is wrong." });
     expect(page.text()).toBe("The password is wrong.");
     await page.click(200, VERIFIED);
@@ -263,7 +263,7 @@ describe("the page of a verification link", () => {
     expect(second).not.toBe(first);
   });
 
-  it("sends the token alone where the person says that it is not his, and ends", async () => {
+  it("sends only the token if the person says that it is not his, and ends", async () => {
     await page.refuse(204);
     expect(page.sent).toEqual([
       {
@@ -276,13 +276,13 @@ describe("the page of a verification link", () => {
     expect([page.form.hidden, page.section.hidden, page.url.search]).toEqual([true, true, ""]);
   });
 
-  it("says why it could not refuse", async () => {
+  it("shows why it could not refuse", async () => {
     await page.refuse(422, { field_errors: [{ message: "The link is unknown, was used, or has ended." }] });
     expect(page.text()).toBe("The link is unknown, was used, or has ended.");
     expect(page.form.hidden).toBe(false);
   });
 
-  it("works in a browser that keeps nothing", async () => {
+  it("works in a browser that stores nothing", async () => {
     const sealed = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`, {}, SEALED);
     await sealed.click();
     await sealed.click(200, VERIFIED);
@@ -290,14 +290,14 @@ describe("the page of a verification link", () => {
     expect(sealed.read("api_key.raw_key")).toBe(KEY.raw_key);
   });
 
-  it("draws an Idempotency-Key of its own for each tab", async () => {
+  it("draws a separate Idempotency-Key for each tab", async () => {
     const other = openPage(VERIFY_PAGE, `${VERIFY}?token=${TOKEN}`);
     await page.click(200, VERIFIED);
     await other.click(200, VERIFIED);
     expect(other.sent[0]?.headers["Idempotency-Key"]).not.toBe(page.sent[0]?.headers["Idempotency-Key"]);
   });
 
-  it("puts what is answered into text alone, also where it looks like markup", async () => {
+  it("puts the answer only into text, even if it looks like markup", async () => {
     const email = '<img src=x onerror="alert(1)">';
     await page.click(200, { ...VERIFIED, email });
     expect(page.read("email")).toBe(email);
@@ -305,7 +305,7 @@ describe("the page of a verification link", () => {
 });
 
 describe("the page of a link to reset the password", () => {
-  it("sends the new password beside the token, and shows that it is done", async () => {
+  it("sends the new password with the token, and shows that it is done", async () => {
     const fields = { new_password: "correct horse battery staple" };
     const page = openPage(RESET_PAGE, `${RESET}?token=${TOKEN}`, fields);
     await page.click(200, { platform_id: "plt_1", changed_at: "2026-11-22T12:00:00.000Z" });

@@ -1,4 +1,4 @@
-// The pages that mailed links open (ACC-14): nothing inline, nothing remote, nothing of the token, and no effect.
+// The pages that mailed links open (ACC-14) have nothing inline or remote, do not contain the token, and have no effect.
 import { beforeAll, describe, expect, it } from "vitest";
 import { dumpDatabase, send } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -13,7 +13,7 @@ const open = (path: string) => world.call("GET", path, { key: null });
 const PAGES = ["/v1/platform/verify-email", "/v1/platform/password/reset"];
 
 describe.each(PAGES)("the page %s", (path) => {
-  it("is HTML that no cache keeps, that sends no referrer, and that runs the service's own files alone", async () => {
+  it("is HTML that no cache keeps, that sends no referrer, and that runs only the service's own files", async () => {
     const { status, headers } = await open(`${path}?token=abc`);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -37,7 +37,7 @@ describe.each(PAGES)("the page %s", (path) => {
     });
   });
 
-  it("leaves the judgement of what is typed to the service, which counts letters in another form", async () => {
+  it("leaves the validation of the input to the service, which counts letters in another form", async () => {
     expect((await open(path)).text).not.toMatch(/minlength|maxlength|pattern=/);
   });
 
@@ -61,7 +61,7 @@ describe.each(PAGES)("the page %s", (path) => {
     for (const [, inside] of text.matchAll(/<script[^>]*>([^<]*)<\/script>/g)) expect(inside).toBe("");
   });
 
-  it("is one that everybody can read and use: its language, a heading, a status, and a label for each field", async () => {
+  it("is accessible: it has its language, a heading, a status, and a label for each field", async () => {
     const { text } = await open(path);
     for (const part of [
       '<html lang="en">',
@@ -78,7 +78,7 @@ describe.each(PAGES)("the page %s", (path) => {
     expect(fields).toEqual(path.endsWith("reset") ? ["new_password"] : ["password"]);
   });
 
-  it("reads nothing, as often as it is opened, also by HEAD", async () => {
+  it("reads no row, however often it is opened, also by HEAD", async () => {
     world.meter.reset();
     const before = await dumpDatabase();
     await open(`${path}?token=abc`);
@@ -89,7 +89,7 @@ describe.each(PAGES)("the page %s", (path) => {
   });
 });
 
-describe("a link of a mail", () => {
+describe("a mailed link", () => {
   it("opens its page, is not used up by that, and is used up by the POST to the same path", async () => {
     const email = freshAddress();
     await register(world, email);
@@ -100,7 +100,7 @@ describe("a link of a mail", () => {
     expect((await open(`${url.pathname}${url.search}`)).status).toBe(200);
   });
 
-  it("shows the sandbox key with its warning, where the answer has one", async () => {
+  it("shows the sandbox key with its warning if the answer has one", async () => {
     const { text } = await open("/v1/platform/verify-email");
     expect(text).toContain('data-with="api_key"');
     for (const name of ["email", "api_key.raw_key", "api_key.warning"]) expect(text).toContain(`data-answer="${name}"`);

@@ -46,7 +46,7 @@ describe.each([
   });
 });
 
-it("either form of a password works at log-in, email change and closing", async () => {
+it("accepts either form of a password at log-in, email change and closing", async () => {
   const email = freshAddress();
   expectStatus(await post(world, "/v1/platform/register", { email, password: COMPOSED }, freshClient()), 201);
   await post(world, "/v1/platform/verify-email", { token: mailedToken(world, email), password: DECOMPOSED });

@@ -1,4 +1,4 @@
-// Change and reset of the password (CRED-22, CRED-23, CRED-25): whoever had got in is out, and asking tells a stranger nothing.
+// Change and reset of the password (CRED-22, CRED-23, CRED-25): an intruder is locked out, and a request reveals nothing to a stranger.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/core/encoding.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
@@ -55,7 +55,7 @@ const noticesOf = async (platformId: string, kind: string) =>
   (await rowsOf("notices", platformId)).filter((notice) => notice.kind === kind);
 
 describe("the change of the password", () => {
-  it("ends every session but the calling one, and every link that was mailed before; keys work on", async () => {
+  it("ends every session but the calling one, and every link that was mailed before, while keys still work", async () => {
     const one = await person();
     const other = await logIn(world, one.email);
     const link = await resetLink(one.email);
@@ -76,7 +76,7 @@ describe("the change of the password", () => {
     expect((await world.call("GET", "/v1/platform", { key: one.key })).body.email).toBe(one.email);
   });
 
-  it("lets no call of a session write that it has ended between the call's two trips", async () => {
+  it("lets no session write that it has ended between the two trips of a call", async () => {
     const own = await createWorld();
     const one = await signUp(own);
     const [thief, owner] = [await logIn(own, one.email), await logIn(own, one.email)];
@@ -114,7 +114,7 @@ describe("the change of the password", () => {
     expect(Number(stopped.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await dumpDatabase()).toEqual(before);
     expect(await works(one.token)).toBe(200);
-    // A log-in from there is stopped with it.
+    // A log-in from there is refused too.
     const body = { email: one.email, password: PASSWORD };
     expect((await post(world, "/v1/platform/sessions", body, client)).status).toBe(429);
   });
@@ -122,7 +122,7 @@ describe("the change of the password", () => {
   it.each([
     ["the current one", () => PASSWORD],
     ["the address", (email: string) => email],
-    ["one of the commonest", () => "1qaz2wsx3edc"],
+    ["one of the most common", () => "1qaz2wsx3edc"],
     ["too short", () => "short"],
   ])("refuses a new password that is %s, as a fault of new_password", async (_what, make) => {
     const one = await person();
@@ -142,14 +142,14 @@ describe("the change of the password", () => {
     ]);
   });
 
-  it("is a person's alone: a management key does not make it", async () => {
+  it("can be made only by a person: a management key is refused", async () => {
     const one = await person();
     const body = { current_password: PASSWORD, new_password: NEW };
     const reply = await world.call("POST", "/v1/platform/password", { key: one.key, body });
     expect(codeOf(reply)).toEqual([401, "invalid_credentials"]);
   });
 
-  it("happens once when two come at once", async () => {
+  it("happens once when two calls come at once", async () => {
     const one = await person();
     const bodies = [NEW, "a third battery staple"].map((new_password) => ({
       current_password: PASSWORD,
@@ -161,8 +161,8 @@ describe("the change of the password", () => {
   });
 });
 
-describe("asking for a reset", () => {
-  it("answers the same for every address, and mails only that of an account that is not closed", async () => {
+describe("a request for a reset", () => {
+  it("gets the same answer for every address, and mails only accounts that are not closed", async () => {
     const known = await signUp(world);
     const waiting = freshAddress();
     await register(world, waiting);
@@ -186,13 +186,13 @@ describe("asking for a reset", () => {
     expect(replies.map(({ status, body }) => [status, body])).toEqual(
       addresses.map(() => [202, { status: "accepted" }]),
     );
-    // After the answer comes the link's row, with the count of its mail.
+    // The link's row is written after the answer, with the count of its mail.
     expect(trips).toEqual([2, 2, 1, 1, 2]);
     expect(world.mails.slice(mails).map(({ to }) => to)).toEqual([known.email, waiting, suspended.email]);
     expect(world.mails.at(-1)?.subject).toBe("Reset your password");
   });
 
-  it("mails once a minute and five times an hour, and once when ten ask at once", async () => {
+  it("is mailed once a minute and five times an hour, and once when ten come at once", async () => {
     const later = stopped(await createWorld());
     const { email } = await signUp(later);
     const signedUp = linksTo(later, email);
@@ -212,7 +212,7 @@ describe("asking for a reset", () => {
     expect(mailed()).toBe(6);
   });
 
-  it("ends the link before, and stores the token as a hash alone", async () => {
+  it("ends the previous link, and stores the token only as a hash", async () => {
     const later = stopped(await createWorld());
     const { email } = await signUp(later);
     await forgot(email, later);
@@ -242,7 +242,7 @@ describe("the reset", () => {
     expect(await noticesOf(one.platformId, "customer.password_reset")).toHaveLength(1);
   });
 
-  it("is open to a SUSPENDED account, which stays so", async () => {
+  it("is open to a SUSPENDED account, which stays suspended", async () => {
     const { email, platformId } = await signUp(world);
     const set = "update platforms set status = 'SUSPENDED' where platform_id = ?";
     await env.DB.prepare(set).bind(platformId).run();
@@ -250,7 +250,7 @@ describe("the reset", () => {
     expect([await opens(email, PASSWORD), await opens(email, NEW)]).toEqual([401, 403]);
   });
 
-  it("takes an account that a stranger registered from him, before it is verified and after", async () => {
+  it("takes an account from the stranger who registered it, before it is verified and after", async () => {
     const email = freshAddress();
     await register(world, email);
     const link = mailedToken(world, email);
@@ -262,7 +262,7 @@ describe("the reset", () => {
     expect([await opens(email, PASSWORD), await opens(email, NEW)]).toEqual([401, 201]);
   });
 
-  it("uses the link up once, of 20 at once", async () => {
+  it("uses the link up once when 20 calls come at once", async () => {
     const { email, platformId } = await signUp(world);
     const link = await resetLink(email);
     const replies = await Promise.all(Array.from({ length: 20 }, () => reset(link)));
@@ -271,7 +271,7 @@ describe("the reset", () => {
     expect(await entriesOf(platformId, "account.password_reset")).toHaveLength(1);
   });
 
-  it("keeps the link while the new password is faulty, also before its schema", async () => {
+  it("keeps the link while the new password is faulty, even if the schema refuses it", async () => {
     const { email } = await signUp(world);
     const link = await resetLink(email);
     for (const faulty of [email, "1qaz2wsx3edc", "short"]) {
@@ -327,7 +327,7 @@ describe("the reset", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("is refused 24 hours after the mail, exactly", async () => {
+  it("is refused exactly 24 hours after the mail", async () => {
     const later = stopped(await createWorld());
     const { email } = await signUp(later);
     await forgot(email, later);
@@ -336,7 +336,7 @@ describe("the reset", () => {
     expect((await reset(link, NEW, later)).status).toBe(422);
   });
 
-  it("lets its owner in at once, whose own failures had locked the account", async () => {
+  it("lets in an owner whose own failures had locked the account", async () => {
     const { email } = await signUp(world);
     const client = freshClient();
     const guess = (password: string) => post(world, "/v1/platform/sessions", { email, password }, client);

@@ -1,5 +1,5 @@
-// Passwords at rest (CRED-20): scrypt with its parameters beside the hash; judged without telling whose they are. Derivations are watched, not
-// replaced: each goes on to the real one.
+// Passwords at rest (CRED-20): scrypt with its parameters next to the hash, judged without revealing whether an account exists. Derivations are
+// watched, not replaced: each calls the real function.
 import crypto from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { checkPassword, hashPassword } from "../../src/accounts/derivations.ts";
@@ -20,7 +20,7 @@ import {
 const realScrypt = crypto.scrypt;
 
 describe("a stored password", () => {
-  it("is scrypt with N = 2^14, r = 8 and p = 5, a salt of its own, and nothing of the password", async () => {
+  it("is scrypt with N = 2^14, r = 8 and p = 5, its own salt, and no trace of the password", async () => {
     const [first, second] = [await hashPassword(PASSWORD), await hashPassword(PASSWORD)];
     expect(first).toMatch(/^scrypt\$16384\$8\$5\$[\w-]{22}\$[\w-]{43}$/);
     expect(second).not.toBe(first);
@@ -28,7 +28,7 @@ describe("a stored password", () => {
     expect(await checkPassword(`${PASSWORD} `, first)).toEqual({ matches: false, hash: null });
   });
 
-  it("tells whether it is outdated, and is replaced in the same turn, where it matches alone", async () => {
+  it("reports whether it is outdated, and is replaced in the same turn only if it matches", async () => {
     const weak = await hashPassword(PASSWORD, PASSWORD_COST);
     const told: boolean[] = [];
     const next = (outdated: boolean) => {
@@ -47,7 +47,7 @@ describe("a stored password", () => {
     expect(await checkPassword("Überraschung im Café".normalize("NFD"), hash)).toMatchObject({ matches: true });
   });
 
-  it("is derived for nobody with today's parameters, and never matches", async () => {
+  it("is derived with the current parameters for an unknown address, and never matches", async () => {
     const derived = vi.spyOn(crypto, "scrypt");
     expect(await checkPassword(PASSWORD, null)).toEqual({ matches: false, hash: null });
     expect(derived.mock.calls.map(([, , , options]) => options)).toMatchObject([{ N: 2 ** 14, r: 8, p: 5 }]);
@@ -55,7 +55,7 @@ describe("a stored password", () => {
   });
 
   it.each(["", "plain text", "bcrypt$1$2$3$AAAA$AAAA", "scrypt$16384$8$5$AAAA$AAAA"])(
-    "is never read from %j",
+    "cannot be read from %j",
     async (stored) => {
       await expect(checkPassword(PASSWORD, stored)).rejects.toThrow("no hash of a password");
     },
@@ -65,14 +65,14 @@ describe("a stored password", () => {
 describe("a new password", () => {
   it.each([
     ["the address", "Founder@Startup.example"],
-    ["one of the commonest, in capitals", "1QAZ2WSX3EDC"],
+    ["one of the most common, in capitals", "1QAZ2WSX3EDC"],
   ])("is faulty when it is %s", async (_what, password) => {
     expect(await passwordFaults(env.ASSETS, "password", password, "founder@startup.example")).toMatchObject([
       { field: "password", code: "invalid_value" },
     ]);
   });
 
-  it("is judged by a list of common passwords that could be chosen at all", async () => {
+  it("is judged by a list of common passwords that satisfy the length limits", async () => {
     const common = await commonPasswords(env.ASSETS);
     expect(common.size).toBeGreaterThan(250);
     const lengths = [...common].map((password) => password.length);
@@ -92,7 +92,7 @@ describe("the derivations of a log-in", () => {
   beforeEach(() => {
     derive = vi.spyOn(crypto, "scrypt");
   });
-  // The modules are other files' too.
+  // Other files share these modules.
   afterEach(() => vi.restoreAllMocks());
 
   const attempt = (email: string, password: string, client = freshClient()) =>
@@ -105,17 +105,17 @@ describe("the derivations of a log-in", () => {
     ["an unknown address", () => freshAddress(), PASSWORD, 401],
     ["a wrong password", () => account.email, "wrong horse battery staple", 401],
     ["the right password", () => account.email, PASSWORD, 201],
-  ])("are one for %s, with the parameters of a new password", async (_what, emailOf, password, status) => {
+  ])("happen once for %s, with the parameters of a new password", async (_what, emailOf, password, status) => {
     expectStatus(await attempt(emailOf(), password), status);
     expect(asked()).toEqual([CURRENT]);
   });
 
-  it("are one for a new account, with the same parameters", async () => {
+  it("happen once for a new account, with the same parameters", async () => {
     await register(world);
     expect(asked()).toEqual([CURRENT]);
   });
 
-  it("are one at a time when ten come at once, and the others wait for their turn", async () => {
+  it("run one at a time when ten calls come at once, and the others wait for their turn", async () => {
     const cheap = await createWorld();
     const { email } = await signUp(cheap);
     derive.mockClear();

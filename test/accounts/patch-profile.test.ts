@@ -1,4 +1,4 @@
-// The profile of an account is patched in any state, by a key or a session, and a complete one takes it to KYB_PENDING (ACC-18).
+// A key or a session may patch the profile of an account in any state, and a complete profile takes the account to KYB_PENDING (ACC-18).
 import { and, asc, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PlatformStatus } from "../../src/core/vocabulary.ts";
@@ -26,7 +26,7 @@ const store = ({ platformId }: Pick<Account, "platformId">, set: Partial<typeof 
 const faultsOf = ({ body }: Reply) =>
   body.field_errors.map(({ field, code }: { field: string; code: string }) => [field, code]);
 
-/** The answer, and that nothing is stored of the call. */
+/** The answer, after a check that the call stored nothing. */
 async function refused(account: Account, body: unknown): Promise<Reply> {
   // The last use of the key is written once a minute.
   await readAccount(world, account.key);
@@ -44,7 +44,7 @@ describe("a patch of the profile", () => {
     ["country", "FR"],
     ["registered_address", ADDRESS],
     ["website", "https://startup.example/"],
-  ])("changes %s alone, and the log has both values", async (member, value) => {
+  ])("changes only %s, and the log has both values", async (member, value) => {
     const account = await signUp(world);
     const before = await readAccount(world, account.key);
     const patched = expectStatus(await patch(world, account.key, { [member]: value }), 200);
@@ -64,7 +64,7 @@ describe("a patch of the profile", () => {
     ]);
   });
 
-  it("is made by a person too, and the log names the address", async () => {
+  it("may be made by a person too, and the log names the address", async () => {
     const account = await signUp(world);
     const headers = bearer(await logIn(world, account.email));
     const body = { trading_name: "Startup" };
@@ -92,7 +92,7 @@ describe("a patch of the profile", () => {
     expect((await entries(account)).at(-1)?.changes).toEqual({ registered_address: { from: whole, to: ADDRESS } });
   });
 
-  it("takes trading_name and website away with null, and nothing that the review needs", async () => {
+  it("removes trading_name and website with null, but no member that the review needs", async () => {
     const account = await signUp(world);
     await patch(world, account.key, { ...PROFILE, trading_name: "Startup", website: "https://startup.example/" });
     const cleared = expectStatus(await patch(world, account.key, { trading_name: null, website: null }), 200);
@@ -119,20 +119,20 @@ describe("a patch of the profile", () => {
     expect([reply.status, reply.body.code]).toEqual([400, "no_changes_requested"]);
   });
 
-  it("of a country where the service does not operate is a fault of the value", async () => {
+  it("with a country where the service does not operate is a fault of the value", async () => {
     const account = await signUp(world);
     const reply = await refused(account, { country: "KP" });
     expect(reply.status).toBe(422);
     expect(faultsOf(reply)).toEqual([["country", "invalid_value"]]);
   });
 
-  it("takes a registered address in any country", async () => {
+  it("accepts a registered address in any country", async () => {
     const account = await signUp(world);
     const registered_address = { ...ADDRESS, country: "KP" };
     expectStatus(await patch(world, account.key, { registered_address }), 200);
   });
 
-  it("names every fault at once, also that of the country", async () => {
+  it("names every fault at once, including that of the country", async () => {
     const account = await signUp(world);
     const reply = await refused(account, {
       legal_name: "",
@@ -157,7 +157,7 @@ describe("a patch of the profile", () => {
   });
 });
 
-describe("who is told of a patch", () => {
+describe("the operator's alert about a patch", () => {
   const raised = async ({ platformId }: Account): Promise<unknown[]> => {
     const sql =
       "select message from alerts where kind = 'account_renamed' and subject like ? order by raised_at, alert_id";
@@ -165,7 +165,7 @@ describe("who is told of a patch", () => {
     return results.map(({ message }) => message);
   };
 
-  it("is the operator, when the registered address is other than it was reviewed, once for each new one", async () => {
+  it("is raised when the registered address differs from the reviewed one, once for each new address", async () => {
     const [one, other] = [
       { ...ADDRESS, line1: "First Street" },
       { ...ADDRESS, line1: "Second Street" },
@@ -182,13 +182,13 @@ describe("who is told of a patch", () => {
       expectStatus(await patch(world, account.key, { trading_name: "Other" }), 200);
       const shown = `GET /v1/operator/platforms/${account.platformId} shows both.`;
       expect(await raised(account)).toEqual([`Not as reviewed: registered_address. ${shown}`]);
-      // Back to what was reviewed: nothing new to say.
+      // Returns to the reviewed address, which raises no alert.
       expectStatus(await patch(world, account.key, { registered_address: one }), 200);
       expect(await raised(account)).toHaveLength(1);
     }
   });
 
-  it("is not the operator while nothing is submitted", async () => {
+  it("is not raised before the submission", async () => {
     const account = await signUp(world);
     expectStatus(await patch(world, account.key, PROFILE), 200);
     expectStatus(await patch(world, account.key, { legal_name: "Other GmbH" }), 200);
@@ -209,12 +209,12 @@ describe("a complete profile", () => {
     expect(last).toEqual([undefined, undefined, undefined, { from: "PROFILE_PENDING", to: "KYB_PENDING" }]);
   });
 
-  it("takes it there in one call", async () => {
+  it("takes the account there in one call", async () => {
     const account = await signUp(world);
     expect(expectStatus(await patch(world, account.key, PROFILE), 200).platform_status).toBe("KYB_PENDING");
   });
 
-  it.each(["KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const)("is patched in %s, which stays", async (status) => {
+  it.each(["KYB_PENDING", "IN_REVIEW", "ACCREDITED"] as const)("may be patched in %s, which stays", async (status) => {
     const account = await signUp(world);
     await patch(world, account.key, PROFILE);
     await store(account, { status });
@@ -236,8 +236,8 @@ describe("a complete profile", () => {
   });
 });
 
-describe("patches at once", () => {
-  it("of one member are each done, on the value of the one before", async () => {
+describe("simultaneous patches", () => {
+  it("of one member are each done, on the value of the previous one", async () => {
     const account = await signUp(world);
     const names = Array.from({ length: 20 }, (_, i) => `Startup ${i}`);
     const replies = await Promise.all(names.map((trading_name) => patch(world, account.key, { trading_name })));

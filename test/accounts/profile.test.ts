@@ -1,4 +1,4 @@
-// The account as its own key reads it, its states, and the conditions of the next one (ACC-1 to ACC-3, ACC-7).
+// The account as its own key reads it, its states, and the conditions of the next state (ACC-1 to ACC-3, ACC-7).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
@@ -15,7 +15,7 @@ const store = (set: Partial<typeof platforms.$inferInsert>) =>
   world.deps.db.update(platforms).set(set).where(eq(platforms.platformId, world.platformId));
 
 describe("GET /v1/platform", () => {
-  it("is the account of the presented key, in the key's environment", async () => {
+  it("answers the account of the presented key, in the key's environment", async () => {
     expect(await read()).toMatchObject({
       platform_id: world.platformId,
       platform_status: "ACCREDITED",
@@ -27,7 +27,7 @@ describe("GET /v1/platform", () => {
     expect((await world.call("GET", "/v1/platform", { key: world.liveKey })).body.environment).toBe("production");
   });
 
-  it("names the profile fields that are missing, until they are there", async () => {
+  it("names the missing profile fields", async () => {
     await store({ status: "PROFILE_PENDING" });
     expect((await read()).requirements.currently_due).toEqual([
       "registration_number",
@@ -58,7 +58,7 @@ describe("the state of an account", () => {
     expect(PLATFORM_STATUSES).toEqual([...WORKING, ...STOPPED]);
   });
 
-  it.each(WORKING)("%s lets the sandbox do everything: it never waits for a review", async (status) => {
+  it.each(WORKING)("%s permits everything in the sandbox, which never waits for a review", async (status) => {
     world = await createWorld();
     await store({ status });
     expect((await read()).platform_status).toBe(status);
@@ -68,7 +68,7 @@ describe("the state of an account", () => {
 
   it.each([
     ["SUSPENDED", [403, "account_suspended"], [403, "account_suspended"]],
-    // As if the credentials had never been.
+    // As if the credentials had never existed.
     ["CLOSED", [401, "invalid_credentials"], [401, "aeap_verification_failed"]],
   ] as const)("%s stops the sandbox too", async (status, byKey, byAgent) => {
     world = await createWorld();
@@ -82,7 +82,7 @@ describe("the state of an account", () => {
 });
 
 describe("the operator's list", () => {
-  it("is paged, filtered by status and closed to a management key", async () => {
+  it("is paged, filtered by status, and refused to a management key", async () => {
     await createWorld();
     const { inject } = await import("vitest");
     const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
@@ -96,7 +96,7 @@ describe("the operator's list", () => {
     expect((await world.call("GET", "/v1/operator/platforms")).body.code).toBe("invalid_credentials");
   });
 
-  it("reads the columns that it shows, and no other", async () => {
+  it("reads only the columns that it shows", async () => {
     const { inject } = await import("vitest");
     const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
     world.meter.reset();

@@ -1,4 +1,4 @@
-// Who an account is, once it was submitted, changes by the operator's decision alone (ACC-30): a person proposes it, and what is signed stays.
+// After its submission, an account's identity changes only by the operator's decision (ACC-30): a person proposes it, and signed content stays.
 import { beforeAll, describe, expect, it } from "vitest";
 import { stopped } from "../support/clock.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -37,8 +37,8 @@ async function consumerOf(person: Person): Promise<string> {
 const aidOf = async (did: string): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
 
-describe("another name of an accredited account", () => {
-  it("is a proposal: what is signed, the principal and the account keep the approved one", async () => {
+describe("a new name of an accredited account", () => {
+  it("is a proposal: signed content, the principal and the account keep the approved name", async () => {
     const person = await accredited(world);
     const did = await consumerOf(person);
     const before = await accountOf(world, person);
@@ -60,7 +60,7 @@ describe("another name of an accredited account", () => {
     });
   });
 
-  it("alerts the operator, without the words that are proposed", async () => {
+  it("alerts the operator, without the proposed values", async () => {
     const person = await accredited(world);
     await proposed(person, { legal_name: NEXT, country: "FR", registration_number: "HRB 9" });
     const raised = (await alertsOf(person)).filter(({ message }) => message.startsWith("Proposes"));
@@ -80,7 +80,7 @@ describe("another name of an accredited account", () => {
     { country: "FR" },
     { registration_number: "HRB 9" },
     { admin_contact_email: "x@y.example" },
-  ])("is refused by a key, before the faults of its values: %j", async (change) => {
+  ])("is refused to a key, before the faults of its values: %j", async (change) => {
     const person = await accredited(world);
     const entries = (await rowsOf("activity_entries", person.platformId)).length;
     expect(codeOf(await patch(world, person.key, change))).toEqual([403, "forbidden"]);
@@ -89,7 +89,7 @@ describe("another name of an accredited account", () => {
     expect(await rowsOf("activity_entries", person.platformId)).toHaveLength(entries);
   });
 
-  it("stays as it is proposed where a key names the approved one", async () => {
+  it("stays proposed when a key names the approved name", async () => {
     const person = await accredited(world);
     const { pending_profile } = await proposed(person);
     expect(codeOf(await patch(world, person.key, { legal_name: nameOf(person) }))).toEqual([
@@ -117,14 +117,14 @@ describe("another name of an accredited account", () => {
     expect(codeOf(await decideProfile(person, { decision: "approve" }))).toEqual([409, "invalid_status"]);
   });
 
-  it("is judged as every country is", async () => {
+  it("is judged like every country", async () => {
     const person = await accredited(world);
     expect(faultsOf(await propose(person, { country: "KP" }))).toEqual([["country", "invalid_value"]]);
   });
 });
 
 describe("the decision about it", () => {
-  it("that approves changes the account, its principal and the documents of its agents, and tells all of it", async () => {
+  it("that approves changes the account, its principal and the documents of its agents, and reports all of it", async () => {
     const person = await accredited(world);
     expectStatus(await world.call("POST", "/v1/platform/promote", { key: person.key }), 200);
     const did = await consumerOf(person);
@@ -162,7 +162,7 @@ describe("the decision about it", () => {
     ]);
   });
 
-  it("that rejects leaves what is signed, and says why", async () => {
+  it("that rejects keeps the signed content, and gives the reason", async () => {
     const person = await accredited(world);
     const did = await consumerOf(person);
     const aid = await aidOf(did);
@@ -177,7 +177,7 @@ describe("the decision about it", () => {
     expect(codeOf(await decideProfile(person, { decision: "approve" }))).toEqual([409, "invalid_status"]);
   });
 
-  it("is 409 where nothing is proposed, and of no tier", async () => {
+  it("is 409 if nothing is proposed, and takes no tier", async () => {
     const person = await accredited(world);
     expect(codeOf(await decideProfile(person, { decision: "approve" }))).toEqual([409, "invalid_status"]);
     expect(faultsOf(await decideProfile(person, { decision: "approve", accreditation_tier: "TIER_3" }))).toEqual([
@@ -187,7 +187,7 @@ describe("the decision about it", () => {
     expect(faultsOf(await decide(world, person, other))).toEqual([["proposed_at", "invalid_field"]]);
   });
 
-  it("is about the proposal that was seen, also when it is replaced between its reading and its commit", async () => {
+  it("concerns the proposal that was seen, even if it is replaced between its read and its commit", async () => {
     const person = await accredited(world);
     const { pending_profile: seen } = await proposed(person);
     const approve = { decision: "approve", proposed_at: seen.proposed_at };
@@ -201,7 +201,7 @@ describe("the decision about it", () => {
     expect((await accountOf(world, person)).legal_name).toBe("Other GmbH");
   });
 
-  it("is about one proposal, also where two were made in the same millisecond", async () => {
+  it("concerns one proposal, even if two were made in the same millisecond", async () => {
     const person = await accredited(world);
     const still = stopped(world);
     const propose = async (legal_name: string) =>
@@ -212,7 +212,7 @@ describe("the decision about it", () => {
     expect(codeOf(await decideProfile(person, approve))).toEqual([409, "invalid_status"]);
   });
 
-  it("counts once of two at the same moment", async () => {
+  it("counts once when two come at the same moment", async () => {
     const person = await accredited(world);
     await proposed(person);
     const replies = await Promise.all([
@@ -223,7 +223,7 @@ describe("the decision about it", () => {
   });
 });
 
-describe("around the review", () => {
+describe("near the review", () => {
   it("a change before the submission is made at once, by a key and by a person", async () => {
     const person = await complete(world);
     expect(expectStatus(await patch(world, person.key, { legal_name: "First GmbH" }), 200).legal_name).toBe(
@@ -232,7 +232,7 @@ describe("around the review", () => {
     expect(await proposed(person, { legal_name: NEXT })).toMatchObject({ legal_name: NEXT, pending_profile: null });
   });
 
-  it("the review decides what was submitted, and its approval leaves the proposal for a decision of its own", async () => {
+  it("the review decides on the submitted profile, and its approval leaves the proposal for a separate decision", async () => {
     const person = await inReview(world);
     await proposed(person);
     const view = expectStatus(await decide(world, person, { decision: "approve" }), 200);
@@ -245,7 +245,7 @@ describe("around the review", () => {
     expect((await accountOf(world, person)).legal_name).toBe(NEXT);
   });
 
-  it("a rejection ends the proposal, because the profile is free again", async () => {
+  it("a rejection ends the proposal, because the profile is freely editable again", async () => {
     const person = await inReview(world);
     const { pending_profile } = await proposed(person);
     expectStatus(await decide(world, person, { decision: "reject", reason: "Blurred." }), 200);

@@ -1,4 +1,4 @@
-// `requirements` says what the next state of an account waits for, from the account's row alone (ACC-3, ACC-18).
+// `requirements` names the conditions of an account's next state, from the account's row alone (ACC-3, ACC-18).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { PLATFORM_STATUSES, REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";
@@ -25,12 +25,12 @@ async function complete(): Promise<Account> {
   return account;
 }
 
-describe("what an account waits for", () => {
+describe("the requirement of an account", () => {
   it("is its address, before the address is verified", async () => {
     expect((await register(world)).requirements).toEqual({ ...NOTHING, currently_due: ["email_verification"] });
   });
 
-  it("is each missing member of the profile, the address as one", async () => {
+  it("is each missing member of the profile, with the address as one member", async () => {
     const account = await signUp(world);
     const members = ["legal_name", "registration_number", "country", "registered_address"];
     for (const [i, member] of members.entries()) {
@@ -56,7 +56,7 @@ describe("what an account waits for", () => {
     expect(await requirements(account)).toEqual({ ...NOTHING, pending_verification: REQUIRED_DOCUMENTS });
   });
 
-  it("is another submission after a rejection, whose reason stands there until then", async () => {
+  it("is another submission after a rejection, whose reason is shown until then", async () => {
     const account = await complete();
     const rejected = { decision: "reject", decisionReason: "The deed is not signed.", decidedAt: 2 } as const;
     await store(account, { documents: ALL, status: "KYB_PENDING", ...rejected });
@@ -70,7 +70,7 @@ describe("what an account waits for", () => {
     expect((await requirements(account)).errors).toEqual([]);
   });
 
-  it.each(["ACCREDITED", "SUSPENDED", "CLOSED"] as const)("is nothing when it is %s", async (status) => {
+  it.each(["ACCREDITED", "SUSPENDED", "CLOSED"] as const)("is empty when it is %s", async (status) => {
     const account = await complete();
     await store(account, { status });
     const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
@@ -101,7 +101,7 @@ describe("an operator", () => {
   });
 });
 
-describe("a reading of the account", () => {
+describe("a read of the account", () => {
   it("costs one trip and at most five rows, for a key and for a session", async () => {
     const account = await complete();
     await store(account, { documents: ALL });

@@ -1,4 +1,4 @@
-// A restatement of more agents than one slice (ACC-19): each gets one new version, whatever dies or comes in between.
+// A restatement of more agents than one slice (ACC-19): each agent gets one new version, whatever dies or happens in between.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { finishRestatements, SLICE } from "../../src/standing/restate-agents.ts";
 import { deliver } from "../support/queue.ts";
@@ -40,7 +40,7 @@ describe("a change with more agents than one slice", () => {
   const count = 2 * SLICE + 50;
   const old = () => `Platform ${world.platformId}`;
 
-  it("reaches all of them, each once", async () => {
+  it("reaches each of them once", async () => {
     await many(world, count);
     await rename(world);
     expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
@@ -55,13 +55,13 @@ describe("a change with more agents than one slice", () => {
     ["before the second slice is read", 3, SLICE],
     ["before the second slice is written", 4, SLICE],
     ["before the third slice is written", 6, 2 * SLICE],
-  ])("that dies %s is continued by the job, and reaches each once", async (_when, trip, reached) => {
+  ])("that dies %s is continued by the job, and reaches each agent once", async (_when, trip, reached) => {
     await many(world, count);
     world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
     await rename(world);
     expect(await statedNames(world, 3)).toEqual({ [RENAMED]: reached });
     expect(await restatementsLeft(world)).toHaveLength(1);
-    // Who is not reached yet is read as it was signed.
+    // An agent that is not reached yet is read as it was signed.
     const last = (await agentRows(world)).at(-1)?.did ?? "";
     expect((await agentRows(world)).at(-1)?.version).toBe(2);
     expect(nameIn(await version(world, last, 2))).toBe(old());
@@ -74,7 +74,7 @@ describe("a change with more agents than one slice", () => {
     expect(await world.run(finishRestatements)).toBe(0);
   });
 
-  it("is continued by messages of the queue, also by several at once", async () => {
+  it("is continued by messages of the queue, also by simultaneous ones", async () => {
     await many(world, count);
     await dyingRename(world);
     const message = { kind: "record", job: finishRestatements.name, ids: [world.tenantPrincipalId] };
@@ -84,7 +84,7 @@ describe("a change with more agents than one slice", () => {
     expect(await restatementsLeft(world)).toEqual([]);
   });
 
-  it("leaves what one invocation has no room for to the queue, which ends it", async () => {
+  it("leaves the agents beyond one invocation's limit to the queue, which finishes them", async () => {
     const agentsInAll = 7 * SLICE;
     await many(world, agentsInAll);
     const { held, sent } = heldQueue();
@@ -97,16 +97,16 @@ describe("a change with more agents than one slice", () => {
     expect(await restatementsLeft(world)).toEqual([]);
   });
 
-  it("lets another run pass it between its reading and its commit", async () => {
+  it("lets another run overtake it between its read and its commit", async () => {
     await many(world, count);
     await dyingRename(world);
-    // The job's trips: what is open, its position, a slice read, a slice written.
+    // The job's trips: the open restatements, its position, a slice read, a slice written.
     world.meter.beforeBatch(4, () => world.run(finishRestatements));
     expect(await world.run(finishRestatements)).toBe(0);
     expect(await numbersOf(world)).toEqual(Array.from({ length: count }, () => [3, 3]));
   });
 
-  it("is taken over by a later one: all end with the latest name, who missed the first with one version", async () => {
+  it("is taken over by a later one: all agents end with the latest name, and agents that the first missed get one version", async () => {
     await many(world, count);
     await dyingRename(world, "First GmbH");
     await rename(world, "Second GmbH");
@@ -116,7 +116,7 @@ describe("a change with more agents than one slice", () => {
     expect(await restatementsLeft(world)).toEqual([]);
   });
 
-  it("is taken over between its reading and its commit", async () => {
+  it("is taken over between its read and its commit", async () => {
     await many(world, count);
     await dyingRename(world, "First GmbH");
     world.meter.beforeBatch(4, () => dyingRename(world, "Second GmbH"));
@@ -126,7 +126,7 @@ describe("a change with more agents than one slice", () => {
     expect(await statedNames(world, 4)).toEqual({ "Second GmbH": SLICE });
   });
 
-  it("and is taken back, leaves those that it has not reached as they are", async () => {
+  it("that is reverted leaves the agents that it has not reached unchanged", async () => {
     await many(world, count);
     await dyingRename(world);
     await rename(world, old());

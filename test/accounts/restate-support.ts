@@ -1,4 +1,4 @@
-// Shared by the tests of restatements: the tenant principal of a world, its agents, and what their documents state.
+// Shared by the tests of restatements: the tenant principal of a world, its agents, and the content of their documents.
 import { and, asc, eq } from "drizzle-orm";
 import { commit } from "../../src/db/batch.ts";
 import { agents, aidVersions } from "../../src/db/tables/agents.ts";
@@ -10,7 +10,7 @@ import { patch } from "./support.ts";
 
 export const RENAMED = "Renamed Robotics GmbH";
 
-/** A world whose key was used: the first use is written, which would be counted among the trips of a test. Its account may rename itself. */
+/** A world whose key was used, because writing the first use would count among the trips of a test. Its account may rename itself. */
 export async function usedWorld(): Promise<World> {
   const world = await createWorld();
   expectStatus(await world.call("GET", "/v1/platform"), 200);
@@ -18,14 +18,14 @@ export async function usedWorld(): Promise<World> {
   return world;
 }
 
-/** Before its submission an account changes its name by itself; only an accredited one has production. */
+/** Before its submission an account changes its name itself; only an accredited account has production. */
 export const storeStatus = ({ platformId }: World, status: "KYB_PENDING" | "ACCREDITED") =>
   env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, platformId).run();
 
 export const ofTenant = (world: World) => ({ principal_id: world.tenantPrincipalId });
 export const rename = async (world: World, legal_name = RENAMED): Promise<Json> =>
   expectStatus(await patch(world, world.key, { legal_name }), 200);
-/** Renames, and dies before the slices behind the first. */
+/** Renames, and dies before the slices after the first. */
 export function dyingRename(world: World, name = RENAMED): Promise<Json> {
   world.meter.beforeBatch(3, () => Promise.reject(new Error("the isolate died")));
   return rename(world, name);
@@ -50,7 +50,7 @@ export const agentRows = ({ deps, tenantPrincipalId }: World) =>
     .orderBy(asc(agents.createdAt), asc(agents.did));
 export const numbersOf = async (world: World) => (await agentRows(world)).map((row) => [row.version, row.revision]);
 
-/** The names that the signed versions of a number state, with how many of them do. */
+/** The names in the signed versions of a number, with how many versions state each. */
 export async function statedNames({ deps, tenantPrincipalId }: World, number: number): Promise<Record<string, number>> {
   const found = await deps.db
     .select({ content: aidVersions.content })
@@ -71,7 +71,7 @@ export async function updatesOf({ deps, platformId }: World): Promise<number[]> 
   return [...Map.groupBy(listed, ({ did }) => did).values()].map((each) => each.length);
 }
 
-/** So many agents in all, each at version 2: one that was activated, and copies of it. */
+/** Makes `count` agents in all, each at version 2: an activated one, and copies of it. */
 export async function many(world: World, count: number): Promise<void> {
   const { db } = world.deps;
   const { did } = await world.consumer(ofTenant(world));

@@ -1,5 +1,5 @@
-// A change of the tenant principal's name or country is restated in the documents of its agents (ACC-19), also when agents come or change at
-// the same moment. Slices stand in restate-slices.test.ts.
+// A change of the tenant principal's name or country is restated in the documents of its agents (ACC-19), also when agents are registered or changed
+// at the same moment. Slices are tested in restate-slices.test.ts.
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 describe("a change of the platform's name", () => {
-  it("stands in a new version of its agents' documents, and the one before stays as it was signed", async () => {
+  it("is in a new version of its agents' documents, and the previous one stays as it was signed", async () => {
     const { did } = await world.consumer(ofTenant(world));
     const before = await aid(world, did);
     await rename(world);
@@ -95,7 +95,7 @@ describe("a change of the platform's name", () => {
     expect(await journal()).toEqual(before[1]);
   });
 
-  it("leaves certificates good: they name the principal by its id, and the name of their issue", async () => {
+  it("keeps certificates valid: they name the principal by its id, and by its name at their issue", async () => {
     const agent = await world.consumer(ofTenant(world));
     const { db } = world.deps;
     const issued = () => db.select().from(certificates).where(eq(certificates.did, agent.did));
@@ -113,8 +113,8 @@ describe("a change of the platform's name", () => {
   });
 
   it.each([
-    ["makes a new version where the country changes", 3, "FR", { country: "FR" }],
-    ["makes none where anything else changes", 2, "DE", { trading_name: "Startup", registration_number: "HRB 2" }],
+    ["makes a new version if the country changes", 3, "FR", { country: "FR" }],
+    ["makes none if anything else changes", 2, "DE", { trading_name: "Startup", registration_number: "HRB 2" }],
   ])("%s", async (_what, expected, country, change) => {
     const { did } = await world.consumer(ofTenant(world));
     expectStatus(await patch(world, world.key, change), 200);
@@ -135,7 +135,7 @@ describe("a change of the platform's name", () => {
   });
 });
 
-describe("a change at the same moment as", () => {
+describe("a change leaves consistent documents at the same moment as", () => {
   const register = async () =>
     expectStatus(
       await world.call("POST", "/v1/agents", { body: { ...agentBody("CONSUMER"), ...ofTenant(world) } }),
@@ -149,7 +149,7 @@ describe("a change at the same moment as", () => {
     expect(await restatementsLeft(world)).toEqual([]);
   };
 
-  it("a registration that comes between its reading and its commit", async () => {
+  it("a registration that happens between its read and its commit", async () => {
     await world.consumer(ofTenant(world));
     let answered: Json;
     world.meter.beforeBatch(2, async () => {
@@ -161,7 +161,7 @@ describe("a change at the same moment as", () => {
     await consistent();
   });
 
-  it("an agent that is registered and activated there, also with an earlier date", async () => {
+  it("the registration and activation of an agent there, also with an earlier date", async () => {
     await world.consumer(ofTenant(world));
     world.meter.beforeBatch(2, async () => {
       const { did } = await world.consumer(ofTenant(world));
@@ -188,7 +188,7 @@ describe("a change at the same moment as", () => {
   it("an activation of an agent that is not reached yet", async () => {
     const { did } = await world.draft("CONSUMER", ofTenant(world));
     await many(world, SLICE);
-    // The last of all, behind the first slice.
+    // The last of all, after the first slice.
     await world.deps.db
       .update(agents)
       .set({ createdAt: Date.now() + 1e9 })
@@ -198,7 +198,7 @@ describe("a change at the same moment as", () => {
     expect(atob(certificate.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).toContain(RENAMED);
     expect(nameIn(await version(world, did, 2))).toBe(RENAMED);
     await world.run(finishRestatements);
-    // It states the new name already.
+    // It already states the new name.
     expect((await aid(world, did)).version).toBe(2);
   });
 

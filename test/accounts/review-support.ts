@@ -33,7 +33,7 @@ export const ask = (
   { headers = {}, ...options }: Omit<CallOptions, "key"> = {},
 ): Promise<Reply> => world.call(method, path, { ...options, key: null, headers: { ...bearer(session), ...headers } });
 
-/** Sends a form as it is. */
+/** Sends a form unchanged. */
 export const sendForm = (
   world: World,
   person: Pick<Person, "session">,

@@ -1,4 +1,4 @@
-// The alert `review_waiting` (JOB-9, ACC-21): an account that was submitted waits for an operator.
+// The alert `review_waiting` (JOB-9, ACC-21): a submitted account waits for an operator.
 import { expect, it } from "vitest";
 import { createWorld, expectStatus, type Json } from "../support/world.ts";
 import { ask, decide, inReview, operate } from "./review-support.ts";
@@ -6,7 +6,7 @@ import { ask, decide, inReview, operate } from "./review-support.ts";
 const VERIFICATION = "/v1/platform/verification";
 const REJECTION = { decision: "reject", reason: "The certificate is of another company." };
 
-it("of proposals is one for each account, raised anew once it was acknowledged", async () => {
+it("raises one alert for all proposals of an account, and another one once it was acknowledged", async () => {
   const world = await createWorld();
   const person = await inReview(world);
   const waiting = async (): Promise<Json[]> =>
@@ -23,7 +23,7 @@ it("of proposals is one for each account, raised anew once it was acknowledged",
   expect((await waiting()).map(({ seen }) => seen)).toEqual([1]);
 });
 
-it("is raised by each submission, and acknowledged as any other", async () => {
+it("raises an alert for each submission, which is acknowledged like any other", async () => {
   const world = await createWorld();
   const person = await inReview(world);
   const waiting = async (): Promise<Json[]> =>
@@ -36,7 +36,7 @@ it("is raised by each submission, and acknowledged as any other", async () => {
     seen: 1,
     message: `An account waits for its review: GET /v1/operator/platforms/${person.platformId}.`,
   });
-  // The first stays where nobody acknowledges it, and does not swallow the second.
+  // The first alert stays until it is acknowledged, and does not absorb the second.
   expectStatus(await decide(world, person, REJECTION), 200);
   expectStatus(await ask(world, person, "POST", VERIFICATION), 200);
   expect((await waiting()).map(({ seen }) => seen)).toEqual([1, 1]);

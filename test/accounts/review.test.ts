@@ -1,4 +1,4 @@
-// The review (ACC-21, ACC-24): submitted by the account, decided by an operator, once.
+// The review (ACC-21, ACC-24): submitted by the account, decided once by an operator.
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";
 import { REQUIRED_DOCUMENTS } from "../../src/core/vocabulary.ts";
@@ -48,7 +48,7 @@ describe("the submission", () => {
     ]);
   });
 
-  it("names every document that is missing", async () => {
+  it("names every missing document", async () => {
     const person = await complete(world);
     await submit(world, person, "director_identification");
     await submit(world, person, "supporting");
@@ -90,7 +90,7 @@ describe("the submission", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("is made once by 10 at once", async () => {
+  it("is made once by 10 simultaneous calls", async () => {
     const person = await complete(world);
     for (const type of REQUIRED_DOCUMENTS) await submit(world, person, type);
     const replies = await Promise.all(Array.from({ length: 10 }, () => ask(world, person, "POST", VERIFICATION)));
@@ -99,7 +99,7 @@ describe("the submission", () => {
 });
 
 describe("an approval", () => {
-  it("accredits at TIER_2, attests the tenant principal for twelve months, and tells everybody once", async () => {
+  it("accredits at TIER_2, attests the tenant principal for twelve months, and reports it once everywhere", async () => {
     const person = await inReview(world);
     const before = world.now();
     const view = expectStatus(await decide(world, person, { decision: "approve" }), 200);
@@ -124,7 +124,7 @@ describe("an approval", () => {
     const attested = attestations.filter((row) => row.includes(principal.principal_id));
     // The placeholder stays in the history.
     expect(attested).toHaveLength(2);
-    // The account has a key in the sandbox alone.
+    // The account has a key only in the sandbox.
     const [event, ...others] = await eventsOf(person);
     expect([event.environment, others]).toEqual(["sandbox", []]);
     expect(JSON.parse(event.object)).toEqual(account);
@@ -142,7 +142,7 @@ describe("an approval", () => {
     expect(acts.map(({ action }) => action)).toEqual(["platform.verification_decided"]);
   });
 
-  it("gives the tier that agents may have", async () => {
+  it("sets the highest tier that agents may have", async () => {
     const [low, high] = [await inReview(world), await inReview(world)];
     expectStatus(await decide(world, low, { decision: "approve", accreditation_tier: "TIER_1" }), 200);
     expectStatus(
@@ -180,7 +180,7 @@ describe("an approval", () => {
 });
 
 describe("a rejection", () => {
-  it("shows its reason in the profile, and another submission is allowed", async () => {
+  it("shows its reason in the profile, and permits another submission", async () => {
     const person = await inReview(world);
     expectStatus(await decide(world, person, REJECTION), 200);
     const rejected = await accountOf(world, person);
@@ -220,7 +220,7 @@ describe("a rejection", () => {
 });
 
 describe("a decision", () => {
-  it("of no account is 404, before the faults of its body", async () => {
+  it("about an unknown account is 404, before the faults of its body", async () => {
     for (const path of ["decision", "attestation"]) {
       const reply = await operate(world, "POST", `/v1/operator/platforms/plt_nothing/${path}`, { nonsense: 1 });
       expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
@@ -256,7 +256,7 @@ describe("a decision", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("is made by one of 10 at once, with one event, one notice and one entry", async () => {
+  it("is made by one of 10 simultaneous calls, with one event, one notice and one entry", async () => {
     const person = await inReview(world);
     const bodies = Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? REJECTION : { decision: "approve" }));
     const replies = await Promise.all(bodies.map((body) => decide(world, person, body)));
@@ -270,7 +270,7 @@ describe("a decision", () => {
   });
 
   it.each(["the decision", "the submission"] as const)(
-    "and a submission at once leave one of the two orders, whatever %s is played between",
+    "and a simultaneous submission end in one of the two orders, wherever %s is played",
     async (between) => {
       const acts = {
         "the decision": (of: World, person: Person) => decide(of, person, { decision: "approve" }),
@@ -311,7 +311,7 @@ describe("a decision", () => {
     for (const { environment, object } of events) expect(JSON.parse(object).environment).toBe(environment);
   });
 
-  it("is made beside a change of the profile at the same moment", async () => {
+  it("succeeds together with a simultaneous change of the profile", async () => {
     const person = await inReview(world);
     const [decided, renamed] = await Promise.all([
       decide(world, person, { decision: "approve" }),

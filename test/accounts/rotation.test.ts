@@ -1,4 +1,4 @@
-// Management keys (ACC-17, CRED-10, CRED-12): rotation with its grace, what replays, and the list of keys.
+// Management keys (ACC-17, CRED-10, CRED-12): rotation with its grace, its replays, and the list of keys.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { interceptDatabases } from "../support/bindings.ts";
@@ -38,7 +38,7 @@ describe("rotation", () => {
     expect([await works(key), await works(rotated.api_key.raw_key)]).toEqual([401, 200]);
   });
 
-  it("lets both work during a grace, until its end to the millisecond, whatever the sandbox's clock says", async () => {
+  it("lets both keys work during a grace, until its end to the millisecond, whatever the sandbox's clock says", async () => {
     const later = stopped(await createWorld());
     const { key, platformId } = await signUp(later);
     await env.DB.prepare("update platforms set clock_offset_ms = ? where platform_id = ?")
@@ -78,7 +78,7 @@ describe("rotation", () => {
     }
   });
 
-  it("does not replay for it while the account is SUSPENDED", async () => {
+  it("does not replay for that key while the account is SUSPENDED", async () => {
     const { key, platformId } = await signUp(world);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const rotated = expectStatus(await rotate(key, {}, headers), 200);
@@ -107,7 +107,7 @@ describe("rotation", () => {
     for (const { at } of dated.results) expect(at).toBeLessThanOrEqual(Date.now());
   });
 
-  it("makes one key of many rotations at once, and one is current", async () => {
+  it("makes one key for simultaneous rotations, and one key is current", async () => {
     const { key, platformId } = await signUp(world);
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => rotate(key)));
     const good = replies.filter(({ status }) => status === 200);
@@ -120,7 +120,7 @@ describe("rotation", () => {
     expect((await current.first<{ n: number }>())?.n).toBe(1);
   });
 
-  it("lets calls of the old key in until its commit, and none from then on, also before it is answered", async () => {
+  it("accepts calls of the old key until its commit, and none afterwards, even before it is answered", async () => {
     const { key } = await signUp(world);
     const seen: number[] = [];
     const { DB } = interceptDatabases(world.deps.env, async (_name, go) => {
@@ -131,7 +131,7 @@ describe("rotation", () => {
     });
     const reply = await withVars(world, { DB }).call("POST", "/v1/platform/keys/rotate", { key, body: {} });
     expectStatus(reply, 200);
-    // Before and after the reading, before and after the commit.
+    // Before and after the read, before and after the commit.
     expect(seen.slice(0, 4)).toEqual([200, 200, 200, 401]);
     expect([...new Set(seen.slice(3))]).toEqual([401]);
     expect(await works(key)).toBe(401);
@@ -160,11 +160,11 @@ describe("rotation", () => {
     expect(actions).not.toContain("principal.registered");
   });
 
-  it("is of the key's own environment; a session names one", async () => {
+  it("of a key is limited to its own environment; a session names one", async () => {
     const { key, email } = await promotedAccount();
     const foreign = await rotate(key, { environment: "production" });
     expect([foreign.status, foreign.body.code]).toEqual([403, "forbidden"]);
-    // Also where other values are faulty: whether it may is said first.
+    // Also with other faulty values: the permission is judged first.
     const faulty = await rotate(key, { environment: "production", grace_hours: 25 });
     expect([faulty.status, faulty.body.code]).toEqual([403, "forbidden"]);
     const headers = bearer(await logIn(world, email));
@@ -191,7 +191,7 @@ describe("rotation", () => {
 });
 
 describe("the list of keys", () => {
-  it("shows prefixes, never a key, and when each was last used, within a minute", async () => {
+  it("shows prefixes, never a key, and the last use of each, within a minute", async () => {
     const { key } = await signUp(world);
     const before = Date.now();
     await world.call("GET", "/v1/platform", { key });
@@ -202,7 +202,7 @@ describe("the list of keys", () => {
     expect(Date.parse(listed.last_used_at)).toBeLessThanOrEqual(Date.now());
   });
 
-  it("writes the last use at most once a minute", async () => {
+  it("records the last use at most once a minute", async () => {
     const later = stopped(await createWorld());
     const { key } = await signUp(later);
     const used = async () =>

@@ -1,4 +1,4 @@
-// The sessions of an account in its owner's hands (CRED-27): where each began, and the end of one, of the others, or of all.
+// The sessions of an account, for its owner (CRED-27): the device and network of each log-in, and the end of one session, of the others, or of all.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
@@ -9,7 +9,7 @@ import { type Account, bearer, from, PASSWORD, post, rowsOf, signUp } from "./su
 const PATH = "/v1/platform/sessions";
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
-/** Its clock stands still but for each log-in, so that sessions have an order. */
+/** Its clock only moves at each log-in, so that sessions have an order. */
 let world: Stopped;
 let account: Account;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const endings = async (platformId: string) =>
     .map(({ subject_type, subject_id, changes }) => [subject_type, subject_id, changes && JSON.parse(changes)]);
 
 describe("the list of sessions", () => {
-  it("names each with its device and network, the latest first, and tells which one asks", async () => {
+  it("names each with its device and network, latest first, and marks the calling one", async () => {
     account = await signUp(world);
     const first = await begin(account.email, { "User-Agent": FIREFOX, ...from("203.0.113.77") });
     const second = await begin(account.email, { "User-Agent": "curl/8.14", ...from("2001:db8:7:9::1") });
@@ -56,7 +56,7 @@ describe("the list of sessions", () => {
     expect((await listed(second)).data.map(({ current }: Json) => current)).toEqual([true, false]);
   });
 
-  it("comes in pages, without those that have ended and those of other accounts", async () => {
+  it("is paged, without ended sessions and those of other accounts", async () => {
     account = await signUp(world);
     const ended = await begin();
     world.advance(SESSION_IDLE_HOURS * HOUR_MS);
@@ -74,13 +74,13 @@ describe("the list of sessions", () => {
     expect(pages.flat()).not.toContain(ended.id);
   });
 
-  it("is a person's alone", async () => {
+  it("is only for a person", async () => {
     expect((await world.call("GET", PATH)).status).toBe(401);
   });
 });
 
 describe("the end of a session", () => {
-  it("is asked for by another one, takes effect at once, and is an entry of the log", async () => {
+  it("is requested by another session, takes effect at once, and is an entry of the log", async () => {
     account = await signUp(world);
     const [thief, owner, third] = [await begin(), await begin(), await begin()];
     expect((await as(owner, "DELETE", `${PATH}/${thief.id}`)).status).toBe(204);
@@ -89,7 +89,7 @@ describe("the end of a session", () => {
     expect((await as(owner, "DELETE", `${PATH}/${thief.id}`)).status).toBe(404);
   });
 
-  it("of the calling one by its id or as `current` logs out, and takes the cookie away", async () => {
+  it("of the calling one by its id or as `current` logs out, and removes the cookie", async () => {
     account = await signUp(world);
     const [one, two, rest] = [await begin(), await begin(), await begin()];
     for (const reply of [await as(one, "DELETE", `${PATH}/${one.id}`), await as(two, "DELETE", `${PATH}/current`)]) {
@@ -107,7 +107,7 @@ describe("the end of a session", () => {
     ["another account's", async () => (await begin((await signUp(world)).email)).id],
     ["an unknown one", async () => "ses_01M8HFXTQFFYBR3Q6K2K4D5Z2J"],
     ["a token", async (own: Session) => own.token],
-  ])("is 404 of %s, before any fault of the call, and ends nothing", async (_what, idOf) => {
+  ])("is 404 for %s, before any fault of the call, and ends nothing", async (_what, idOf) => {
     account = await signUp(world);
     const own = await begin();
     const id = await idOf(own);
@@ -119,7 +119,7 @@ describe("the end of a session", () => {
     expect((await dumpDatabase())["sessions"]).toEqual(before);
   });
 
-  it("happens once of two calls at once", async () => {
+  it("happens once when two calls come at once", async () => {
     const own = stopped(await createWorld());
     account = await signUp(own);
     const [one, two] = [await begin(account.email, {}, own), await begin(account.email, {}, own)];
@@ -132,7 +132,7 @@ describe("the end of a session", () => {
 });
 
 describe("the end of the other sessions", () => {
-  it("leaves the calling one alone, and is one entry that says how many there were", async () => {
+  it("keeps only the calling one, and is one entry that says how many there were", async () => {
     account = await signUp(world);
     const stranger = await begin((await signUp(world)).email);
     const [one, two, three] = [await begin(), await begin(), await begin()];
@@ -140,7 +140,7 @@ describe("the end of the other sessions", () => {
     expect(await Promise.all([one, two, three, stranger].map(works))).toEqual([false, true, false, true]);
     const ended = ["platform", account.platformId, { sessions: { from: 3, to: 1 } }];
     expect(await endings(account.platformId)).toEqual([ended]);
-    // Nothing is left to end, and nothing is written.
+    // No session is left to end, so no entry is written.
     expect((await as(two, "DELETE", `${PATH}?others=true`)).status).toBe(204);
     expect(await endings(account.platformId)).toEqual([ended]);
   });
@@ -149,7 +149,7 @@ describe("the end of the other sessions", () => {
     ["", "required"],
     ["?others=false", "invalid_value"],
     ["?others=", "invalid_value"],
-  ])("is refused without its word: %j is %s", async (query, code) => {
+  ])("is refused without its parameter: %j is %s", async (query, code) => {
     account = await signUp(world);
     const [one, two] = [await begin(), await begin()];
     const reply = await as(one, "DELETE", `${PATH}${query}`);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Another client for each: attempts of one at a time are bounded. */
+/** Uses another client for each call, because attempts of one client are limited. */
 const verify = (token: string, headers: Record<string, string> = {}) =>
   post(world, "/v1/platform/verify-email", { token, password: PASSWORD }, { ...freshClient(), ...headers });
 
@@ -31,7 +31,7 @@ describe("registration", () => {
     expect(mailedToken(world, email)).toMatch(/^[\w-]{43}$/);
   });
 
-  it("refuses an address that has an account, in whatever case it is written, and also while it waits", async () => {
+  it("refuses an address that has an account, in any case, and also while the account is unverified", async () => {
     const email = freshAddress();
     await register(world, email);
     const mails = world.mails.length;
@@ -42,7 +42,7 @@ describe("registration", () => {
     expect(world.mails).toHaveLength(mails);
   });
 
-  it("makes one account of 20 registrations at once", async () => {
+  it("makes one account from 20 simultaneous registrations", async () => {
     const email = freshAddress();
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => post(world, "/v1/platform/register", { email, password: PASSWORD })),
@@ -67,7 +67,7 @@ describe("registration", () => {
 
   it.each([
     ["the address itself", (email: string) => email.toUpperCase()],
-    ["one of the commonest", () => "1qaz2wsx3edc"],
+    ["one of the most common", () => "1qaz2wsx3edc"],
     ["11 characters", () => "abcdefghijk"],
     ["129 characters", () => "x".repeat(129)],
   ])("refuses a password that is %s", async (_what, make) => {
@@ -78,7 +78,7 @@ describe("registration", () => {
     expect(JSON.stringify(await dumpDatabase())).not.toContain(email);
   });
 
-  it("replays under its Idempotency-Key, and stores nothing that a password could be guessed from", async () => {
+  it("replays under its Idempotency-Key, and stores nothing from which a password could be guessed", async () => {
     const [email, key] = [freshAddress(), crypto.randomUUID()];
     const send = (password: string) =>
       post(world, "/v1/platform/register", { email, password }, { "Idempotency-Key": key });
@@ -105,7 +105,7 @@ describe("the mailed link", () => {
     expect((await world.call("POST", "/v1/principals", { key, body: principalBody() })).status).toBe(201);
   });
 
-  it("is used up by one of 50 verifications at once, which issues one key", async () => {
+  it("is used up by one of 50 simultaneous verifications, which issues one key", async () => {
     const email = freshAddress();
     const { platform_id: platformId } = await register(world, email);
     const token = mailedToken(world, email);
@@ -151,7 +151,7 @@ describe("the mailed link", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("ends after 24 hours, exactly", async () => {
+  it("ends after exactly 24 hours", async () => {
     const later = stopped(await createWorld());
     const email = freshAddress();
     await register(later, email);
@@ -173,7 +173,7 @@ describe("the mailed link", () => {
     await register(later, email);
     const first = mailedToken(later, email);
     const resend = (address: string) => post(later, "/v1/platform/verify-email/resend", { email: address });
-    // Not within a minute of the last.
+    // Less than a minute after the last one.
     const tooSoon = await resend(email);
     expect(mailedToken(later, email)).toBe(first);
     later.advance(61_000);

@@ -53,7 +53,7 @@ export const patch = (world: World, key: string, body: unknown) => world.call("P
 
 export const readAccount = async (world: World, key: string): Promise<Json> =>
   expectStatus(await world.call("GET", "/v1/platform", { key }), 200);
-/** As a client of another address: failures are counted by it. */
+/** Calls as a client of another address, because failures are counted by address. */
 export const from = (address: string): Record<string, string> => ({ "CF-Connecting-IP": address });
 
 /** Another client for each call. */
@@ -79,7 +79,7 @@ export async function rowsOf(table: string, platformId: string): Promise<Json[]>
   return results;
 }
 
-/** The same world, whose passwords cost what they cost in production. */
+/** A copy of the world, in which passwords cost as much as in production. */
 export function withProductionCost(world: World): World {
   const { passwordCost: _cheap, ...deps } = world.deps;
   return withDeps(world, deps);

@@ -40,7 +40,7 @@ const revisionOf = async (did: string): Promise<number> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200).revision;
 
 describe("a renewal", () => {
-  it("is for twelve months, or until the end that it names", async () => {
+  it("lasts twelve months, or until the end that it names", async () => {
     const person = await accredited();
     const renewed = expectStatus(await renew(person), 201);
     expect(await principalOf(person)).toEqual(renewed);
@@ -93,7 +93,7 @@ describe("a renewal", () => {
     await env.DB.batch(
       copies.map((copy) => env.DB.prepare(text).bind(...columns.map((name) => copy[name as keyof typeof copy]))),
     );
-    // The copies state what the agent states.
+    // The copies state the same as the agent.
     await env.DB.prepare(
       "insert into aid_versions (did, version, content, proof) select a.did, v.version, v.content, v.proof from agents a join aid_versions v on v.did = ? and v.version = a.version where a.principal_id = ? and a.did <> v.did",
     )
@@ -115,7 +115,7 @@ describe("after the attestation has ended", () => {
   it.each([
     ["recorded", true],
     ["not recorded yet", false],
-  ])("(%s) the principal returns, and its agents stay suspended until each is returned", async (_what, recorded) => {
+  ])("(%s) the principal returns, while its agents wait for their own reactivation", async (_what, recorded) => {
     const person = await accredited();
     const did = await activeAgent(person);
     const past = world.now() - 1;
@@ -138,7 +138,7 @@ describe("after the attestation has ended", () => {
     expect(changed).toEqual(["ATTESTATION_EXPIRED", "ACTIVE"]);
   });
 
-  it("waits while the agents of the ended one are still being suspended", async () => {
+  it("(with a running cascade) a renewal waits until all agents of the ended attestation are suspended", async () => {
     const person = await accredited();
     const text = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at) values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', 0)`;
     await env.DB.prepare(text).bind(person.principalId).run();

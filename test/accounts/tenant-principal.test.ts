@@ -1,4 +1,5 @@
-// The tenant principal stands for the platform's own company (ACC-6): made when the profile names it, following the profile, and in nobody's way.
+// The tenant principal stands for the platform's own company (ACC-6): it is made when the profile names the company, follows the profile, and does
+// not restrict other principals.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { attestations, principals } from "../../src/db/tables/principals.ts";
@@ -55,7 +56,7 @@ describe("the tenant principal is made", () => {
     });
   });
 
-  it("also where the sign-up gave the name", async () => {
+  it("also if the sign-up gave the name", async () => {
     const email = freshAddress();
     const body = { email, password: PASSWORD, legal_name: PROFILE.legal_name };
     expectStatus(await post(world, "/v1/platform/register", body), 201);
@@ -69,7 +70,7 @@ describe("the tenant principal is made", () => {
     expect(await principal(key, tenant_principal_id)).toMatchObject({ legal_name: PROFILE.legal_name });
   });
 
-  it("once, with its attestation beside it", async () => {
+  it("once, with its attestation", async () => {
     const { tenant, platformId, key } = await withTenant();
     expectStatus(await patch(world, key, { ...PROFILE, legal_name: "Another GmbH" }), 200);
     const { db } = world.deps;
@@ -79,7 +80,7 @@ describe("the tenant principal is made", () => {
     expect(recorded?.attestationId).toBe(own[0]?.attestationId);
   });
 
-  it("once by 20 patches at once", async () => {
+  it("once by 20 simultaneous patches", async () => {
     const account = await signUp(world);
     const calls = Array.from({ length: 20 }, (_, i) =>
       patch(world, account.key, { ...named, legal_name: `Startup ${i} GmbH` }),
@@ -106,7 +107,7 @@ describe("the tenant principal follows", () => {
     expect(Date.parse(updated_at)).toBeGreaterThan(Date.parse(earlier));
   });
 
-  it("nothing else of the profile", async () => {
+  it("no other member of the profile", async () => {
     const { key, tenant } = await withTenant();
     const before = await principal(key, tenant);
     expectStatus(await patch(world, key, { trading_name: "Startup", registration_number: "HRB 2" }), 200);
@@ -114,8 +115,8 @@ describe("the tenant principal follows", () => {
   });
 });
 
-describe("the tenant principal is in nobody's way", () => {
-  it("and in no list", async () => {
+describe("the tenant principal", () => {
+  it("is in no list", async () => {
     const { key } = await withTenant();
     for (const filter of ["", "?status=ACTIVE", "?customer_id=none"]) {
       const { data } = expectStatus(await world.call("GET", `/v1/principals${filter}`, { key }), 200);
@@ -136,7 +137,7 @@ describe("the tenant principal is in nobody's way", () => {
     expectStatus(await world.call("POST", "/v1/principals", { key, body }), 201);
   });
 
-  it("takes the name and the country of a registered one, at its making and by a change", async () => {
+  it("takes the name and the country of a registered one, when it is made and by a change", async () => {
     const account = await signUp(world);
     const other = { legal_name: "Renamed Robotics SARL", country: "FR" };
     for (const taken of [named, other]) {
@@ -149,7 +150,7 @@ describe("the tenant principal is in nobody's way", () => {
 });
 
 describe("agents of the tenant principal", () => {
-  it("are registered and activated as any other", async () => {
+  it("are registered and activated like any other", async () => {
     const { key, tenant } = await withTenant();
     const body = { ...agentBody("PROVIDER"), principal_id: tenant };
     const { did, identity } = expectStatus(await world.call("POST", "/v1/agents", { key, body }), 201);

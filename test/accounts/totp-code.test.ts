@@ -24,18 +24,18 @@ describe("a code", () => {
     [1_234_567_890, "005924"],
     [2_000_000_000, "279037"],
     [20_000_000_000, "353130"],
-  ])("of second %i is that of RFC 6238, appendix B", async (second, code) => {
+  ])("of second %i equals that of RFC 6238, appendix B", async (second, code) => {
     expect(await totpCode(SECRET, stepOf(second * SECOND_MS))).toBe(code);
   });
 
-  it("of counters 0 to 9 is that of RFC 4226, appendix D", async () => {
+  it("of counters 0 to 9 equals that of RFC 4226, appendix D", async () => {
     const codes = await Promise.all(Array.from({ length: 10 }, (_, counter) => totpCode(SECRET, counter)));
     expect(codes).toEqual([
       ...["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"],
     ]);
   });
 
-  it("counts in its step and one step either way, and only after the last one that was used", async () => {
+  it("counts in its step and one step either way, and only after the last used one", async () => {
     const now = 1_000 * STEP_MS + 7;
     const stepsTaken = (usedStep: number) =>
       Promise.all(
@@ -50,7 +50,7 @@ describe("a code", () => {
 });
 
 describe("a secret", () => {
-  it("is shown in base32 as apps take it, with the issuer and the address", () => {
+  it("is shown in base32 as apps read it, with the issuer and the address", () => {
     expect(shownSecret(SECRET, "Acme & Sons", "a+b@c.example")).toEqual({
       secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
       otpauth_uri:
@@ -59,7 +59,7 @@ describe("a secret", () => {
     });
   });
 
-  it("gives an app that reads it the service's codes", async () => {
+  it("gives an app that reads it the same codes as the service", async () => {
     const secret = newTotpSecret();
     expect(secret).toHaveLength(20);
     const now = Date.parse("2026-11-21T09:30:00Z");
@@ -68,7 +68,7 @@ describe("a secret", () => {
 });
 
 describe("recovery codes", () => {
-  it("are ten, all different, in groups of four, and known by their hashes alone", async () => {
+  it("are ten, all different, in groups of four, and stored only as hashes", async () => {
     const codes = await newRecoveryCodes();
     expect(new Set(codes.map(({ code }) => code)).size).toBe(RECOVERY_CODES);
     for (const { code, hash } of codes) {
@@ -78,7 +78,7 @@ describe("recovery codes", () => {
   });
 });
 
-it("base32 is that of RFC 4648, section 10, without padding", () => {
+it("encodes base32 like RFC 4648, section 10, without padding", () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   const texts = ["", "fooba", "foobarfoob"];
   expect(texts.map((text) => encodeBase32(encodeUtf8(text), alphabet))).toEqual(["", "MZXW6YTB", "MZXW6YTBOJTG633C"]);

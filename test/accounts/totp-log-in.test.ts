@@ -1,4 +1,5 @@
-// The second factor at the log-in and at a confirmation (CRED-28): each code once, told after the right password alone, and sealed at rest.
+// The second factor at the log-in and at a confirmation (CRED-28): each code counts once, is required only after the right password, and its secret
+// is sealed at rest.
 import { beforeAll, describe, expect, it } from "vitest";
 import { resealTotpSecrets } from "../../src/accounts/totp.ts";
 import { createApp } from "../../src/app.ts";
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 
 describe("a log-in with TOTP", () => {
-  it("takes the code of the moment once, also of 10 at once", async () => {
+  it("accepts the present code once, also when 10 calls come at once", async () => {
     const one = await withTotp(world);
     const code = codeNow(world, one);
     const replies = await Promise.all(Array.from({ length: 10 }, () => enter(world, one, code)));
@@ -29,7 +30,7 @@ describe("a log-in with TOTP", () => {
     expectStatus(await enter(world, one, ` ${codeNow(world, one).slice(0, 3)} ${codeNow(world, one).slice(3)} `), 201);
   });
 
-  it("takes a code one step either way, and no further", async () => {
+  it("accepts a code one step either way, and no further", async () => {
     const one = await withTotp(world);
     world.advance(10 * STEP_MS);
     expect((await enter(world, one, codeNow(world, one, -2))).status).toBe(401);
@@ -40,7 +41,7 @@ describe("a log-in with TOTP", () => {
     expect((await enter(world, one, codeNow(world, one))).status).toBe(401);
   });
 
-  it("takes not the code that has confirmed the set-up", async () => {
+  it("refuses the code that has confirmed the set-up", async () => {
     const one = await person(world);
     const totp = await setUpTotp(world, one.token);
     expect(refusalOf(await enter(world, one, codeNow(world, totp)))).toEqual([
@@ -50,7 +51,7 @@ describe("a log-in with TOTP", () => {
     ]);
   });
 
-  it("takes each recovery code once", async () => {
+  it("accepts each recovery code once", async () => {
     const one = await withTotp(world);
     const [code = "", other = ""] = one.recoveryCodes;
     const replies = await Promise.all([
@@ -63,7 +64,7 @@ describe("a log-in with TOTP", () => {
     expect(JSON.parse((await rowsOf("passwords", one.platformId))[0].recovery_codes)).toHaveLength(8);
   });
 
-  it("tells after the right password alone that a code is needed", async () => {
+  it("reveals only after the right password that a code is needed", async () => {
     const one = await withTotp(world);
     const wrong = await enter(world, one, codeNow(world, one), freshClient(), "not the password");
     expect(refusalOf(wrong)).toEqual([401, "invalid_credentials", undefined]);
@@ -73,7 +74,7 @@ describe("a log-in with TOTP", () => {
     expect(needed.headers.get("www-authenticate")).toBe('Bearer realm="dashboard"');
   });
 
-  it("counts a wrong code as a failed log-in, and a missing one not", async () => {
+  it("counts a wrong code as a failed log-in, but not a missing one", async () => {
     const one = await withTotp(world);
     const client = freshClient();
     for (let n = 0; n <= LOG_IN_FAILURES_PER_ACCOUNT; n++)
@@ -86,7 +87,7 @@ describe("a log-in with TOTP", () => {
     expectStatus(await enter(world, one, codeNow(world, one)), 201);
   });
 
-  it("is not begun by one that was judged before TOTP was confirmed", async () => {
+  it("is refused if it was judged before TOTP was confirmed", async () => {
     const own = await createWorld();
     const account = await signUp(own);
     const token = await logIn(own, account.email);
@@ -107,7 +108,7 @@ describe("a log-in with TOTP", () => {
     expectStatus(await enter(world, one, codeNow(world, one), freshClient(), NEW), 201);
   });
 
-  it("takes a code where none is needed, and does not look at it", async () => {
+  it("accepts a code where none is needed, without judging it", async () => {
     expectStatus(await enter(world, await person(world), "123456"), 201);
   });
 });
@@ -147,7 +148,7 @@ describe("ACCOUNT_SEAL_KEYS", () => {
   const newKey = () => btoa(String.fromCharCode(++keys).repeat(32));
   const sealedBy = async ({ platformId }: Account) => (await rowsOf("passwords", platformId))[0];
 
-  it("opens a secret for its own account alone", async () => {
+  it("opens a secret only for its own account", async () => {
     const [one, two] = [await withTotp(world), await withTotp(world)];
     const { totp_secret } = await sealedBy(one);
     await env.DB.prepare("update passwords set totp_secret = ? where platform_id = ?")
@@ -158,7 +159,7 @@ describe("ACCOUNT_SEAL_KEYS", () => {
     expectStatus(await enter(world, two, two.recoveryCodes[0]), 201);
   });
 
-  it("is rotated: the job seals anew under the newest what an older one opens, and needs no older one then", async () => {
+  it("is rotated by a job that seals under the newest key again, after which no older key is needed", async () => {
     const one = await withTotp(world);
     const [older, newer] = [String(world.deps.env.ACCOUNT_SEAL_KEYS), newKey()];
     const at = (ACCOUNT_SEAL_KEYS: string) => withVars(world, { ACCOUNT_SEAL_KEYS });
@@ -173,12 +174,12 @@ describe("ACCOUNT_SEAL_KEYS", () => {
     expectStatus(await enter(at(newer), one, codeNow(world, one)), 201);
     world.advance(STEP_MS);
     expect((await enter(at(older), one, codeNow(world, one))).status).toBe(500);
-    // A list that is turned round is another newest key.
+    // A reversed list has another newest key.
     expect(await resealTotpSecrets.record(at(`${older},${newer}`).deps, platformId)).toBe(true);
     expectStatus(await enter(world, one, codeNow(world, one)), 201);
   });
 
-  it.each(["", "x", "aGVsbG8="])("of %j fails the first call, and not the hundredth", async (keys) => {
+  it.each(["", "x", "aGVsbG8="])("of %j fails every call from the first on", async (keys) => {
     const request = new Request("http://service.test/healthz");
     const answer = await createApp().fetch(request, { ...env, ACCOUNT_SEAL_KEYS: keys });
     expect(answer.status).toBe(500);

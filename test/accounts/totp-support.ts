@@ -1,4 +1,4 @@
-// A person with TOTP, whose clock stands still, as he sets it up, logs in with it and takes it away.
+// A person with TOTP, whose clock stands still, who sets it up, logs in with it and removes it.
 import { codeAt } from "../../scripts/authenticator.ts";
 import { SECOND_MS, TOTP_STEP_SECONDS } from "../../src/core/limits.ts";
 import type { stopped } from "../support/clock.ts";
@@ -16,7 +16,7 @@ export async function person(world: World): Promise<Person> {
   return { ...account, token: await logIn(world, account.email) };
 }
 
-/** Sets TOTP up by a session and confirms it with the code of the world's time, which is used up by that. */
+/** Sets TOTP up by a session and confirms it with the code of the world's time, which is then used up. */
 export async function setUpTotp(world: World, token: string): Promise<Totp> {
   const made = expectStatus(await postAs(world, token, "/v1/platform/totp", { current_password: PASSWORD }), 200);
   const { secret, recovery_codes: recoveryCodes } = made;

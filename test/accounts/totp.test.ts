@@ -1,4 +1,4 @@
-// The second factor (CRED-28): set up by a person, in force once it was confirmed, and taken away by him or by the operator.
+// The second factor (CRED-28): a person sets it up, a confirmation puts it into force, and the person or the operator removes it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { codeAt } from "../../scripts/authenticator.ts";
 import { LOG_IN_FAILURES_PER_ACCOUNT } from "../../src/core/limits.ts";
@@ -39,7 +39,7 @@ const noticesOf = async ({ platformId }: Account) =>
     .map(({ kind, data }) => [kind, JSON.parse(data).byOperator]);
 
 describe("a set-up", () => {
-  it("asks for the password, and needs no code until it is confirmed", async () => {
+  it("requires the password, and needs no code until it is confirmed", async () => {
     const one = await person(world);
     const wrong = await setUp(world, one, "not the password");
     expect([wrong.status, wrong.body.code]).toEqual([422, "current_password_invalid"]);
@@ -47,7 +47,7 @@ describe("a set-up", () => {
     expect(made.otpauth_uri).toContain(`secret=${made.secret}&issuer=`);
     expect(made.recovery_codes).toHaveLength(10);
     expectStatus(await enter(world, one), 201);
-    // A further one replaces it, and a code of the first is worth nothing.
+    // Another set-up replaces it, and a code of the first is worthless.
     const again = expectStatus(await setUp(world, one), 200);
     expect(refusalOf(await confirmSetUp(world, one, codeAt(made.secret, world.now())))).toEqual([
       ...[422, "validation_failed", "totp_invalid"],
@@ -68,7 +68,7 @@ describe("a set-up", () => {
     expect(await noticesOf(one)).toEqual([["customer.totp_enabled", false]]);
   });
 
-  it("is confirmed by no recovery code, without one that waits, or twice", async () => {
+  it("cannot be confirmed by a recovery code, without a pending set-up, or twice", async () => {
     const one = await person(world);
     expect(refusalOf(await confirmSetUp(world, one, "123456"))).toEqual([409, "invalid_status", undefined]);
     const { secret, recovery_codes } = expectStatus(await setUp(world, one), 200);
@@ -86,7 +86,7 @@ describe("a set-up", () => {
     ]);
   });
 
-  it("while one stands is refused, after the password", async () => {
+  it("is refused while TOTP is in force, after the password is judged", async () => {
     const one = await withTotp(world);
     expect((await setUp(world, one, "not the password")).body.code).toBe("current_password_invalid");
     const before = await rowsOf("passwords", one.platformId);
@@ -101,14 +101,14 @@ describe("a set-up", () => {
       expect(stored).not.toContain(text);
   });
 
-  it.each(["/v1/platform/totp", "/v1/platform/totp/confirm"])("by %s is a person's alone", async (path) => {
+  it.each(["/v1/platform/totp", "/v1/platform/totp/confirm"])("by %s is only for a person", async (path) => {
     const { key } = await person(world);
     expect((await world.call("POST", path, { key, body: { current_password: PASSWORD } })).status).toBe(401);
   });
 });
 
-describe("taking TOTP away", () => {
-  it("asks for the password and a code, ends the other sessions, and is an entry of the log and a notice", async () => {
+describe("removing TOTP", () => {
+  it("requires the password and a code, ends the other sessions, and is an entry of the log and a notice", async () => {
     const one = await withTotp(world);
     const other = await enter(world, one, one.recoveryCodes[0]);
     expect((await removeTotp(world, one, codeNow(world, one), "not the password")).body.code).toBe(
@@ -126,17 +126,17 @@ describe("taking TOTP away", () => {
     expect((await noticesOf(one)).at(-1)).toEqual(["customer.totp_disabled", false]);
   });
 
-  it("takes a recovery code too, and is refused where none stands", async () => {
+  it("accepts a recovery code too, and is refused if TOTP is not in force", async () => {
     const one = await withTotp(world);
     const [code = ""] = one.recoveryCodes;
     expect((await removeTotp(world, one, code)).status).toBe(204);
     expect(refusalOf(await removeTotp(world, one, code))).toEqual([409, "invalid_status", undefined]);
-    // One that waits for its confirmation is not in force.
+    // A set-up that waits for its confirmation is not in force.
     expectStatus(await setUp(world, one), 200);
     expect(refusalOf(await removeTotp(world, one, code))).toEqual([409, "invalid_status", undefined]);
   });
 
-  it("counts its failures as those of log-ins", async () => {
+  it("counts its failures like those of log-ins", async () => {
     const one = await withTotp(world);
     const client = freshClient();
     for (let n = 0; n < LOG_IN_FAILURES_PER_ACCOUNT; n++)
@@ -145,7 +145,7 @@ describe("taking TOTP away", () => {
   });
 });
 
-describe("taking TOTP away by the operator", () => {
+describe("removing TOTP by the operator", () => {
   it("ends every session, and is an entry of both logs and a notice that says who did it", async () => {
     const one = await withTotp(world);
     const removed = expectStatus(await removeByOperator(one.platformId), 200);
@@ -159,7 +159,7 @@ describe("taking TOTP away by the operator", () => {
     expect(entry).toMatchObject({ action: "platform.totp_removed", detail: '{"reason":"Lost phone."}' });
   });
 
-  it("is refused where none stands, of an unknown account, and without a reason", async () => {
+  it("is refused if TOTP is not in force, for an unknown account, and without a reason", async () => {
     const { platformId } = await person(world);
     expect(refusalOf(await removeByOperator(platformId))).toEqual([409, "invalid_status", undefined]);
     expect((await removeByOperator("plt_none")).status).toBe(404);
