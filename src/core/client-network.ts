@@ -33,7 +33,6 @@ function unmapped(address: string): string {
   return bits.flatMap((group) => [group >> 8, group & 255]).join(".");
 }
 
-/** The eight groups of an IPv6 address, without leading zeros. */
 function groupsOf(address: string): string[] {
   const [before = "", after] = address.toLowerCase().split("%")[0]?.split("::") ?? [];
   const head = before === "" ? [] : before.split(":");

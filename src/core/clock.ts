@@ -9,7 +9,6 @@ export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
 /** How many milliseconds a clock runs ahead of real time, in which blocks are dated. */
 export const aheadOf = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
 
-/** Real time, computed from a clock that may run ahead. */
 export const realTimeOf = (clock: Clock): number => clock.now() - aheadOf(clock);
 
 export const toIso = (ms: number): string => new Date(ms).toISOString();

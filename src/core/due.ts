@@ -1,7 +1,6 @@
 /** A due row: the instant since which it is due, in epoch milliseconds, and its id, which breaks ties. */
 export type Due = { readonly at: number; readonly id: string };
 
-/** The position before every due row. */
 export const FIRST: Due = { at: Number.MIN_SAFE_INTEGER, id: "" };
 
 /** Whether a row comes after a position; for a few rows that one query found. */

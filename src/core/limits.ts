@@ -14,9 +14,7 @@ export const CHANGE_RETENTION_DAYS = 30;
 export const EXPORT_DAYS = 31;
 /** How long events are listed (EVT-17). */
 export const EVENT_RETENTION_DAYS = 30;
-/** Records of the directory's feed in one page. */
 export const DIRECTORY_PAGE_MAX = 1_000;
-/** Words in one filter of the directory. */
 export const DIRECTORY_TERMS_MAX = 50;
 /** Events in an agent's overview, and how many of its open intents and tasks are counted one by one (AGT-35). */
 export const RECENT_EVENTS = 10;
@@ -80,11 +78,9 @@ export const ANSWER_READ_MAX_BYTES = 64 * 1024;
 export const ANSWER_KEPT_MAX_BYTES = 1_024;
 /** The kept part as JSON: enough for text, in which few characters are escaped. */
 export const ANSWER_STORED_MAX_BYTES = 1_280;
-/** An endpoint that has failed for this long is disabled. */
 export const WEBHOOK_FAILING_DAYS_MAX = 5;
 /** Replays of one endpoint that may be requested in 24 hours. */
 export const REPLAYS_A_DAY = 10;
-/** Attempts that the log of one delivery keeps. */
 export const ATTEMPTS_KEPT = 20;
 export const DELIVERY_RETENTION_DAYS = 30;
 
@@ -100,7 +96,6 @@ export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
 export const DISPUTE_ANSWER_DAYS = 7;
 export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
-/** The contract pays out for a settlement for this long. */
 export const PAYOUT_DAYS_MAX = 400;
 /** An agent's row keeps this many of its newest wallets (FAC-22). */
 export const WALLETS_KEPT = 50;

@@ -87,7 +87,6 @@ export function formatAmount(units: number | bigint, decimals: number, minFracti
   return `${negative ? "-" : ""}${whole}${trimmed === "" ? "" : `.${trimmed}`}`;
 }
 
-/** Rounds a value of 0..1 half-even to two decimals. */
 export function roundHalfEven2(value: number): number {
   const scaled = value * 100;
   const floor = Math.floor(scaled);

@@ -6,7 +6,6 @@ export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
 export type Position = { readonly at: number; readonly id: string };
 
-/** The hash of the listing that a cursor belongs to. */
 export type Listing = string;
 
 /** `whose` is the owner. An absent filter equals an undefined filter. */

@@ -48,7 +48,6 @@ export function nameCharacterFault(name: string): string | null {
   return INVISIBLE.test(withoutNeededJoiners(name)) ? "Must not contain invisible characters." : null;
 }
 
-/** A name's fault as a sentence; null for a good name. */
 export const nameFault = (name: string): string | null =>
   nameCharacterFault(name) ?? (VISIBLE.test(name) ? null : "Must contain a visible character.");
 

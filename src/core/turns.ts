@@ -6,7 +6,6 @@ const LOOK_MS = 25;
 const RETRY_SECONDS = "2";
 
 type Turns = {
-  /** How many run at once for each key. */
   readonly atOnce: number;
   /** How many run at once for all keys together. A caller that waits for both limits waits only once. */
   readonly inAll: number;

@@ -119,11 +119,9 @@ export type MarketStatus = (typeof MARKET_STATUSES)[number];
 export const ESCROW_STATES = ["FUNDING", "ACTIVE", "CONSTRAINED"] as const;
 export type EscrowState = (typeof ESCROW_STATES)[number];
 
-/** The sides of a purchase. */
 export const SIDES = ["provider", "consumer"] as const;
 export type Side = (typeof SIDES)[number];
 
-/** The outcome of a settlement. */
 export const TRANSACTION_STATUSES = ["settled", "reversed"] as const;
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
@@ -141,7 +139,6 @@ export type IntentsFrom = (typeof INTENTS_FROM)[number];
  */
 export const OPERATION_KINDS = ["provider_split", "release", "refund", "reserve", "payout"] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
-/** The kinds of a vault's movements. */
 export const LEDGER_KINDS = ["settlement", "deposit", "payout", "release"] as const;
 export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;

@@ -82,7 +82,6 @@ export const platforms = sqliteTable(
     erasedAt: integer(),
     /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
-    /** When the clock was last moved, in real time; null before the first time. */
     clockMovedAt: integer(),
     /** The instant of that clock up to which everything due in the sandbox is recorded; null while the clock was never moved. */
     clockRecordedTo: integer(),
@@ -142,13 +141,11 @@ export const passwords = sqliteTable(
     changedAt: integer().notNull(),
     /** Sealed; null while TOTP is not set up. */
     totpSecret: text(),
-    /** The name of the key under which the secret is sealed. */
     totpSealKey: text(),
     /** The instant from which a log-in needs a code; null until the set-up is confirmed. */
     totpConfirmedAt: integer(),
     /** The time step of the last accepted code: a code counts once. */
     totpStep: integer().notNull().default(0),
-    /** The hashes of the unused recovery codes. */
     recoveryCodes: text({ mode: "json" }).$type<readonly string[]>(),
   },
   (t) => [index("passwords_by_seal_key").on(t.totpSealKey, t.platformId).where(sql`totp_seal_key is not null`)],
@@ -189,7 +186,6 @@ export const seenDevices = sqliteTable(
   (t) => [primaryKey({ columns: [t.platformId, t.network, t.device] }), index("seen_devices_due").on(t.seenAt)],
 );
 
-/** Single-use links that were mailed. */
 export const accountLinks = sqliteTable(
   "account_links",
   {
@@ -261,7 +257,6 @@ export const mailCounts = sqliteTable(
     /** A hash of the address and the count's kind, because the address of a person without an account is not stored. */
     subjectHash: text().notNull(),
     mails: integer().notNull(),
-    /** The end of the counted day or hour. */
     endsAt: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.endsAt, t.subjectHash] })],

@@ -164,7 +164,6 @@ export const certificates = sqliteTable(
   {
     did: text().notNull(),
     jti: text().notNull(),
-    /** Thumbprint of the agent's key. */
     keyId: text().notNull(),
     /** Thumbprint of the CA key that signed. */
     caKid: text().notNull(),
@@ -192,11 +191,8 @@ export type CertificateRow = typeof certificates.$inferSelect;
 /** The keys of the CA that its secret has named, by their thumbprints, in real time (IDN-29). */
 export const authorityKeys = sqliteTable("authority_keys", {
   kid: text().primaryKey(),
-  /** When the key was first seen among the published keys. */
   publishedAt: integer().notNull(),
-  /** When it began to sign; null before. */
   signsFrom: integer(),
-  /** When it was last seen to sign. */
   signedUntil: integer(),
 });
 export type AuthorityKeyRow = typeof authorityKeys.$inferSelect;

@@ -13,7 +13,6 @@ export const chainOperations = sqliteTable(
     /** The state that the contract should have; base units are a string. */
     wanted: text({ mode: "json" }).$type<Record<string, string | null>>().notNull(),
     status: text().$type<OperationStatus>().notNull(),
-    /** Why it waits or has failed. */
     reason: text(),
     txHash: text(),
     createdAt: integer().notNull(),
@@ -39,12 +38,10 @@ export const registeredEditions = sqliteTable("registered_editions", {
   network: text().primaryKey(),
   contract: text().notNull(),
   plannedAt: integer().notNull(),
-  /** How often all its providers were looked through. */
   plans: integer().notNull(),
 });
 export type EditionRow = typeof registeredEditions.$inferSelect;
 
-/** Providers that are moving to another edition. */
 export const editionMoves = sqliteTable(
   "edition_moves",
   {
@@ -171,7 +168,6 @@ export const ledgerDifferences = sqliteTable(
     /** The vault's balance, and the balance that its lines add up to, in base units. */
     held: integer().notNull(),
     expected: integer().notNull(),
-    /** The block at which it was found. */
     blockNumber: integer().notNull(),
     foundAt: integer().notNull(),
   },

@@ -24,9 +24,7 @@ export const directoryEntries = sqliteTable(
     certTier: text().$type<Tier>().notNull(),
     catalogUrl: text(),
     capabilities: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** The codes of its ACTIVE markets. */
     markets: text({ mode: "json" }).$type<string[]>().notNull(),
-    /** The last published rating. */
     agentRating: real(),
     /** The instant of its last change record: unique within an environment, and later for a later commit (DIR-6). */
     updatedAt: integer().notNull(),
@@ -88,7 +86,6 @@ export const directoryFeeds = sqliteTable("directory_feeds", {
   /** The last record with a hash; 0 before the first. */
   seq: integer().notNull(),
   hash: text().notNull(),
-  /** The record of the newest signed head. */
   headSeq: integer().notNull(),
   /** The last pruned record: numbering continues after it, even if no record is left. */
   prunedTo: integer().notNull(),

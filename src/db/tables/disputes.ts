@@ -39,9 +39,7 @@ export const disputes = sqliteTable(
     filedAt: integer().notNull(),
     /** The end of the parties' own days; during arbitration, the arbiter's later deadline counts from its start. */
     answersUntil: integer().notNull(),
-    /** When the provider first answered. */
     respondedAt: integer(),
-    /** The provider's last offer. */
     offer: integer(),
     messages: integer().notNull().default(0),
     evidence: integer().notNull().default(0),
@@ -69,7 +67,6 @@ export const disputes = sqliteTable(
     refundedBefore: integer().notNull().default(0),
     /** How often a part of the award was remade with a smaller amount, because wallets had refunded meanwhile. */
     partsRemade: integer().notNull().default(0),
-    /** The side that owes the bounty; null if neither does. */
     bountyBy: text().$type<Side>(),
     /** The rest of the task's window when the dispute held it; null if the task had already closed. */
     heldMs: integer(),
@@ -98,7 +95,6 @@ export const disputes = sqliteTable(
 );
 export type DisputeRow = typeof disputes.$inferSelect;
 
-/** The provider's answers, in order. */
 export const disputeMessages = sqliteTable(
   "dispute_messages",
   {

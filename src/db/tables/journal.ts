@@ -59,7 +59,6 @@ export const activityChains = sqliteTable(
     hash: text().notNull(),
     /** The entry of the newest signed head; 0 before the first. */
     headSeq: integer().notNull(),
-    /** When the job looks at it next. */
     checkAt: integer().notNull(),
   },
   (t) => [index("activity_chains_due").on(t.checkAt, t.platformId)],
@@ -92,7 +91,6 @@ export const operatorEntries = sqliteTable(
     action: text().$type<OperatorAction>().notNull(),
     subjectType: text().notNull(),
     subjectId: text().notNull(),
-    /** The account that it concerns; null if none. */
     platformId: text(),
     detail: text({ mode: "json" }).$type<Record<string, unknown>>(),
   },
@@ -162,7 +160,6 @@ export const accountVolumes = sqliteTable("account_volumes", {
   productionEvents: integer().notNull(),
   productionDeliveries: integer().notNull(),
   productionBytes: integer().notNull(),
-  /** Notices that were mailed. */
   mails: integer().notNull(),
 });
 export type VolumeRow = typeof accountVolumes.$inferSelect;
@@ -185,12 +182,10 @@ export const jobs = sqliteTable("jobs", {
   startedAt: integer().notNull(),
   /** When a part of it was last reported done. */
   progressedAt: integer().notNull(),
-  /** Null while it runs. */
   finishedAt: integer(),
   /** Since when the oldest found row was due; null when none was found. */
   oldestDueAt: integer(),
   found: integer().notNull(),
-  /** Parts that are not reported done yet. */
   pending: integer().notNull(),
   done: integer().notNull(),
   failed: integer().notNull(),
@@ -210,7 +205,6 @@ export const alerts = sqliteTable(
     raisedAt: integer().notNull(),
     lastSeenAt: integer().notNull(),
     seen: integer().notNull().default(1),
-    /** When a mail named it; null before. */
     mailedAt: integer(),
     acknowledgedAt: integer(),
     acknowledgedBy: text(),

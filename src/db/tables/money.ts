@@ -91,12 +91,10 @@ export const ledgerLines = sqliteTable(
     /** Counted from the transaction's first log; -1 for an amount that arrived without an event and was noticed at the event of this transaction. */
     logIndex: integer().notNull(),
     did: text().notNull(),
-    /** The edition whose vault it is. */
     contract: text().notNull(),
     kind: text().$type<LedgerKind>().notNull(),
     /** Base units; negative if it left the vault. */
     amount: integer().notNull(),
-    /** The vault's balance after it. */
     held: integer().notNull(),
     /** All deposits so far, less releases and payouts: they count whichever environment facilitates. */
     deposited: integer().notNull(),
@@ -263,7 +261,6 @@ export const transactions = sqliteTable(
     index("transactions_within")
       .on(t.providerPlatformId, t.environment, t.settledAt, t.transactionId)
       .where(sql`provider_platform_id = consumer_platform_id`),
-    // Written when a settlement is reversed.
     index("transactions_reversed_sold").on(t.providerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
     index("transactions_reversed_bought").on(t.consumerPlatformId, t.settledAt).where(sql`reversed_at is not null`),
   ],
@@ -336,7 +333,6 @@ export const tasks = sqliteTable(
   },
   (t) => [
     index("tasks_due").on(t.confirmBy).where(sql`status = 'open'`),
-    // Written while a dispute holds it.
     index("tasks_held_sold").on(t.providerDid, t.environment, t.confirmBy, t.taskId).where(sql`status = 'disputed'`),
     index("tasks_held_bought").on(t.consumerDid, t.environment, t.confirmBy, t.taskId).where(sql`status = 'disputed'`),
     index("tasks_by_provider").on(t.providerDid, t.environment, t.answer, t.confirmBy, t.taskId),

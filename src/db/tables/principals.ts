@@ -115,7 +115,6 @@ export type PrincipalRow = typeof principals.$inferSelect;
 export type PrincipalReport = {
   readonly action: ActivityAction;
   readonly actor: Actor;
-  /** The instant of the move. */
   readonly at: number;
   /** In the form of the entry. An event follows if the status has changed. */
   readonly changes: Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;

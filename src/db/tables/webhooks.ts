@@ -15,7 +15,6 @@ export const webhookEndpoints = sqliteTable(
     disabledCause: text().$type<DisabledCause>(),
     /** Sealed (src/webhooks/secrets.ts). */
     secret: text().notNull(),
-    /** The name of the key under which it is sealed. */
     sealKey: text().notNull(),
     /** The secret before it, sealed, while it still counts. */
     previousSecret: text(),
@@ -67,7 +66,6 @@ export const webhookQueue = sqliteTable(
     eventType: text().notNull(),
     /** Failed attempts of this schedule. */
     tries: integer().notNull(),
-    /** Whether the log has a row of it. */
     logged: integer({ mode: "boolean" }).notNull(),
     /** The end of the lease; 0 if it is not leased. */
     leaseUntil: integer().notNull(),
