@@ -1,5 +1,5 @@
-// Activates a DRAFT (AGT-14): draws a key pair, issues a certificate, signs the document. The private key is in this answer alone and is
-// stored nowhere.
+// Activates a DRAFT (AGT-14): generates a key pair, issues a certificate and signs the document. The private key is returned once and never
+// stored.
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";

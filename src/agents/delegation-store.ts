@@ -1,4 +1,4 @@
-// Store of delegations: an agent's nearest delegator, and its delegates (AGT-24 to AGT-26).
+// Store of delegations: an agent's nearest delegator and its delegates (AGT-24 to AGT-26).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
@@ -7,7 +7,7 @@ import { type Tenant, within } from "../db/tenant.ts";
 import { type AgentWithPrincipal, withPrincipal } from "../identity/store.ts";
 import type { Bounds } from "./delegation.ts";
 
-/** The nearest delegator, in the agent's own statement: another one would read the agent again to find who delegates. */
+/** Joined into the agent's own statement: a second one would have to read the agent again to find its delegator. */
 const nearest = sql`${agents} as nearest`;
 const ofNearest = <K extends keyof AgentRow>(key: K, column: string) =>
   sql<AgentRow[K]>`nearest.${sql.raw(column)}`.mapWith(agents[key]).as(`nearest_${column}`);
@@ -21,7 +21,7 @@ const delegated = {
   minimumCounterpartyAr: ofNearest("minimumCounterpartyAr", "minimum_counterparty_ar"),
 };
 
-/** An agent and the bounds of its nearest delegator. */
+/** An agent, with the scope of its nearest delegator. */
 export const findDelegated = (
   db: Database,
   tenant: Tenant,
@@ -37,13 +37,13 @@ export const findDelegated = (
     ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
   );
 
-/** The agents to which an agent delegates itself, and which have not ended. Literal text, so that SQLite uses the partial index. */
+/** Selects the direct delegates of an agent that have not ended. Literal text, so that SQLite uses the partial index. */
 export const delegatesOf = (did: string): SQL =>
   sql`delegators ->> 0 = ${did} and delegators <> '[]' and status not in ('REVOKED', 'TERMINATED')`;
 
 export const findDelegates = (db: Database, did: string, limit: number): Read<{ did: string }[]> =>
   readAll(db.select({ did: agents.did }).from(agents).where(delegatesOf(did)).limit(limit));
 
-/** Refuses unless a delegator is ACTIVE in the version that was read: also where it has gone to another principal, it has another one. */
+/** Refuses unless the delegator is ACTIVE at the version that was read. A transfer to another principal also changes the version. */
 export const refuseChangedDelegator = (db: Database, { did, version }: Pick<AgentRow, "did" | "version">): Statement =>
   guard(db, sql`exists (select 1 from agents where did = ${did} and version = ${version} and status = 'ACTIVE')`);

@@ -1,4 +1,4 @@
-// Delegation: a delegate's scope is a part of its delegator's (AGT-24, AGT-25).
+// Delegation: a delegate's scope lies within its delegator's (AGT-24, AGT-25).
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
 import { compareDecimals } from "../core/money.ts";
@@ -18,7 +18,7 @@ export type Bounds = Pick<
   | "minimumCounterpartyAr"
 >;
 
-/** A proposed delegate: the whole of it, or the valid parts of a faulty body. */
+/** A proposed delegate: complete, or only the valid parts of a faulty body. */
 export type Delegate = { readonly principalId?: string | undefined; readonly scope?: Bounds | undefined };
 
 export function delegationFaults(
@@ -42,7 +42,7 @@ export function delegationFaults(
   return [...faults, ...wider.map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
 }
 
-/** The scope fields in which a delegate would be wider than its delegator. */
+/** Lists the scope fields in which a delegate would exceed its delegator. */
 export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
   const fields: string[] = [];
   if (!delegate.authorizedActions.every((action) => delegator.authorizedActions.includes(action)))
@@ -65,7 +65,7 @@ const above = (mine: string | null, bound: string | null): boolean =>
 function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
   if (bound === null) return false;
   if (mine === null) return true;
-  // A delegate's spending is bounded at least as tightly, over a window that is no wider.
+  // A delegate's limit must be at least as tight, over a window that is not longer.
   return (
     mine.currency !== bound.currency ||
     compareDecimals(mine.amount, bound.amount) > 0 ||

@@ -1,4 +1,4 @@
-// Store of the readings of agents. They take a Tenant.
+// Store of the reads of agents. Reads for a caller take its Tenant.
 import { and, eq, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
@@ -15,7 +15,6 @@ import {
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
 
-/** The agent that has a reference. */
 export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
   readOne(
     db
@@ -24,11 +23,11 @@ export const findByReference = (db: Database, tenant: Tenant, externalRef: strin
       .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
   );
 
-/** An agent of the platform in either environment; the caller judges which keys reach it (MKT-11). */
+/** Finds an agent of the platform in either environment; the caller decides which keys may reach it (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
 
-/** The reads that a change of an agent is decided on and that its documents are built from. */
+/** The reads from which a change of an agent is decided and its documents are built. */
 export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
   found: findAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
@@ -36,7 +35,7 @@ export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
   escrows: findEscrows(db, did, tenant.environment),
 });
 
-/** Agents whose published rating decay may have moved by an instant, the longest due first. `clock`: empty for real time, else the platform's. */
+/** Agents whose published rating may have decayed by now, longest due first. `clock`: empty for real time, otherwise the platform's id. */
 export const findDecayed = (db: Database, clock: string, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db

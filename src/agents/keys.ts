@@ -1,4 +1,4 @@
-// The key pair of an agent: drawn at activation and at each rotation. The private key is in that answer alone and is stored nowhere.
+// Generates an agent's key pair, at activation and at each rotation. The private key is returned once and never stored.
 import { toIso } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -18,7 +18,7 @@ export async function drawKey(): Promise<DrawnKey> {
   return { columns: { publicJwk, keyId: await jwkThumbprint(publicJwk) }, privateKey };
 }
 
-/** What the platform hands to its agent, once. */
+/** The answer with the private key, which the platform hands to its agent. */
 export const toCredentials = async (
   { did, status, economicRole }: AgentRow,
   principal: PrincipalRow,

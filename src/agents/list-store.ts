@@ -1,5 +1,5 @@
-// Store of the list of agents (AGT-11, PRN-14). A filter by status is a range of its own index, in the order in which the attestations of the
-// agents' principals end: what stopped with its attestation by its date alone is the lower part of the ranges of those that run.
+// Store of the list of agents (AGT-11, PRN-14). A filter by status reads ranges of an index that is ordered by the end of the principals'
+// attestations: agents that count as SUSPENDED only because their attestation has expired are the lower part of the ACTIVE and FUNDING ranges.
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type AgentStatus, type EconomicRole, isRunning, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
@@ -27,7 +27,7 @@ export type AgentFilter = {
   readonly externalRef?: string | undefined;
 };
 
-// A page shows no key and no running sum: half of the columns, and most of the bytes.
+// A list shows no keys and no running sums: they are half of the columns and most of the bytes.
 const {
   suspendedFrom: _from,
   revision: _revision,
@@ -49,7 +49,7 @@ const {
 } = bareColumns(agents, "listed");
 export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
 
-/** One that is not read stops nobody. */
+/** A principal that was not joined counts as ACTIVE, without an end. */
 const standing = {
   status: sql<PrincipalStatus>`coalesce(p.status, 'ACTIVE')`.as("principal_status"),
   attestationExpiresAt: sql<number>`coalesce(p.attestation_expires_at, ${Number.MAX_SAFE_INTEGER})`.as("principal_end"),
@@ -58,7 +58,7 @@ const standing = {
 const shown = { agent: listed, principal: standing };
 type Row = { readonly agent: ListedAgent; readonly principal: PrincipalStanding };
 
-/** Whether a renewal has still to write agents' rows: then a list of those that run looks at one range more. */
+/** Whether a renewed attestation has still to be copied to agents' rows: then lists of running agents read one range more. */
 export const findRenewing = (db: Database): Read<boolean> =>
   read(
     db
@@ -69,18 +69,18 @@ export const findRenewing = (db: Database): Read<boolean> =>
     (rows) => rows.length > 0,
   );
 
-/** True for a list in the order of the attestations' ends: one that a range of a status gives. */
+/** True if the list comes from ranges of one status, and so in the order in which the attestations end. */
 export const isByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
   status !== undefined && principalId === undefined && externalRef === undefined;
 
 type AgentPage = {
   readonly limit: number;
   readonly after: Position | null;
-  /** While a renewal writes agents' rows, one of them may run on behind the end that its row has. */
+  /** While a renewal is written to agents' rows, an agent may run past the end that its row has. */
   readonly renewing: boolean;
 };
 
-/** Of a page by status, rows whose status at the instant is another one are left to the reader, which knows the principal's standing. */
+/** A page by status may contain rows whose effective status differs; the caller, which knows the principal's status, drops them. */
 export const listAgents = (
   db: Database,
   tenant: Tenant,
@@ -106,8 +106,8 @@ export const listAgents = (
 };
 
 /**
- * The principals of the rows, one by one: joined across, so that SQLite keeps the order. On a page by status an agent's own row tells its
- * status, but while a cascade still has to write it: then, and among the rows that a renewal has not written, its principal matters.
+ * Joins the principal of each row; `cross join` makes SQLite keep the order. On a page by status an agent's own row decides, unless a cascade
+ * or a renewal has still to write it: only then the principal is read.
  */
 function ownersOf(filter: AgentFilter, renewing: boolean): SQL {
   const { status } = filter;
@@ -144,7 +144,7 @@ function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, { after, ren
       const stopped = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, ended)) : [];
       return { columns, from: [inStatus(status, all), ...stopped], order: BY_END };
     }
-    // The reader, which knows the principal's standing, leaves out those of this range that have ended.
+    // The caller drops the agents of this range whose attestation was not renewed.
     const renewed = renewing ? [inStatus(status, below(sql`ends_at`, sql`did`, after, now))] : [];
     return { columns, from: [inStatus(status, all, sql`ends_at > ${now}`), ...renewed], order: BY_END };
   }
@@ -159,12 +159,12 @@ const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${
 
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
-/** What the rows of the ranges are compared with. */
+/** The conditions that rows of the ranges have to meet; undefined if the ranges decide alone. */
 function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefined {
   const { principalId, status, economicRole, externalRef } = filter;
   const role = economicRole === undefined ? undefined : eq(listed.economicRole, economicRole);
   const stands = status === undefined ? undefined : standsAs(status, now);
-  // One agent at the most: what else is asked for is looked for in it.
+  // At most one agent has the reference, so all other filters are applied to it.
   if (externalRef !== undefined) {
     return and(principalId === undefined ? undefined : eq(listed.principalId, principalId), role, stands) ?? sql`true`;
   }
@@ -174,7 +174,7 @@ function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefin
   return and(owned, role, stands);
 }
 
-/** The agents whose status is this one at an instant (AGT-19). An account that is stopped as a whole reads no list. */
+/** Selects agents by effective status (AGT-19). The suspension of an account is not considered, because a suspended account reads no list. */
 function standsAs(status: AgentStatus, now: number): SQL {
   const stored = sql`listed.status = ${status}`;
   const stands = sql`(p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;

@@ -11,7 +11,7 @@ import { profileFaults } from "./roles.ts";
 import type { AgentPatch, AgentView } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
-/** The members of a patch by their columns, and whether the document states them. */
+/** The members of a patch by column. `stated`: the identity document contains it. */
 const MEMBERS = {
   "profile.display_name": { column: "displayName", stated: true },
   "profile.description": { column: "description", stated: true },
@@ -56,7 +56,7 @@ export async function patchAgent(call: ManagementCall, did: string, patch: Agent
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses. */
+/** Adds the faults that depend on the agent, for a body that the schema refused. */
 export const precheckAgentPatch = (call: ManagementCall, did: string, given: unknown): Precheck =>
   precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");

@@ -1,5 +1,5 @@
-// Publishes ratings that decay has moved by a hundredth since they were last published (TSK-23): the row, the document, the threshold and the
-// directory, as a signal does. Each publication notes when the next one is due, so nothing is ever looked for in all agents.
+// Publishes ratings that decay has moved by a hundredth since they were last published (TSK-23): the row, the document, the thresholds and the
+// directory, as a signal does. Each publication schedules the next one, so no job has to scan all agents.
 
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -12,7 +12,7 @@ import { findDecayed } from "./find-store.ts";
 import { publishDecay } from "./rate.ts";
 import { scheduleRating } from "./store.ts";
 
-/** The clocks that were never moved. */
+/** The clock of all platforms that have never moved theirs. */
 const REAL_TIME = "";
 
 export const publishRatings: EachJob = {
@@ -37,7 +37,7 @@ async function publishRating(deps: Deps, did: string): Promise<boolean> {
   const { agent, principal, clockOffsetMs } = found;
   const now = clock.now() + clockOffsetMs;
   if (agent.republishAt === null || agent.republishAt > now) return false;
-  // Nobody buys from it any more: what is published stays.
+  // A final agent sells nothing any more, so its published rating stays.
   if (isFinal(agent.status)) {
     await commit(db, scheduleRating(db, agent, null));
     return true;

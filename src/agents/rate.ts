@@ -1,5 +1,5 @@
-// Applies a signal to one agent, or the decay since its last one, as one set of statements: its sums, its rating, and the thresholds that follow
-// (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed at its next reading.
+// Applies a signal to one agent, or only the decay since its last one, as statements of one batch: its sums, its rating and the thresholds
+// that follow (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed when it is next read.
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
@@ -18,7 +18,7 @@ import type { Volume } from "./rating-store.ts";
 import { scheduleRating, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** The rows of an agent that a signal can move. `turned`: the batch brings an escrow to another state already, and this tells of it. */
+/** The rows that a signal can change. `turned`: the batch already moves an escrow to another state, and this call records its event. */
 export type RatedSource = Omit<AidSource, "certificate"> & { readonly turned?: boolean };
 type Change = Omit<SignalChange, "by"> & { readonly volume?: Volume };
 
@@ -44,7 +44,7 @@ export function rateAgent(
   return { ...publish(db, deps, source, { ...added, by, ...change }), counterparty };
 }
 
-/** Publishes what decay has made of the rating; a rating that it has not moved yet is looked at again when it will have. */
+/** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
 export function publishDecay(db: Database, deps: Deps, source: RatedSource, now: number): Statement[] {
   const { agent } = source;
   const by = ratingMethod(deps.env, agent.environment);
@@ -89,7 +89,7 @@ function publish(
     turnsEscrow: turned.length > 0,
     statements: [
       ...statements,
-      // The event of a turned escrow shows the agent, so its sums have to be the ones that were read.
+      // The event of a turned escrow shows the agent, so the sums must still be those that were read: no relative update.
       ...updateRating(db, before, written, toldOf ? null : added),
       ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, toldOf, listed ? { agentRating: rating } : null, now),
@@ -97,9 +97,7 @@ function publish(
   };
 }
 
-/**
- * When decay will move the rating. What was noted before is left while it comes no later: it is looked at then, and costs this call no write.
- */
+/** When decay will next move the rating. An earlier scheduled time is kept: the job looks at it then, and this call saves a write. */
 function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, now: number) {
   const next = nextChange(ratingSums(columns), columns.ratingHeaviest, by, now);
   const { republishAt, agentRating } = before;
@@ -108,8 +106,8 @@ function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, n
 }
 
 /**
- * Records the event of an escrow that has turned, which is the agent as a reading shows it then, and the directory's change. `listed`: the rating if
- * that has changed; null if the directory shows no change.
+ * Records the event of a turned escrow, which shows the agent as it then is, and the directory's change. `listed`: the rating if it changed;
+ * null if the directory shows no change.
  */
 export function recordEscrowChange(
   db: Database,
@@ -126,7 +124,7 @@ export function recordEscrowChange(
           recordEvent(db, agent, now, {
             type: "agent.escrow_state_changed",
             object: toAgentView(deps.config, after, now),
-            // The row still has the earlier states of the escrows.
+            // The row still has the states from before this batch.
             previous: { escrow_state: escrowStateOf(agent) },
           }),
         ]

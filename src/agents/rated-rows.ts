@@ -1,4 +1,4 @@
-// Several signals in one batch may rate the same agent. Each signal is counted on the rows that the signals before it have changed.
+// Several signals in one batch may rate the same agent: each is counted on the rows as the earlier signals left them.
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
@@ -23,7 +23,7 @@ export type RatedRows = {
   readonly heaviest: readonly CounterpartyRow[];
 };
 
-/** Replaces the rows that were read by the changed ones. `under`: the principal of the counterparty. */
+/** Replaces rows that were read by those that earlier signals changed. `under`: the principal of the counterparty. */
 export function applyChangedRows<T extends RatedRows>(
   { agents, escrows, counterparties }: ChangedRows,
   read: T,
@@ -40,21 +40,20 @@ export function applyChangedRows<T extends RatedRows>(
   };
 }
 
-/** Keeps the rows that a signal has changed. */
 export function addChangedRows(
   { agents, escrows, counterparties }: ChangedRows,
   after: Omit<RatedRows, "heaviest" | "counterparty"> & { readonly counterparty: CounterpartyRow },
 ): void {
   const { did } = after.agent;
   agents.set(did, after.agent);
-  // A buyer is rated without its escrows, which must not replace those of its sales.
+  // A buyer is rated without escrows: the empty list must not replace the escrows of its sales.
   if (after.escrows.length > 0) escrows.set(did, after.escrows);
   counterparties.set(did, joinRows([after.counterparty], counterparties.get(did) ?? []));
 }
 
 type Owned = { readonly did: string; readonly environment: string };
 
-/** Picks an agent's counterparty rows: the one of a principal, and the heaviest without repetition. A row is read once for each signal. */
+/** Picks an agent's rows out of those of the whole batch. A row is read once per signal, so repetitions are removed. */
 export function pickRows(
   { did, environment }: Owned,
   under: string,

@@ -1,5 +1,5 @@
-// SQL expressions for the rating columns of an agent, used by the statements of agents/store. Many calls rate one agent at the same time, so a
-// signal is added to the stored sums (AGT-28).
+// SQL for the rating columns of an agent, used by the statements of agents/store. Many calls rate one agent at the same time, so a signal is
+// added to the stored sums (AGT-28).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -8,30 +8,29 @@ import { CLIP_MIN } from "../ratings/method.ts";
 import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
 import type { Added, RatingColumns } from "../ratings/store.ts";
 
-/** When decay will move the rating (TSK-23), and on whose clock. */
+/** When decay will next move the rating (TSK-23), and on whose clock: the platform's id for a moved sandbox clock, otherwise empty. */
 export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
   republishAt,
   republishBy: sql`case when ${agents.environment} = 'sandbox' and
     (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
 });
 
-/** What a closed task was paid, in base units of its currency. */
+/** The payment of a closed task, in base units of its currency. */
 export type Volume = { readonly currency: string; readonly units: number };
 
-/** What a signal writes into an agent's row. */
 export type RatingSet = RatingColumns & {
   readonly updatedAt?: number | undefined;
-  /** Escrows that come to another state. */
+  /** Escrows that change their state. */
   readonly turned: readonly EscrowRow[];
-  /** Is added to the settled volumes. */
+  /** Added to the settled volumes. */
   readonly volume?: Volume | undefined;
-  /** When decay will move the rating (TSK-23); undefined if that stays. */
+  /** When decay will next move the rating (TSK-23); undefined leaves it as it is. */
   readonly republishAt?: number | null | undefined;
 };
 
 type Was = Pick<AgentRow, "environment" | "agentRating" | "ratingInteractions" | "ratingWeight" | "ratingWeighted">;
 
-/** The values of an update, by the names of their placeholders. Values that are not given are undefined. */
+/** The values of an update, named like its placeholders; undefined for values that are not given. */
 export const ratingValues = (before: AgentRow, set: RatingSet, added: Added | null) => ({
   did: before.did,
   environment: before.environment,
@@ -83,7 +82,7 @@ export const ratingColumns = (values: RatingValues) => ({
   ...(values.units !== undefined && { settledVolumes: volumesWith(values) }),
 });
 
-/** The condition of an update: the row is as it was read, or a signal that is added to it still gives the same rating. */
+/** Holds if the row is as it was read or, for a relative update, if adding the signal still results in the same rating. */
 export const ratingCondition = (values: RatingValues): SQL | undefined =>
   values.absolute ? asRated(wasOf(values)) : ratingResultsIn(values);
 
@@ -103,7 +102,7 @@ const newSums = ({ weight, weighted, interactions, counterparties, heaviest }: A
   ratingHeaviest: heaviest,
 });
 
-/** Batches that do not know of each other add to the volumes of one agent. */
+/** Added in SQL, because concurrent batches add to the volumes of one agent. */
 const volumesWith = ({ currency, currencyPath, units }: RatingValues): SQL => {
   const volumes = agents.settledVolumes;
   return sql`json_set(${volumes}, ${currencyPath}, coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer))`;
@@ -122,7 +121,7 @@ export const asRated = (before: Was): SQL | undefined =>
     isPublished(before.agentRating),
   );
 
-/** Relative sums. No counterparty is clipped, so the clipped ones stay as they are stored. */
+/** Adds the signal to the stored sums. No counterparty is clipped here, so the clipped ones stay as they are stored. */
 const sumsWith = ({ weight, weighted, interactions, counterparties }: Relative) => ({
   ratingWeight: sql`(${agents.ratingWeight} + ${weight})`,
   ratingWeighted: sql`(${agents.ratingWeighted} + ${weighted})`,
@@ -130,12 +129,12 @@ const sumsWith = ({ weight, weighted, interactions, counterparties }: Relative) 
   ratingCounterparties: sql`(${agents.ratingCounterparties} + ${counterparties})`,
 });
 
-/** Half a hundredth plus the error of floats. A tie within it may be rounded up or down. */
+/** Half a hundredth, plus the error of floats. A tie within it may be rounded either way. */
 const ROUNDED = 0.005 + 1e-11;
 
 /**
- * Holds if the stored sums plus the signal give the rating that is published, and clip no counterparty. Then other signals may have been added since
- * the row was read.
+ * Holds if the stored sums plus the signal result in the rating that this update publishes, and clip no counterparty. Other signals may then
+ * have been added since the row was read.
  */
 function ratingResultsIn(values: RatingValues & { absolute: undefined }): SQL | undefined {
   const { pull, pulled, scale, counterpartyWeight, unrated } = values;

@@ -21,7 +21,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
     escrows: findEscrows(db, did, tenant.environment),
   });
   if (!found) throw new ServiceError("not_found");
-  // Decayed to this instant, as in the public status. Lists and events show the rating of the last signal (AGT-12).
+  // Decayed to this instant, as in the public status. Lists and events show the rating as last published (AGT-12).
   const agent_rating = ratingAt(found.agent, ratingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
@@ -42,11 +42,11 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
     ({ agent, principal }) => toAgentSummary(agent, principal, call.now),
     found.end,
   );
-  // While a cascade runs, an agent's own row may be behind its principal.
+  // While a cascade runs, an agent's row may not yet follow its principal.
   return { data: status === undefined ? data : data.filter((agent) => agent.status === status), ...rest };
 }
 
-/** As `precheckAgent`, for the routes where a live key reaches the platform's sandbox agents (MKT-11). */
+/** Like `precheckAgent`, for routes where a live key reaches the platform's sandbox agents (MKT-11). */
 export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
   precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found || (found.agent.environment !== call.environment && call.environment !== "production"))
@@ -54,6 +54,6 @@ export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
     return [];
   });
 
-/** Refuses another platform's agent before the faults of the body. */
+/** Refuses another platform's agent before the faults of the body are reported. */
 export const precheckAgent = (call: ManagementCall, did: string): Precheck =>
   precheckKnown(findAgent(call.db, call.tenant, did));

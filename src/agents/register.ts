@@ -23,7 +23,7 @@ import type { AgentInput } from "./schema.ts";
 import { insertAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** Answers the whole identity document, unsigned. */
+/** Returns the complete identity document, unsigned. */
 export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
   const { db, now, deps } = call;
   const found = await call.read(registrationReads(call, input));
@@ -45,10 +45,10 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   const subject = { type: "agent", id: agent.did };
   await call.commit(
     [
-      // Its chain is of one principal (AGT-24), whoever transfers the delegator meanwhile.
+      // The delegator may be transferred meanwhile, and a delegation stays within one principal (AGT-24).
       ...(found.delegator ? [refuseChangedDelegator(db, found.delegator.agent)] : []),
       insertAgent(db, agent),
-      // It may be closed, and its name may change, which the answer states.
+      // The principal may be closed meanwhile, and its name, which the answer states, may change.
       ...(sells(agent.economicRole) ? countProvider(db, principal) : [refuseChangedPrincipal(db, principal)]),
       recordActivity(db, agent, now, { action: "agent.registered", actor: caller.actor, subject }),
       recordEvent(db, agent, now, { type: "agent.registered", object: toAgentView(deps.config, source, now) }),
@@ -68,7 +68,7 @@ const registrationReads = (
     holder: typeof external_ref === "string" ? findByReference(db, tenant, external_ref) : null,
   });
 
-/** The faults that no schema knows: the principal's owner, and the delegator's scope. */
+/** The faults that the schema cannot find: another tenant's principal, and a scope wider than the delegator's. */
 function ownershipFaults(
   call: ManagementCall,
   input: Partial<AgentInput>,
@@ -82,7 +82,7 @@ function ownershipFaults(
   ];
 }
 
-/** Finds the further faults of a body that the schema refuses. */
+/** Adds the faults that depend on other rows, for a body that the schema refused. */
 export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
   precheck(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
 
@@ -144,7 +144,7 @@ function draftOf(
   };
 }
 
-/** Draws a DID until AEA/P clients can pay it (AGT-10). */
+/** Draws DIDs until AEA/P clients can pay one (AGT-10). */
 function drawDid(): string {
   for (;;) {
     const did = generateDid();
@@ -152,7 +152,7 @@ function drawDid(): string {
   }
 }
 
-/** Of an agent that has neither bought nor sold in its environment. */
+/** The columns of an agent that has neither bought nor sold in its environment. */
 export const NOTHING_EARNED = {
   ratingWeight: 0,
   ratingWeighted: 0,

@@ -1,4 +1,4 @@
-// Issues a new certificate for the same key, after a renewed attestation or before the old one ends (AGT-23). The old one stays good
+// Issues a new certificate for the same key, after a renewed attestation or before the old certificate ends (AGT-23). The old one stays valid
 // until it ends.
 import type { ManagementCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
@@ -11,7 +11,7 @@ import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
 import { reviseAgent, sourceOf } from "./revise.ts";
 
-/** Refuses an agent that gets no further certificate: one without any, one that has ended, one whose principal does not stand. */
+/** Refuses an agent without a certificate, one that has ended, and one whose principal is not ACTIVE. */
 export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
   const standing = effectivePrincipalStatus(principal, now);
   if (certificate !== null && !isFinal(agent.status) && standing === "ACTIVE") return;

@@ -10,8 +10,8 @@ export type AgentSummary = z.infer<typeof agentSummary>;
 export const agentList = listOf(agentSummary).register(z.globalRegistry, { id: "AgentList" });
 
 /**
- * An agent that returned, or came to another principal or to production, with its other certificate where it got one. `warnings` are of the
- * principal that it came to.
+ * An agent that was reactivated, transferred or promoted, with its new certificate if it got one. `warnings` concern the principal that it has
+ * now.
  */
 export const movedAgentView = agentView
   .extend({ certificate: jws.optional(), warnings: z.array(agentWarning).optional() })

@@ -1,5 +1,5 @@
-// The common end of every change of an agent by its platform: the row, its documents, the log, the outbox and the directory's feed, as
-// statements of one batch.
+// The last step of every change of an agent by its platform: the row, its documents, the activity log, the outbox and the directory's feed,
+// as statements of one batch.
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -28,19 +28,19 @@ import type { sourceReads } from "./find-store.ts";
 import { updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** Makes the source of the documents from a first trip. 404 when the agent does not exist. */
+/** Builds the source of the documents from the first trip's reads; 404 if the agent does not exist. */
 export function sourceOf({ found, newest, markets, escrows }: ReadResults<ReturnType<typeof sourceReads>>): AidSource {
   if (!found) throw new ServiceError("not_found");
   return { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
 }
 
-/** Refuses an edit of a REVOKED or TERMINATED agent (AGT-20); those of a CLOSED principal are REVOKED, whether or not their rows say it yet. */
+/** Refuses to edit a REVOKED or TERMINATED agent (AGT-20). Agents of a CLOSED principal count as REVOKED before their rows say so. */
 export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "principal">, now: number): void {
   const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
   if (isFinal(status)) throw new ServiceError("agent_status_not_mutable", { detail: { status } });
 }
 
-/** Refuses a reference that another agent has. */
+/** Refuses an `external_ref` that another agent has. */
 export function refuseHolder(holder: { readonly did: string } | null | undefined): void {
   if (!holder) return;
   const message = "An agent with this external_ref already exists.";
@@ -49,41 +49,41 @@ export function refuseHolder(holder: { readonly did: string } | null | undefined
 
 export type AgentChange = {
   readonly set: Partial<AgentRow>;
-  /** True when the platform's part of the document changes: a new version is signed in this batch (IDN-16). */
+  /** True if the platform's part of the document changes: this batch signs a new version (IDN-16). */
   readonly newVersion: boolean;
-  /** True where something else of what is signed changes: the document is stale (IDN-18). */
+  /** True if another signed part changes: the document becomes stale (IDN-18). */
   readonly stale?: boolean;
   readonly certificate?: IssuedCertificate | null;
-  /** The end of earlier certificates, in real time; absent when they stay as they are (AGT-22). */
+  /** When earlier certificates end, in real time; absent if they stay as they are (AGT-22). */
   readonly earlierCountUntil?: number;
-  /** True where those of a key before the present one end at once. */
+  /** True if the certificates of the key before the present one end at once. */
   readonly endsEarlierKey?: boolean;
-  /** The principal that the agent comes to. */
+  /** The agent's new principal. */
   readonly principal?: AidSource["principal"];
   /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition | undefined;
   readonly activity: { readonly action: ActivityAction; readonly actor: Actor; readonly changes?: Changes };
   readonly events?: readonly EventType[];
-  /** The directory's record; an agent without a certificate has none (DIR-3). */
+  /** The type of the directory record; an agent without a certificate has none (DIR-3). */
   readonly listing: ChangeType | null;
   /** Markets and escrows as they are after the change. */
   readonly markets?: AidSource["markets"];
   readonly escrows?: AidSource["escrows"];
 };
 
-/** Another principal counts an agent that sells, and the one that it leaves counts it no more (PRN-10). */
+/** Moves a selling agent from its old principal's count of providers to the new one's (PRN-10). */
 export const countAnew = (db: Database, { economicRole, principalId }: AgentRow, next: PrincipalRow): Statement[] =>
   sells(economicRole) ? [...countProvider(db, next), uncountProvider(db, principalId)] : [];
 
-/** Its principal counts the agents that sell, until each has ended (PRN-10). */
+/** A principal counts its selling agents until each has ended (PRN-10). */
 const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
   sells(after.economicRole) && !isFinal(before.status) && isFinal(after.status);
 
-/** A key counts no longer than its certificates. */
+/** A key is valid no longer than its certificates. */
 const graceBy = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
   earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
 
-/** The earlier value of the member that the type says has changed. */
+/** The earlier value of the member whose change the event reports. */
 function previousOf(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
   switch (type) {
     case "agent.status_changed":
@@ -99,7 +99,6 @@ function previousOf(type: EventType, { status, keyId, principalId, ...before }: 
   }
 }
 
-/** Returns the agent after the change, and the statements of the change. */
 export async function reviseAgent(
   db: Database,
   deps: Deps,
@@ -132,7 +131,7 @@ export async function reviseAgent(
     escrows: change.escrows ?? before.escrows,
   };
   const { revision: _relative, ...columns } = agent;
-  // What is replaced at once is listed as that, whatever the status of the agent.
+  // Certificates that are replaced at once are listed as replaced, whatever the agent's status.
   const replaced = earlierCountUntil !== undefined && earlierCountUntil <= systemClock.now();
   const object = events.length === 0 ? {} : toAgentView(deps.config, after, now);
   return {

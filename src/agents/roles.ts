@@ -1,4 +1,4 @@
-// The faults of a body against its role (AGT-2 to AGT-7).
+// The faults of a body that depend on the agent's role (AGT-2 to AGT-7).
 
 import { encodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
@@ -11,7 +11,7 @@ export const asFields = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 const given = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
 
-/** Cross-field faults of a registration, found beside all other faults of the body. */
+/** Cross-field faults of a registration, reported together with all other faults of the body. */
 export function registrationFaults(raw: unknown): FieldError[] {
   const body = asFields(raw);
   const role = body["economic_role"];
@@ -30,20 +30,20 @@ export function registrationFaults(raw: unknown): FieldError[] {
   ];
 }
 
-/** A certificate has to fit a header, and every check of the service. */
+/** A certificate states these words: it has to fit into a header, and into every check of the service. */
 export function wordFaults({ authorized_actions: actions, capabilities }: Fields, field: string): FieldError[] {
   const { length } = encodeUtf8(JSON.stringify([actions, capabilities]));
   const message = `Actions and capabilities must be at most ${SCOPE_WORDS_MAX_BYTES} bytes together, as JSON.`;
   return length > SCOPE_WORDS_MAX_BYTES ? [fieldError(field, "too_long", message)] : [];
 }
 
-/** A catalogue is what a seller has (AGT-5). */
+/** Only sellers have a catalogue (AGT-5). */
 export function profileFaults(role: EconomicRole, raw: unknown): FieldError[] {
   const hasCatalogue = given(asFields(asFields(raw)["profile"]), "catalog_url");
   return hasCatalogue && !sells(role) ? [fieldError("profile.catalog_url", "catalog_url_not_permitted")] : [];
 }
 
-/** Judges scope fields by the role. `prefix` is their place in the body; `whole` makes absent actions a fault. */
+/** Checks scope fields against the role. `prefix` is their path in the body; `whole` also reports an empty list of actions. */
 export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
   const faults: FieldError[] = [];
   const actions = scope["authorized_actions"];

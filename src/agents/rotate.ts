@@ -1,5 +1,5 @@
-// Rotates an agent's key (AGT-32). The new one counts from the commit on; the one before it counts until the end of its grace, to the second,
-// and each rotation ends the grace of an earlier one.
+// Rotates an agent's key (AGT-32). The new key is valid from the commit on, the previous one until its grace ends, to the second. Each rotation
+// ends the grace of any earlier key.
 import type { ManagementCall } from "../call.ts";
 import { systemClock, toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
@@ -21,7 +21,7 @@ export async function rotateAgentKey(
   const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
   const before = sourceOf(found);
   refuseUncertified(before, now);
-  // Certificates and proofs are judged on the real clock, so a grace is of real time too.
+  // Certificates and proofs are checked against real time, so the grace is in real time too.
   const wall = systemClock.now();
   const { keyId, publicJwk, earlierKey } = before.agent;
   const until = wall + grace_hours * HOUR_MS;

@@ -1,4 +1,4 @@
-// Agents, their scope and their credentials on the wire (AGT-1, AGT-6, AGT-9).
+// Agents, their scope and their credentials in requests and answers (AGT-1, AGT-6, AGT-9).
 import * as z from "zod";
 import {
   CAPABILITIES_MAX,
@@ -39,9 +39,9 @@ import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 
 const WORD_MAX_CHARS = 100;
 
-/** An action or a capability (AGT-9). Lists of them are written with commas. */
+/** An action or a capability (AGT-9). Lists of them are comma-separated, so it contains no comma. */
 const word = () =>
-  // Two forms of one word are one.
+  // Two Unicode forms of a word count as one word.
   normalized("NFC", WORD_MAX_CHARS)
     .min(1, { abort: true })
     .max(WORD_MAX_CHARS, { abort: true })
@@ -51,7 +51,7 @@ const word = () =>
       if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });
     });
 const capability = word().register(z.globalRegistry, { id: "Word" });
-/** The service knows the actions of its roles; others are the platform's own. */
+/** The service knows the actions that its roles need; all others are the platform's own. */
 const action = word().register(z.globalRegistry, {
   id: "ActionInput",
   anyOf: [{ enum: actionsOf("ENTERPRISE").must }, { type: "string" }],
@@ -70,7 +70,7 @@ const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 const TOO_MANY_DIGITS =
   "Must have at most 40 digits before the point and 40 after it when written without an exponent.";
 
-/** A ceiling in one canonical form, because it is signed as it is written. */
+/** A ceiling is stored in one canonical form, because it is signed as it is written. */
 const ceiling = amountInput.transform((text, context) => {
   const plain = plainAmount(text);
   if (plain === null)
@@ -94,7 +94,7 @@ const spendFields = {
   intents_from: intentsFrom.optional(),
 };
 
-/** Accepted here so that the role's rules refuse it with their own code (AGT-7). */
+/** Accepted here, so that the role's rules can refuse it with their own code (AGT-7). */
 const authorizedMarkets = z.unknown().optional();
 
 const scopeInput = z.strictObject({
@@ -139,7 +139,7 @@ const PATCHED = {
 export const agentPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "AgentPatch" });
 export type AgentPatch = z.infer<typeof agentPatch>;
 
-/** Role, principal and tier are fixed, or change by calls of their own; so do scope and status. */
+/** Refuses members that are fixed or have calls of their own: role, principal, tier, scope and status. */
 export const agentPatchRules = fixedFieldRules(() => agentView, PATCHED);
 
 export const scopePatch = z

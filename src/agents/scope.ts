@@ -34,8 +34,8 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
-  // The certificate states the scope, so a new one is issued for the same key. Earlier ones stay good where the scope was widened; where it
-  // was narrowed they end a day later. The service itself judges every call by the live scope (AGT-22).
+  // The certificate states the scope, so a new one is issued for the same key. Earlier ones stay valid if the scope was widened, and end a day
+  // later if it was narrowed. The service itself judges every call by the live scope (AGT-22).
   const standing = effectivePrincipalStatus(before.principal, now);
   const certifiable = before.certificate !== null && standing === "ACTIVE";
   const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
@@ -59,7 +59,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   return view;
 }
 
-/** The faults of a patch against the agent's role and its delegator. */
+/** Checks a patch against the agent's role and its delegator. */
 function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
   const ofRole = scopeFaults(before.economicRole, asFields(given), "", false);
   const wider = delegator ? exceeding(scoped, delegator) : [];
@@ -75,7 +75,7 @@ function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegat
   ];
 }
 
-/** Finds the further faults of a body that the schema refuses; `valid` is the valid part of `given`. */
+/** Adds the faults that depend on the agent, for a body that the schema refused; `valid` is the valid part of `given`. */
 export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
   return precheck({ found: findDelegated(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");

@@ -1,5 +1,5 @@
-// Store of slices: many agents of a principal or of an account, read for a cascade with the rows that a view of each needs (PRN-17). A slice
-// begins with the agents that are left, and never passes over those that are done.
+// Store of slices: many agents of a principal or an account, read for a cascade with the rows that a view of each needs (PRN-17). A slice
+// begins with the agents that are still to do, and never scans those that are done.
 
 import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
@@ -17,10 +17,10 @@ import { isBehind } from "./store.ts";
 const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
 
-/** As an id, or as an expression of the trip that finds it. */
+/** An id, or an expression of the same trip that finds it. */
 type PlatformId = string | SQL<string>;
 
-/** Each pair of environment and status is a range of its own in the index. */
+/** Names both environments, so that each pair of environment and status is one range of the index. */
 const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(
     eq(agents.platformId, platformId),
@@ -28,19 +28,19 @@ const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQ
     inArray(agents.status, [...statuses]),
   );
 
-/** The agents that the suspension of their account took (ACC-26). Literal text, so that SQLite uses the partial index. */
+/** The agents that were suspended with their account (ACC-26). Literal text, so that SQLite uses the partial index. */
 const takenFrom = (platformId: PlatformId): SQL | undefined =>
   and(eq(agents.platformId, platformId), sql`suspension_reason = 'operator'`);
 
 const BY_AGE = [agents.createdAt, agents.did];
-/** As the index has them. */
+/** The order of the index. */
 const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did];
 
 const inOrder = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
 
 const owned = ownedRows();
 
-/** The agents of a principal in one of the statuses, the oldest first. `after`: a position as an expression of the trip. */
+/** The agents of a principal in one of the statuses, oldest first. `after`: a position, as an expression of the same trip. */
 export const findAgentsIn = (
   db: Database,
   principalId: string,
@@ -58,7 +58,7 @@ export const findAgentsIn = (
   ),
 });
 
-/** Those of several principals, one after the other. `principalIds`: a query of the same trip. */
+/** The agents of several principals, one principal after the other. `principalIds`: a query of the same trip. */
 export const findAgentsOf = (db: Database, principalIds: SQL, statuses: readonly AgentStatus[], slice: number) => ({
   agents: readAll(
     db
@@ -90,7 +90,7 @@ export const findAccountAgentsIn = (
   slice: number,
 ) => accountSlice(db, ofAccount(platformId, statuses), BY_STATUS, slice);
 
-/** The agents that the suspension of their account took, the oldest first. */
+/** The agents that were suspended with their account, oldest first. */
 export const findTakenAgents = (db: Database, platformId: PlatformId, slice: number) =>
   accountSlice(db, takenFrom(platformId), BY_AGE, slice);
 
@@ -99,7 +99,7 @@ export const findTakenAgents = (db: Database, platformId: PlatformId, slice: num
 const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
   and(eq(agents.principalId, principalId), isBehind(after));
 
-/** Hexadecimal digits cost fewer characters of an answer of D1 than bytes. */
+/** As hexadecimal digits, which take fewer characters in D1's answer than a blob does. */
 const versionContent = sql<
   string | null
 >`case typeof(${aidVersions.content}) when 'blob' then hex(${aidVersions.content})
@@ -108,7 +108,7 @@ const versionContent = sql<
   .as("version_content");
 const withVersion = { agent: getTableColumns(agents), content: versionContent };
 
-/** What the newest version of an agent states; nulls for a DRAFT. */
+/** Adds the fields that an agent's newest version states; null for a DRAFT. */
 function statedIn<Row extends { readonly content: string | null }>({ content, ...row }: Row) {
   const identity = content === null ? null : (JSON.parse(content) as VersionContent).identity;
   const { name = null, country = null, verification } = identity?.principal ?? {};
@@ -131,7 +131,7 @@ type VersionContent = {
   };
 };
 
-/** A slice of all agents of a principal, in both environments, with what their newest versions state and what they own. */
+/** A slice of all agents of a principal, in both environments, with the fields of their newest versions and the rows that they own. */
 export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => ({
   agents: read(
     db
@@ -145,7 +145,7 @@ export const findStatedAgents = (db: Database, principalId: string | SQL<string>
   ),
 });
 
-/** The SUSPENDED agents of several principals, one after the other. `principalIds`: a query of the same trip. */
+/** The SUSPENDED agents of several principals, one principal after the other. `principalIds`: a query of the same trip. */
 export const findSuspendedOf = (db: Database, principalIds: SQL, slice: number) => ({
   agents: read(
     db
@@ -186,13 +186,13 @@ const inPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQ
   disputedIn(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
 const inAccount = (platformId: PlatformId): SQL => disputedIn(sql`platform_id = ${platformId}`);
 
-/** A principal with one of its agents that are party to an open dispute: nobody closes it then. */
+/** Finds a principal, and one of its agents with an open dispute if there is one: then the principal cannot be closed. */
 export const findClosingPrincipal = (
   db: Database,
   tenant: Tenant,
   principalId: string,
 ): Read<{ readonly principal: PrincipalRow; readonly disputed: string | null } | null> => {
-  // Literal text: SQLite uses the partial index, and Drizzle leaves a single table's name out of its columns.
+  // Literal text: SQLite uses the partial index, and Drizzle would leave out the table's name in the columns of a single table.
   const disputed = sql<string | null>`(select a.did from agents a where a.platform_id = principals.platform_id
     and a.environment = principals.environment and a.principal_id = principals.principal_id and a.disputes_open > 0 limit 1)`;
   return readOne(

@@ -1,4 +1,4 @@
-// The agent's machine as data (AGT-13 to AGT-16). principals/standing.ts computes the status that counts at an instant.
+// The agent's state machine as data (AGT-13 to AGT-16). The effective status at an instant is computed in principals/.
 import { defineMachine, refuse } from "../core/machine.ts";
 import { AGENT_STATUSES, type AgentStatus, CASCADE_TRIGGERS } from "../core/vocabulary.ts";
 
@@ -42,15 +42,15 @@ export const agentMachine = defineMachine<AgentStatus, AgentTrigger>({
       patch_active: "ACTIVE",
       // An agent that was suspended while FUNDING returns to FUNDING (AGT-16).
       patch_funding: "FUNDING",
-      // Of one that its principal or its account has stopped.
+      // A platform may also suspend an agent that its principal or its account has already suspended.
       patch_suspended: "SUSPENDED",
       patch_terminated: "TERMINATED",
       revoke: "REVOKED",
       principal_closes: "REVOKED",
-      // Each returns to the state that the account's suspension took it from (ACC-26).
+      // Each returns to the status from which the account's suspension took it (ACC-26).
       account_returns: "ACTIVE",
       account_returns_funding: "FUNDING",
-      // `reactivate_agents` reactivates all agents that a stop of their principal took (PRN-21).
+      // `reactivate_agents` reactivates all agents that were suspended with their principal (PRN-21).
       reactivate: "ACTIVE",
       reactivate_funding: "FUNDING",
     },

@@ -1,4 +1,4 @@
-// Suspends, returns, terminates and revokes an agent (AGT-15 to AGT-18, AGT-31).
+// Suspends, reactivates, terminates and revokes an agent (AGT-15 to AGT-18, AGT-31).
 import type { ManagementCall } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -40,7 +40,7 @@ const REPORTED: Readonly<Partial<Record<AgentStatus, Reported>>> = {
 };
 const RETURNED: Reported = { action: "agent.reactivated", listing: "status_changed" };
 
-/** The activity action and the directory record of a change, by the status that it leads to. */
+/** The activity action and the directory record of a change, by the status that results. */
 export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
@@ -57,7 +57,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   return changeStatus(call, before, moved, act, { place: place ?? null, ends: ending?.has(did) ?? false });
 }
 
-/** Withdraws an agent for good: it is listed as revoked, its certificates are invalid, and what nobody has paid it ends (AGT-31). */
+/** Withdraws an agent for good: it is listed as revoked, its certificates become invalid, and its unpaid intents end (AGT-31). */
 export async function revokeAgent(call: ManagementCall, did: string, { reason }: RevocationInput): Promise<AgentView> {
   const { caller, ...found } = await call.read(sourceReads(call.db, call.tenant, did));
   const before = sourceOf(found);
@@ -66,7 +66,7 @@ export async function revokeAgent(call: ManagementCall, did: string, { reason }:
 }
 
 type Act = { readonly reason: string | null; readonly actor: Actor };
-/** What a return rests on: a place for another certificate, and whether the present one is to end. */
+/** The reads that decide on a new certificate at a reactivation. `ends`: the present one was set to end before its expiry. */
 type Certifying = { readonly place: DrawnPlace | null; readonly ends: boolean };
 const NO_CERTIFICATE: Certifying = { place: null, ends: false };
 
@@ -93,7 +93,7 @@ async function changeStatus(
         suspensionReason: to === "SUSPENDED" ? "platform" : null,
         suspendedFrom: to === "SUSPENDED" ? from : null,
         statusNote: reason,
-        // A restatement of the principal may still have to write it.
+        // A restatement of the principal may not have written this end yet.
         ...(runs && { endsAt }),
       },
       newVersion: certificate !== null,
@@ -115,8 +115,8 @@ async function changeStatus(
 }
 
 /**
- * A certificate ends with the attestation that it names: under the next one the agent returns with another one, for the same key (PRN-21). So
- * it does where its scope was changed while none could be issued (AGT-22).
+ * A certificate ends with the attestation that it names, so under the next one the agent returns with a new certificate for the same key
+ * (PRN-21). It also gets one if its scope changed while none could be issued (AGT-22).
  */
 async function recertify(
   call: ManagementCall,
@@ -134,8 +134,8 @@ const isOfEarlierAttestation = ({ certificate, principal }: AidSource): boolean 
   certificate !== null && namesEarlierAttestation(certificate, principal);
 
 /**
- * Suspends an agent that its principal or its account has stopped already: it stays stopped when they let it go (AGT-19). Its state is the
- * same, so nothing but the log tells of it.
+ * Suspends an agent that its principal or its account has already suspended, so that it stays suspended when they are reinstated (AGT-19). Its
+ * status does not change, so only the activity log records this.
  */
 async function keepSuspended(call: ManagementCall, before: AidSource, { reason, actor }: Act) {
   const { db, now, deps } = call;
@@ -168,7 +168,7 @@ const triggerOf = ({ agent }: AidSource, { status }: StatusPatch): AgentTrigger 
 
 function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: number): Move<AgentStatus> {
   const shown = shownStatus(agent.status, principal, now);
-  // The agents of a CLOSED principal have ended, whether or not their rows say it yet.
+  // The agents of a CLOSED principal have ended, even if their rows do not say so yet.
   const status = isFinal(shown.status) ? shown.status : agent.status;
   const moved = tryMove(agentMachine, status, trigger);
   const repeated = moved.ok && moved.move.from === moved.move.to && isOwn(agent);
@@ -178,10 +178,10 @@ function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: num
   throw new ServiceError(code, { detail: shown, ...(code === "invalid_status" && { message }) });
 }
 
-/** Nothing but its platform has suspended it. */
+/** True unless its principal or its account has suspended it. */
 const isOwn = ({ suspensionReason }: AgentRow): boolean => suspensionReason === null || suspensionReason === "platform";
 
-/** Refuses a return under a stopped principal, or while a dispute constrains the escrow (AGT-17). */
+/** Refuses a reactivation under a principal that is not ACTIVE, or while a dispute constrains the escrow (AGT-17). */
 function refuseReturn({ agent, principal, escrows }: AidSource, now: number): void {
   if (effectivePrincipalStatus(principal, now) !== "ACTIVE") {
     throw new ServiceError("invalid_status", { detail: shownStatus(agent.status, principal, now) });
@@ -191,7 +191,7 @@ function refuseReturn({ agent, principal, escrows }: AidSource, now: number): vo
   }
 }
 
-/** The status that readers see: stopped with the principal, whether or not that is recorded (AGT-19). */
+/** The effective status, and the principal's unless that is ACTIVE (AGT-19). */
 function shownStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
   const principalStatus = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(stored, principalStatus);

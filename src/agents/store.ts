@@ -1,4 +1,4 @@
-// Store of agents. Reads take a Tenant; writes are statements for a commit.
+// Store of the writes of agents: statements for a commit.
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
@@ -16,8 +16,8 @@ import { whileTaken } from "./while-store.ts";
 export const insertAgent = compileInsert((db) => db.insert(agents));
 
 /**
- * Writes only onto the version and status that the change was decided on (AGT-28). Only changed columns are written, and the revision is
- * incremented in SQL, because settlements and ratings move it (and the sums) at the same time.
+ * Writes only if the agent still has the version and status on which the change was decided (AGT-28). Only changed columns are written, and the
+ * revision is incremented in SQL, because settlements and ratings change it (and the sums) at the same time.
  */
 export const updateAgent = (
   db: Database,
@@ -35,7 +35,7 @@ export const updateAgent = (
           eq(agents.did, before.did),
           eq(agents.status, before.status),
           eq(agents.version, before.version),
-          // What is signed states the owner's name, and of a tenant principal that may change.
+          // The signed document states the owner's name, and a tenant principal's name may change.
           options.owner.tenant ? principalUnchanged(options.owner) : undefined,
           options.also,
         ),
@@ -47,7 +47,7 @@ type AgentColumns = Partial<Omit<AgentRow, "escrowStates">> & (MovedStates | Pic
 const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
 
-/** The instants at which it asked for other wallets (MKT-24): no version, and in no document. */
+/** Records when the agent asked for other wallets (MKT-24). No document shows it, so the version stays. */
 export const noteWalletAsks = (db: Database, did: string, walletAsks: readonly number[]): Statement =>
   db.update(agents).set({ walletAsks }).where(eq(agents.did, did));
 
@@ -61,8 +61,8 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
 };
 
 /**
- * Writes the rating if sums and rating are as they were read (AGT-28). With `added`, adds to the stored sums instead, if that gives the same
- * rating: other signals may have been added since the row was read.
+ * Writes the rating if sums and rating are as they were read (AGT-28). With `added`, adds to the stored sums instead if that results in the
+ * same rating: other signals may have been added since the row was read.
  */
 export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: Added | null): Statement[] => [
   ...mustChange(db, newRating(db, ratingValues(before, set, added))),
@@ -76,7 +76,7 @@ const newRating = compileGiven<ReturnType<typeof ratingValues>>((db, values) =>
     .where(and(eq(agents.did, values.did), ratingCondition(values))),
 );
 
-/** If other signals were added since the row was read, the instant of the next decay was computed from old sums. A job computes it again. */
+/** If other signals were added since the row was read, the next decay was computed from old sums: a job computes it again. */
 const recheckDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
   earlierDecay(db, { did, now, weight: set.ratingWeight, weighted: set.ratingWeighted });
 const earlierDecay = compileGiven<{ did: string; now: number; weight: number; weighted: number }>(
@@ -89,7 +89,7 @@ const earlierDecay = compileGiven<{ did: string; now: number; weight: number; we
       ),
 );
 
-/** Of a rating that decay has not moved yet. */
+/** Schedules the next look at a rating that decay has not moved yet; null for never. */
 export const scheduleRating = (db: Database, before: AgentRow, next: number | null): Statement[] =>
   mustChange(
     db,
@@ -99,7 +99,7 @@ export const scheduleRating = (db: Database, before: AgentRow, next: number | nu
       .where(and(eq(agents.did, before.did), asRated(before))),
   );
 
-/** The ratings of a sandbox are dated on its clock, from when it was first moved. */
+/** Dates the ratings of a sandbox by its own clock once that is first moved. */
 export const dateRatings = (db: Database, platformId: string): Statement =>
   db
     .update(agents)
@@ -114,8 +114,8 @@ export const dateRatings = (db: Database, platformId: string): Statement =>
     );
 
 /**
- * Marks the document of an agent stale after a change that its platform did not make (IDN-18). Refused when the platform has made another
- * version meanwhile.
+ * Marks an agent's document stale after a change that its platform did not make (IDN-18). Refused if the platform has made another version
+ * meanwhile.
  */
 export const touchDocument = (
   db: Database,
@@ -130,10 +130,13 @@ export const touchDocument = (
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
 
-/** What a dispute adds to the counts of an agent, in the environment in which it was filed. */
+/** The changes of an agent's dispute counts, in the environment in which the dispute was filed. */
 export type Counted = { readonly open: number; readonly for?: number; readonly against?: number };
 
-/** Relative; `documented`: the document becomes stale (IDN-18), unless something else in the batch has made it so. One that has left the environment begins anew elsewhere. */
+/**
+ * Adds to the counts in SQL. `documented`: also marks the document stale (IDN-18), unless another statement of the batch does so. A promoted
+ * agent is not counted for its sandbox disputes.
+ */
 export const countDisputes = (
   db: Database,
   did: string,
@@ -156,10 +159,10 @@ export const countDisputes = (
 
 const isOneOf = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
 
-/** A statement takes 100 parameters: these, and those of the rest of it. */
+/** A statement takes 100 parameters: these, and those of the rest of the statement. */
 const NAMED_AT_ONCE = 80;
 
-/** A condition and its agents, for as many of them as one statement names. */
+/** Splits agents into parts that one statement can name, each with its condition. */
 function named<T extends Pick<AgentRow, "did">>(
   each: readonly T[],
 ): { readonly where: SQL; readonly part: readonly T[] }[] {
@@ -175,14 +178,13 @@ function named<T extends Pick<AgentRow, "did">>(
   }));
 }
 
-/** Refuses unless the statement before it changed so many rows. */
+/** Refuses unless the previous statement changed that many rows. */
 const allOf = (db: Database, { length }: readonly unknown[]): Statement =>
   guard(db, sql`changes() = ${sql.raw(String(length))}`);
 
-/** An agent as it was read. */
 type AsRead = Pick<AgentRow, "did" | "status" | "certificateJti">;
 
-/** Part of a principal's agents, in their order: those behind a position, up to another one or to the end. */
+/** Part of a principal's agents in their order: those after a position, up to another one or, if null, to the end. */
 export type Stretch = { readonly principalId: string; readonly after: Due; readonly upTo: Due | null };
 
 export type BulkMove = {
@@ -192,14 +194,14 @@ export type BulkMove = {
   readonly also?: SQL | undefined;
 };
 
-/** A call on a sandbox's moved clock may have been later than a job that follows it. */
+/** The last call on a moved sandbox clock may have been later than the job's time: `updated_at` never goes back. */
 const notBefore = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
 const dated = <T extends { readonly updatedAt?: number }>({ updatedAt, ...set }: T) =>
   updatedAt === undefined ? set : { ...set, updatedAt: notBefore(updatedAt) };
 
 /**
- * Moves all of the agents, or none: each must have the status and the certificate that were read. Of a stretch, no other agent may be in one
- * of the statuses: one that began to run after the reading is read the next time. A stretch reads each of its rows once, names read them twice.
+ * Moves all of the agents or none: each must have the status and the certificate that were read. In a stretch, no other agent may be in one of
+ * the statuses: one that began to run after the read makes the caller read again. A stretch reads each row once; a list of DIDs reads it twice.
  */
 export const moveAgents = (
   db: Database,
@@ -224,8 +226,8 @@ export const moveAgents = (
 };
 
 /**
- * A condition for agents behind a position. The space sorts before whatever a DID goes on with: SQLite begins a range of pairs at the equal
- * one, and would read the agent at the position once more.
+ * Selects agents after a position. The space sorts before anything that may follow in a DID: SQLite starts a range of pairs at the equal pair,
+ * and would read the agent at the position once more.
  */
 export const isBehind = ({ at, id }: Due): SQL => sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
 
@@ -241,7 +243,7 @@ const isAsRead = (each: readonly AsRead[]): SQL => {
   return sql`${JSON.stringify(Object.fromEntries(known))} ->> did = status || ' ' || coalesce(certificate_jti, '')`;
 };
 
-/** Refuses when a principal has another number of agents up to a position, null for all: one may have come after the reading. */
+/** Refuses if the principal's number of agents up to a position (null: all) has changed: one may have been added after the read. */
 export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | null, count: number): Statement => {
   const within = upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`;
   const where = and(sql`principal_id = ${principalId}`, within);
@@ -250,24 +252,24 @@ export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | 
 
 type Ending = Pick<AgentRow, "principalId" | "endsAt">;
 
-/** One that has gone to another principal meanwhile is left out. An expression, so that SQLite searches by DID. */
+/** Leaves out agents that were transferred meanwhile. The `+` makes it an expression, so that SQLite searches by DID. */
 const isOf = (principalId: string): SQL => sql`+principal_id = ${principalId}`;
 
-/** Marks the documents of agents stale, as `touchDocument`: the attestation that they show is another one, and ends at another instant. */
+/** Marks documents stale, like `touchDocument`: they show another attestation, which ends at another instant. */
 export const touchDocuments = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
   db
     .update(agents)
     .set({ endsAt, revision: sql`${agents.revision} + 1` })
     .where(and(isOneOf(dids), isOf(principalId)));
 
-/** Writes onto agents when their principal's attestation ends. */
+/** Writes the end of their principal's attestation to agents. */
 export const setEnds = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
   db
     .update(agents)
     .set({ endsAt })
     .where(and(isOneOf(dids), isOf(principalId)));
 
-/** Gives each of the agents a new version, or none: each must be at the version that the new one was decided on. */
+/** Increments the version of all of the agents or none: each must be at the version on which the new one was decided. */
 export const advanceVersions = (
   db: Database,
   before: readonly Pick<AgentRow, "did" | "version">[],
@@ -288,7 +290,7 @@ export const advanceVersions = (
   ];
 };
 
-/** Reactivates agents that a stop of their principal took, or none: each must be at the version that was read (AGT-28). */
+/** Reactivates all agents that were suspended with their principal, or none: each must be at the version that was read (AGT-28). */
 export const reactivateRows = (
   db: Database,
   each: readonly { readonly before: AgentRow; readonly after: AgentRow }[],
@@ -318,7 +320,7 @@ export const reactivateRows = (
         certificateExpiresAt: sql`known.value ->> 5`,
         endsAt: sql`known.value ->> 6`,
         recertified: sql`${recertified} or ${agents.recertified}`,
-        // A key counts no longer than its certificates (AGT-32).
+        // A key is valid no longer than its certificates (AGT-32).
         earlierKey: sql`case when ${recertified} then null else ${agents.earlierKey} end`,
         version: sql`known.value ->> 3`,
         revision: sql`${agents.revision} + ${recertified}`,
@@ -333,7 +335,7 @@ export const reactivateRows = (
   ];
 };
 
-/** Leaves agents that their account took to another reason: when it returns, something else still stops them. */
+/** Changes the reason of agents that were suspended with their account: something else still stops them when the account is reinstated. */
 export const passOnAgents = (
   db: Database,
   each: readonly AsRead[],

@@ -1,4 +1,4 @@
-// Conditions of an agent's way to another principal, for the batch that takes it there.
+// Conditions for the batch that moves an agent to another principal.
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { isRunning } from "../core/vocabulary.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
@@ -7,14 +7,14 @@ import { principalLetsGo, principalStands } from "../principals/store.ts";
 import { delegatesOf } from "./delegation-store.ts";
 import { whileStanding, whileSuspendedBy } from "./while-store.ts";
 
-/** A condition for an agent that comes to a principal: it stands, with the attestation that the agent's document and row are given. */
+/** Holds if the principal is in good standing and as it was read: the agent's document and row state its attestation. */
 export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
   principalStands(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
 
 /**
- * A condition for an agent that comes to another principal: that one stands as it was read; its own
- * one stands too where the agent runs, and has neither ended nor a revoked attestation where it does not, so that no cascade misses it; a suspended one is so by the reason
- * that was read; and none of its delegates stays behind.
+ * Holds if an agent may be transferred: the new principal is in good standing and as it was read, and the agent has no delegates. If the agent
+ * runs, its present principal is in good standing too. Otherwise that one is neither closed nor has it a revoked attestation, so that no cascade
+ * misses the agent, and a suspended agent still has the reason that was read.
  */
 export const whileTransferable = (
   { did, status, suspensionReason, endsAt }: AgentRow,
@@ -23,7 +23,7 @@ export const whileTransferable = (
 ): SQL | undefined =>
   and(
     whileStandingUnchanged(next, now),
-    // A column that stays as it was read is not written.
+    // `updateAgent` leaves out columns that did not change, so the stored end must still be the one that was read.
     eq(agents.endsAt, endsAt),
     sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
     isRunning(status)

@@ -1,5 +1,5 @@
-// Transfers an agent to another principal of its platform (AGT-33). The DID, the key, what is owed and what was earned stay with the agent; the
-// certificate states the principal, so another one takes its place at once.
+// Transfers an agent to another principal of its platform (AGT-33). The DID, the key, obligations and ratings stay with the agent. The
+// certificate states the principal, so a new one replaces it at once.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
@@ -21,7 +21,7 @@ import type { TransferInput } from "./schema.ts";
 import { whileTransferable } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 
-/** So many delegates are named. */
+/** The error names at most this many delegates. */
 const NAMED = 20;
 
 export async function transferAgent(
@@ -80,7 +80,7 @@ export async function transferAgent(
   return view;
 }
 
-/** Finds the further faults of a body that the schema refuses. */
+/** Adds the faults that depend on other rows, for a body that the schema refused. */
 export const precheckTransfer = (call: ManagementCall, did: string, input: Partial<TransferInput>): Precheck =>
   precheck(
     {
@@ -98,8 +98,8 @@ export const precheckTransfer = (call: ManagementCall, did: string, input: Parti
 const unknownPrincipal = (): ServiceError => validationError([fieldError("principal_id", "not_found")]);
 
 /**
- * Refuses a principal that does not stand, and an agent that its own one is just stopping: its row has still to say so, and it must not escape
- * what stops it unreported. One whose row is SUSPENDED stays so under the new principal; but nobody gets out of a revoked attestation by a transfer.
+ * Refuses a new principal that is not ACTIVE, and an agent that is being suspended with its present principal: it must not escape a suspension
+ * that its row does not show yet. A SUSPENDED agent stays so under the new principal, but no transfer leads out of a revoked attestation.
  */
 function refuseStanding({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
   const standing = effectivePrincipalStatus(principal, now);
@@ -120,11 +120,11 @@ function refuseStanding({ agent, principal: own }: AidSource, principal: Princip
   });
 }
 
-/** What its own principal has stopped waits for its platform: no return of the agents of the new one gives it back. */
+/** True if the agent was suspended with its own principal. It then waits for its platform, and is not reactivated with the new principal's agents. */
 const stoppedWithOwn = ({ status, suspensionReason }: AgentRow): boolean =>
   status === "SUSPENDED" && (suspensionReason === "principal" || suspensionReason === "attestation");
 
-/** A delegation is between agents of one principal (AGT-24): whoever is in one stays. */
+/** A delegation is between agents of one principal (AGT-24), so agents in a delegation cannot be transferred. */
 function refuseDelegation({ agent }: AidSource, delegates: readonly { readonly did: string }[]): void {
   const [delegator] = agent.delegators;
   if (delegator === undefined && delegates.length === 0) return;

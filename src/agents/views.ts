@@ -39,7 +39,7 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
   };
 }
 
-/** Whose suspension it is, where the agent's own row does not say so yet (AGT-19). */
+/** The reason for a suspension that the agent's own row does not show yet (AGT-19). */
 function reasonOf(principal: PrincipalStanding, status: AgentStatus, now: number): SuspensionReason | null {
   return status === "SUSPENDED" ? stopReasonOf(principal, now) : null;
 }

@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { WALLETS_KEPT } from "../core/limits.ts";
 import { agents, type WalletSince } from "../db/tables/agents.ts";
 
-/** `all`: the agent's list, followed by the wallets (lower case) that are new. `isAny`: whether any of them is new. */
+/** `all`: the agent's list, followed by the new wallets (lower case). `isAny`: whether any wallet is new. */
 export function addedWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
   const first = new Map(wallets.toReversed());
   const added = JSON.stringify([...first].toReversed());
