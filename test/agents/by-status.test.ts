@@ -1,4 +1,4 @@
-// Lists of agents by status (AGT-11, AGT-19, PRN-14): what is so at the instant, whatever the job has done, page by page.
+// Lists of agents by status (AGT-11, AGT-19, PRN-14): they show the effective status at the instant, whatever the job has recorded, on every page.
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
@@ -27,12 +27,12 @@ beforeEach(async () => {
 });
 
 const endOf = (hours: number) => begun + hours * HOUR_MS;
-/** Stops the clock of the world at an instant. */
+/** Stops the world's clock at an instant. */
 const at = (instant: number) => {
   world = withDeps(world, { ...world.deps, clock: { now: () => instant } });
 };
 
-/** A principal whose attestation ends so many hours after the test has begun. */
+/** A principal whose attestation ends this many hours after the start of the test. */
 const ending = (hours: number): Promise<string> =>
   world.principal({
     verification_attestation: {
@@ -61,7 +61,7 @@ const listedByStatus = async (more = ""): Promise<Record<string, string[]>> =>
   );
 const NONE = { DRAFT: [], ACTIVE: [], SUSPENDED: [], REVOKED: [], TERMINATED: [], FUNDING: [] };
 
-/** All pages of a list, one after the other. */
+/** Reads all pages of a list. */
 async function walk(query: string, between: (page: number) => Promise<unknown> = async () => undefined) {
   const seen: string[] = [];
   let cursor: string | null = null;
@@ -76,7 +76,7 @@ async function walk(query: string, between: (page: number) => Promise<unknown> =
   return seen;
 }
 
-/** So many agents in all: one that is given, and copies of its row. */
+/** Copies the row of an agent until there are `count` agents in all. */
 async function copied(did: string, count: number, vary: Partial<AgentRow> = {}): Promise<string[]> {
   const { db } = world.deps;
   const [row] = await db.select().from(agents).where(eq(agents.did, did));
@@ -96,7 +96,7 @@ async function copied(did: string, count: number, vary: Partial<AgentRow> = {}):
 }
 
 describe("a list by status", () => {
-  it("has agents as stopped from the very millisecond of the end, before and after the job", async () => {
+  it("shows agents as suspended from the millisecond at which the attestation ends, before and after the job", async () => {
     const [soon, later] = [await ending(1), await ending(2)];
     const [active, funding, paused] = [await running(soon), await running(soon, "PROVIDER"), await running(soon)];
     await store(funding, "FUNDING");
@@ -126,7 +126,7 @@ describe("a list by status", () => {
     expect(await listedByStatus()).toEqual({ ...ended, ACTIVE: [], SUSPENDED: [other, ...stopped] });
   });
 
-  it("has agents as revoked with their principal, and those that ended before as they were", async () => {
+  it("shows agents as revoked with their principal, and leaves those that had ended before as they were", async () => {
     const principal = await ending(1);
     const [one, terminated] = [await running(principal), await running(principal)];
     const { did: draft } = await world.draft("CONSUMER", { principal_id: principal });
@@ -139,7 +139,7 @@ describe("a list by status", () => {
     expect(await listedByStatus()).toEqual(expected);
   });
 
-  it("shows no agent in a state that its principal has ended, while a cascade still writes the agents' rows", async () => {
+  it("shows no agent in a status that its principal has ended, while a cascade still has to write the agents' rows", async () => {
     const principal = await ending(1);
     const dids = await copied(await running(principal), SLICE + 30);
     const { did: draft } = await world.draft("CONSUMER", { principal_id: principal });
@@ -151,7 +151,7 @@ describe("a list by status", () => {
     await do_("suspend");
     expect(await walk("status=ACTIVE")).toEqual([other]);
     expect(await walk("status=SUSPENDED")).toHaveLength(SLICE);
-    // Within one principal the filter asks for its standing as well.
+    // A filter by principal also considers the principal's status.
     expect((await walk(`status=SUSPENDED&principal_id=${principal}`)).sort()).toEqual(dids);
     expect(await listed("ACTIVE", `&principal_id=${principal}`)).toEqual([]);
     await world.run(finishCascades);
@@ -169,7 +169,7 @@ describe("a list by status", () => {
 });
 
 describe("after a renewal", () => {
-  it("each agent is listed by the end of the attestation that counts, also those of further slices", async () => {
+  it("lists each agent by the end of the attestation that counts, also agents of later slices", async () => {
     const renew = async (hours: number) =>
       expectStatus(
         await operate(world, "POST", `/v1/operator/platforms/${world.platformId}/attestation`, {
@@ -189,7 +189,7 @@ describe("after a renewal", () => {
       [endOf(1), 30],
       [endOf(5), SLICE],
     ]);
-    // One that begins to run again is given it at once.
+    // An agent that begins to run again gets the new end at once.
     const late = await world.deps.db
       .select()
       .from(agents)
@@ -201,7 +201,7 @@ describe("after a renewal", () => {
       [endOf(1), 29],
       [endOf(5), SLICE + 1],
     ]);
-    // Those whose rows wait run on behind the old end, and are listed so; another principal's agent, whose attestation ends there, is not.
+    // Agents whose rows are not written yet run past the old end and are listed so; another principal's agent, whose attestation ends then, is not.
     const ended = await running(await ending(1));
     at(endOf(2));
     expect((await walk("status=ACTIVE&limit=100")).sort()).toEqual(dids);
@@ -218,7 +218,7 @@ describe("after a renewal", () => {
     expect((await walk("status=SUSPENDED&limit=100")).sort()).toEqual(dids);
   });
 
-  it("that comes before a return or an activation commits, the return is decided again", async () => {
+  it("decides a reactivation or an activation again if the renewal comes before its commit", async () => {
     const { did } = await world.draft("CONSUMER", { principal_id: world.tenantPrincipalId });
     const renew = async () =>
       expectStatus(
@@ -235,7 +235,7 @@ describe("after a renewal", () => {
 });
 
 describe("pages by status", () => {
-  it("cross the ranges of what is recorded and what is not, while more ends and the job runs between them", async () => {
+  it("cross the ranges of recorded and unrecorded statuses, while more attestations end and the job runs between them", async () => {
     const dids: string[] = [];
     for (let hours = 1; hours <= 12; hours++) {
       const did = await running(await ending(hours), hours % 3 === 0 ? "PROVIDER" : "CONSUMER");
@@ -254,7 +254,7 @@ describe("pages by status", () => {
     expect(await walk("status=FUNDING&limit=2")).toEqual(dids.slice(11));
   });
 
-  it("of running agents show each that stays once", async () => {
+  it("show each running agent once if it stays", async () => {
     const dids: string[] = [];
     for (let hours = 1; hours <= 9; hours++) dids.push(await running(await ending(hours)));
     const seen = await walk("status=ACTIVE&limit=2", async (page) => {
@@ -293,7 +293,7 @@ describe("a list by status and another filter", () => {
     }
   });
 
-  it("has the tenant principal's agents of the key's environment alone", async () => {
+  it("shows only the tenant principal's agents in the key's environment", async () => {
     const principal_id = world.tenantPrincipalId;
     const own = await running(principal_id);
     const { did: live } = expectStatus(
@@ -306,12 +306,12 @@ describe("a list by status and another filter", () => {
     expect(didsOf(expectStatus(reply, 200))).toEqual([live]);
   });
 
-  it("looks at 1,000 agents a page, and goes on behind them", async () => {
+  it("reads 1,000 agents a page, and continues after them", async () => {
     const principal = await ending(1);
     const seller = await running(principal, "PROVIDER");
     await store(seller, "SUSPENDED");
     const model = await running(principal);
-    // Copies that are newer than the seller, and end later.
+    // The copies are newer than the seller and end later.
     await copied(model, SCANNED + 50, { createdAt: begun + HOUR_MS, endsAt: endOf(1) + 1 });
     for (const query of [
       `principal_id=${principal}&economic_role=PROVIDER`,

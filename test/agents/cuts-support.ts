@@ -1,30 +1,30 @@
-// All that a rotation or a promotion of an agent leaves in the database, so that a crash can be seen to leave all of it or nothing.
+// All rows that a rotation or a promotion of an agent writes, so that a test sees whether a crash leaves all of them or none.
 import { rows } from "../promotion/support.ts";
 import { type Agent, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 type Act = {
   readonly event: "agent.key_rotated" | "agent.promoted";
-  /** The changes of the directory: a promotion is in the feeds of both environments. */
+  /** The number of directory records: a promotion is in the feeds of both environments. */
   readonly listed: number;
   readonly environment: "sandbox" | "production";
 };
 export const ROTATION: Act = { event: "agent.key_rotated", listed: 1, environment: "sandbox" };
 export const PROMOTION: Act = { event: "agent.promoted", listed: 2, environment: "production" };
 
-/** A new consumer of the principal, and the key under which its call is repeated. */
+/** A new consumer of the principal, and the idempotency key with which its call is repeated. */
 export async function newStage(world: World, principal_id: string) {
   const agent = await world.consumer({ principal_id });
   return { world, agent, headers: { "Idempotency-Key": crypto.randomUUID() } };
 }
 export type Stage = Awaited<ReturnType<typeof newStage>>;
 
-/** How often the act was made: a consumer that was activated is at its second version. */
+/** How often the act was made: an activated consumer is at its second version. */
 export async function timesMade({ agent: { did } }: Stage): Promise<number> {
   const [row] = await rows("select version from agents where did = ?", did);
   return row.version - 2;
 }
 
-/** What the act has left of an agent. */
+/** The rows that the act has left for an agent. */
 export async function left({ agent: { did } }: Stage, { event }: Act): Promise<Json> {
   const [counted] = await rows(
     `select (select count(*) from events where agent_did = ?1 and type = ?2) as events,
@@ -40,7 +40,7 @@ export async function left({ agent: { did } }: Stage, { event }: Act): Promise<J
   return counted;
 }
 
-/** What so many acts leave: the activation has one certificate, one version and one change of the directory. */
+/** The rows that `times` acts leave: the activation has left one certificate, one version and one directory record. */
 export const leftBy = (times: number, { listed, environment }: Act): Json => ({
   events: times,
   entries: times,
@@ -51,7 +51,7 @@ export const leftBy = (times: number, { listed, environment }: Act): Json => ({
   environment: times === 0 ? "sandbox" : environment,
 });
 
-/** A retry is answered from the first call's outcome where that was committed, and makes the act where it was not. */
+/** Expects that a retry replays the first call's answer if that was committed, and otherwise makes the act. */
 export function expectReplay(reply: Reply, times: number): Json {
   expectStatus(reply, 200);
   if ((reply.headers.get("Idempotent-Replayed") === "true") !== (times === 1))
@@ -59,6 +59,6 @@ export function expectReplay(reply: Reply, times: number): Json {
   return reply.body;
 }
 
-/** Whether the agent is let in with what it holds. */
+/** Whether the agent is admitted with its credentials. */
 export const isAdmitted = async ({ world }: Stage, agent: Agent): Promise<boolean> =>
   (await world.as(agent, "GET", "/v1/payment-intents/pin_none")).status === 404;

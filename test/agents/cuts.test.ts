@@ -1,5 +1,5 @@
-// The isolate dies at each step of a rotation (AGT-32): it is made whole or not at all, and a retry under the same Idempotency-Key ends in one
-// rotation, whose answer has the key that counts (IDM-3, IDM-8).
+// The isolate dies at each step of a rotation (AGT-32): the rotation is made completely or not at all, and a retry with the same Idempotency-Key
+// results in one rotation, whose answer has the valid key (IDM-3, IDM-8).
 import { beforeAll, expect, it } from "vitest";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { killAtEveryStep } from "../support/cuts.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 const rotate = (by: World, { agent, headers }: Stage) =>
   by.call("POST", `/v1/agents/${agent.did}/rotate-key`, { headers, body: { grace_hours: 0 } });
 
-it("a rotation is whole or not begun wherever the isolate dies, and its retry makes it once", async () => {
+it("a rotation is made completely or not at all wherever the isolate dies, and its retry makes it once", async () => {
   const made: number[] = [];
   const cuts = await killAtEveryStep(
     () => newStage(world, principalId),

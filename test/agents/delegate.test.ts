@@ -1,4 +1,4 @@
-// Delegation (AGT-24 to AGT-26): registering a delegate within the bounds of its delegator.
+// Delegation (AGT-24 to AGT-26): registering a delegate within its delegator's bounds.
 import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { CertificateClaims } from "../../src/protocol/certificate.ts";
@@ -31,7 +31,7 @@ describe("a delegate", () => {
   const delegate = (scope: Body = {}, overrides: Body = {}) =>
     register(bodyOf("CONSUMER", { delegated_by: delegator, scope: { ...bounds, ...scope }, ...overrides }));
 
-  it("may have the same scope, or less of it, and names its delegator", async () => {
+  it("may have the same scope or a narrower one, and names its delegator", async () => {
     expect(expectStatus(await delegate(), 201).identity.delegation).toEqual({
       delegated_by: delegator,
       chain: [delegator],
@@ -64,24 +64,24 @@ describe("a delegate", () => {
     ["no floor of tiers", { minimum_counterparty_cert_tier: null }, "minimum_counterparty_cert_tier"],
     ["a lower floor of ratings", { minimum_counterparty_ar: 0.49 }, "minimum_counterparty_ar"],
     ["no floor of ratings", { minimum_counterparty_ar: null }, "minimum_counterparty_ar"],
-  ])("with %s is refused", async (_name, scope, field) => {
+  ])("is refused with %s", async (_name, scope, field) => {
     const reply = await delegate(scope);
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
     expect(faultsOf(reply)).toEqual([[`scope.${field}`, "scope_exceeds_delegator"]]);
   });
 
-  it("that is wider in every field gets a fault for each", async () => {
+  it("gets a fault for each field in which it is wider", async () => {
     const reply = await delegate({ capabilities: ["z"], max_transaction_value: null, minimum_counterparty_ar: 0 });
     expect(faultsOf(reply)).toHaveLength(3);
   });
 
-  it("of another principal's agent is refused", async () => {
+  it("is refused under another principal's agent", async () => {
     const { did: delegated_by } = await world.consumer();
     expect(faultsOf(await register(bodyOf("CONSUMER", { delegated_by })))).toEqual([["delegated_by", "invalid_value"]]);
   });
 
   it.each(["DRAFT", "SUSPENDED", "TERMINATED", "REVOKED", "FUNDING"])(
-    "of an agent that is %s is refused",
+    "is refused under a delegator that is %s",
     async (status) => {
       const { did } = await world.agent("CONSUMER", { principal_id: principalId });
       await env.DB.prepare("update agents set status = ? where did = ?").bind(status, did).run();
@@ -91,7 +91,7 @@ describe("a delegate", () => {
     },
   );
 
-  it("of a delegate, and so on, is at most five deep", async () => {
+  it("may be at most five levels deep", async () => {
     let by: string | undefined;
     for (let depth = 0; depth <= 5; depth++) {
       const body: Body = { principal_id: principalId, ...(by !== undefined && { delegated_by: by }) };
@@ -102,7 +102,7 @@ describe("a delegate", () => {
     ]);
   });
 
-  it("states its whole chain, the nearest first, in its document and in its certificate", async () => {
+  it("states its whole chain, nearest first, in its document and in its certificate", async () => {
     const top = await world.agent("CONSUMER", { principal_id: principalId });
     const middle = await world.agent("CONSUMER", { principal_id: principalId, delegated_by: top.did });
     const last = await world.agent("CONSUMER", { principal_id: principalId, delegated_by: middle.did });

@@ -1,12 +1,12 @@
-// Random chains of delegation: every intent and every change of a scope is answered as a plain model answers it (AGT-24 to AGT-26, AGT-34).
-// A failure prints the seed, the path and the shortest history that fails.
+// Random chains of delegation: a plain model predicts the answer to every intent and every change of a scope (AGT-24 to AGT-26, AGT-34). A
+// failure prints the seed, the path and the shortest history that fails.
 import fc from "fast-check";
 import { expect, inject, it } from "vitest";
 import { runs } from "../support/scale.ts";
 import { type Act, Chains, type Step } from "./delegation-play.ts";
 
 const LONG = inject("scale") === 1;
-// Each agent's objects keep files open to the end: about fifty a history.
+// The objects of each agent keep files open to the end: about fifty a history.
 const [HISTORIES, STEPS] = LONG ? [250, 80] : [12, 60];
 
 const among = <T>(...values: readonly T[]) => fc.constantFrom(...values);
@@ -17,7 +17,7 @@ const limits = fc.record({
   window_days: among(1, 2, 7),
 });
 const rarely = { freq: 5 };
-/** A field of a scope and its new value; what money may do changes most. */
+/** A field of a scope and its new value; money fields change most often. */
 const field = fc.oneof(
   { weight: 2, arbitrary: fc.record({ authorized_actions: among(["purchase"], ["purchase", "negotiate", "sign"]) }) },
   { weight: 2, arbitrary: fc.record({ capabilities: fc.subarray(["a", "b", "c", "d"]) }) },
@@ -50,12 +50,12 @@ const act = fc.oneof(
 );
 const stepOf = (which: fc.Arbitrary<Act>): fc.Arbitrary<Step> =>
   fc.record({ act: which, a: fc.nat(47), b: fc.nat(47), change });
-// A history that fails shrinks to null steps, so that what is left of it can be read.
+// A failing history shrinks to null steps, so that the remaining ones can be read.
 const stepsOf = (which: fc.Arbitrary<Act>, length: number) =>
   fc.array(fc.option(stepOf(which), { freq: 1_000 }), { minLength: length, maxLength: length });
 const tree = stepsOf(fc.constant("delegate"), 9);
 
-/** Too seldom for a short run to meet them. */
+/** Cases too rare for a short run to meet by chance. */
 const BOUNDED = { spending_limit: { amount: "2e1", currency: "USDC", window_days: 7 } };
 const DELEGATED: Step[] = [
   { act: "patch", a: 0, b: 0, change: BOUNDED },
@@ -73,7 +73,7 @@ const EXAMPLES: [Step[], Step[]][] = [
       ALL_THAT_IS_LEFT,
     ],
   ],
-  // What a delegate holds is free again at the very millisecond of its end.
+  // The amounts that a delegate holds are free again at the millisecond of its end.
   [DELEGATED, [{ act: "open", a: 1, b: 2, change: {} }, { act: "wait", a: 0, b: 0, change: {} }, ALL_THAT_IS_LEFT]],
   // A limit in another currency has more decimals than the payment token.
   [
@@ -90,7 +90,7 @@ const EXAMPLES: [Step[], Step[]][] = [
   ],
 ];
 
-/** What no run goes without: every bound refuses at the consumer and above it, and whoever may be stopped is. */
+/** The outcomes that every run has to meet: each bound refuses at the consumer and above it, and each agent that may be stopped is stopped. */
 const KINDS = [
   ...["201 0", "forbidden 0", "agent_not_active 0", "agent_not_active 1", "agent_not_active 2"],
   ...["agent_not_active seller 0", "agent_not_active seller 1", "agent_not_active production 1"],

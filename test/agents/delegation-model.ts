@@ -1,5 +1,5 @@
-// A plain model of delegation (AGT-24 to AGT-26, AGT-34) and of what it decides about an intent (PAY-3, PAY-6, PAY-8 to PAY-11): agents that
-// know their delegator, spendings as a list that is summed anew each time, and each answer as a few lines. It shares nothing with the service.
+// A plain model of delegation (AGT-24 to AGT-26, AGT-34) and of its decisions about an intent (PAY-3, PAY-6, PAY-8 to PAY-11): agents know their
+// delegator, spendings are a list that is summed each time, and each answer is a few lines. It shares no code with the service.
 
 export const MINUTE = 60_000;
 export const DAY = 1_440 * MINUTE;
@@ -44,17 +44,17 @@ export type Order = {
   readonly by: "consumer" | "seller";
   readonly units: bigint;
 };
-/** An intent that was opened, and what it counts in the windows of its spenders in its environment. */
+/** An opened intent, and the amount that it counts in its spenders' windows in its environment. */
 export type Spending = Order & {
   readonly spenders: readonly Consumer[];
   readonly environment: Environment;
   readonly endsAt: number;
-  /** Nobody waits for its payment any more. */
+  /** True once its payment is no longer awaited. */
   abandoned: boolean;
   settledAt: number | null;
 };
 
-/** What a call is answered: a status, and of a refusal its code, and its detail or its faults. */
+/** The answer to a call: a status and, for a refusal, its code and its detail or faults. */
 export type Answer = readonly [status: number, code?: string, told?: unknown];
 const INVALID: Answer = [409, "invalid_status"];
 const refusedFields = (faults: readonly (readonly [string, string])[]): Answer => [
@@ -83,7 +83,7 @@ export const money = (units: bigint): string => {
 
 // ---- Scopes (AGT-25) ---------------------------------------------------------------------------------------------------------
 
-/** The fields in which a scope is wider than another. */
+/** The fields in which one scope is wider than the other. */
 export function widerFields(mine: Scope, bound: Scope): string[] {
   const [limit, most] = [mine.spending_limit, bound.spending_limit];
   const [tier, leastTier] = [mine.minimum_counterparty_cert_tier, bound.minimum_counterparty_cert_tier];
@@ -130,7 +130,7 @@ export class Model {
     return faults.length > 0 ? refusedFields(faults) : [201];
   }
 
-  /** A patch is compared with the nearest delegator alone: what is above it counts at the call. */
+  /** Compares a patch with the nearest delegator only: bounds further up count at each call. */
   patch(agent: Consumer, change: Partial<Scope>): Answer {
     const scope = { ...agent.scope, ...change };
     const wider = agent.delegator ? widerFields(scope, agent.delegator.scope) : [];
@@ -188,7 +188,7 @@ export class Model {
     spending.settledAt = this.now;
   }
 
-  /** What counts in the agent's window: what was settled in it, and what unpaid intents hold. */
+  /** The amount that counts in the agent's window: settled payments in it, and holds of unpaid intents. */
   #spent(agent: Consumer, days: number): bigint {
     const counts = ({ settledAt, endsAt }: Spending): boolean =>
       settledAt === null ? endsAt > this.now : settledAt > this.now - days * DAY;
@@ -198,7 +198,7 @@ export class Model {
       .reduce((sum, { units }) => sum + units, 0n);
   }
 
-  /** What remains of the agent's own window; null where it has none. */
+  /** The rest of the agent's own window; null without a limit. */
   #remains(agent: Consumer): bigint | null {
     const limit = agent.scope.spending_limit;
     if (limit === null) return null;
@@ -207,14 +207,14 @@ export class Model {
     return left > 0n ? left : 0n;
   }
 
-  /** The most that the consumer can spend at this instant; null where nothing bounds it. */
+  /** The most that the consumer can spend at this instant; null if nothing limits it. */
   room(consumer: Consumer): bigint | null {
     const chain = chainOf(consumer);
     const bounds = chain.flatMap((one) => [ceilingOf(one), this.#remains(one)]).filter((bound) => bound !== null);
     return bounds.sort((one, other) => Number(one - other))[0] ?? null;
   }
 
-  /** Those that nothing in their chain stops, the delegates before the others. */
+  /** Consumers whose whole chain runs; delegates come first. */
   running(): Consumer[] {
     const running = this.consumers.filter((agent) =>
       chainOf(agent).every(({ status, environment }) => status === "ACTIVE" && environment === agent.environment),
@@ -223,7 +223,7 @@ export class Model {
     return below.length > 0 ? below : running;
   }
 
-  /** The instants to come at which what is spent changes. */
+  /** The future instants at which the spent amount changes. */
   edges(): number[] {
     const days = new Set(this.consumers.map(({ scope }) => scope.spending_limit?.window_days ?? 1));
     const edges = this.spendings.flatMap(({ settledAt, endsAt }) =>
@@ -232,7 +232,7 @@ export class Model {
     return [...new Set(edges)].filter((edge) => edge > this.now).sort((a, b) => a - b);
   }
 
-  /** Who has ended is nobody, and who is stopped calls nothing; a seller opens for a consumer that lets it, and only a few (PAY-6). */
+  /** An ended caller is not authenticated, a suspended one may not call. Sellers open intents if the consumer allows it, and only a few (PAY-6). */
   #refuseCaller({ by, consumer, seller }: Order): Answer | null {
     const { did, status } = by === "consumer" ? consumer : seller;
     if (hasEnded({ status })) return [401, "aeap_verification_failed"];
@@ -258,7 +258,7 @@ export class Model {
     return gone ? [409, "agent_not_active", { did: gone.did, environment: gone.environment }] : null;
   }
 
-  /** The first check that the narrowest bound of the whole chain refuses; of equal bounds that of the nearest. */
+  /** The first check that the narrowest bound of the chain fails; of equal bounds, the nearest agent's. */
   #refuseByPolicy({ consumer, seller, units }: Order): Answer | null {
     const chain = chainOf(consumer);
     const violated = (failed_check: string, { did }: Consumer, detail: object): Answer => {
@@ -273,7 +273,7 @@ export class Model {
     const window = narrowest(chain, (agent) => this.#remains(agent));
     const limit = window?.agent.scope.spending_limit;
     if (window && limit && units > window.bound) {
-      // A limit of another currency is shown as it was set.
+      // A limit in another currency is shown as it was set.
       const [bound, currency] =
         limit.currency === "USDC"
           ? [money(unitsOf(limit.amount)), {}]

@@ -28,9 +28,9 @@ import {
 } from "./delegation-model.ts";
 import { faultsOf, type Role, registerAgent, registrationOf } from "./support.ts";
 
-/** One step: what is done, numbers that choose with what, and a change of a scope. */
+/** One step: the act, numbers that choose its subjects, and a change of a scope. */
 export type Step = { readonly act: Act; readonly a: number; readonly b: number; readonly change: Partial<Scope> };
-/** `met`: what a history has met with it. */
+/** `met`: the kind of outcome, for the list of outcomes that a run has to meet. */
 type Answers = readonly [answered: Answer, expected: Answer, met?: string];
 
 const WIDEST: Scope = {
@@ -44,7 +44,7 @@ const WIDEST: Scope = {
 };
 const AMOUNTS = ["0.000001", "1", "2.50", "4.999999", "5", "5.000001", "9.99", "20", "20.000001", "60"];
 const WAITS_MS = [MINUTE, 6 * MINUTE, 60 * MINUTE, DAY - 1, DAY];
-/** A payment that was mined in time settles its intent this long after the end (PAY-14). */
+/** A payment that was mined in time settles its intent up to this long after the intent's end (PAY-14). */
 const LATE_MS = DAY;
 
 const pick = <T>(from: readonly T[], n: number): T | undefined => from[n % Math.max(1, from.length)];
@@ -77,7 +77,7 @@ async function sell(world: World, sides: Sides, delegator: Seller | null, kind: 
   const { did } = expectStatus(await register(world, sides[environment], "PROVIDER", overrides), 201);
   await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", "ACTIVE", environment);
   if (rating !== null) {
-    // So great a history that time does not change its rating.
+    // The history is so heavy that time does not change the rating.
     const weight = 1e9 * forwardScale(ratingMethod(world.deps.env, environment), world.now());
     const sums = { ratingWeight: weight, ratingWeighted: rating * weight };
     await setAgent(world, did, { ...sums, ratingInteractions: 99, ratingCounterparties: 99 });
@@ -101,7 +101,7 @@ async function createShared(): Promise<Shared> {
 }
 let shared: Promise<Shared> | undefined;
 
-/** As if a network were always read to the millisecond: what nobody has paid is free at its end. */
+/** Pretends that the network was read to this millisecond, so that unpaid holds are free at their end. */
 const readChainTo = ({ deps, now }: World): Promise<unknown> =>
   deps.db.update(followers).set({ readThrough: now() - aheadOf(deps.clock) + BLOCK_CLOCK_SKEW_MS });
 
@@ -110,7 +110,7 @@ export class Chains {
   readonly model: Model;
   readonly sides: Sides;
   readonly sellers: readonly Seller[];
-  /** By the spending in the model. */
+  /** Keyed by the spending in the model. */
   readonly intents = new Map<Spending, string>();
 
   private constructor(world: World, sides: Sides, sellers: readonly Seller[]) {
@@ -120,7 +120,7 @@ export class Chains {
     this.sellers = sellers;
   }
 
-  /** Each history has a chain of sellers and its consumers to itself. */
+  /** Each history has its own consumers and its own chain of sellers. */
   static async begin(): Promise<Chains> {
     shared ??= createShared();
     const { world, sides, sellers } = await shared;
@@ -134,7 +134,6 @@ export class Chains {
     return chains;
   }
 
-  /** Returns what the service and the model have answered. */
   step(step: Step): Promise<Answers | null> {
     return ACTS[step.act](this, step);
   }
@@ -148,7 +147,7 @@ export class Chains {
     return this.world.call(method, `/v1/agents/${did}${path}`, { key: this.sides[environment].key, body });
   }
 
-  /** One that may have delegates. The newest come often, so that chains grow long. */
+  /** Picks an agent that may have delegates. The newest are picked often, so that chains grow long. */
   delegator(n: number): Consumer | undefined {
     const { consumers } = this.model;
     return pick(n % 3 === 0 ? consumers : consumers.slice(-2), n);
@@ -177,7 +176,7 @@ const ofConsumer =
 const setStatus = (chains: Chains, agent: Consumer | Seller, status: string): Promise<Reply> =>
   chains.manage(agent, "PATCH", "/status", { status });
 
-/** Half of the amounts are all that is left, to the last unit, and half of these one more. */
+/** Half of the amounts are all that is left, to the last unit, and half of those are one unit more. */
 function amountOf({ model }: Chains, consumer: Consumer, b: number): bigint {
   const room = b % 2 === 0 ? model.room(consumer) : null;
   if (room === null) return unitsOf(pick(AMOUNTS, b >> 1) ?? "1");
@@ -187,7 +186,7 @@ function amountOf({ model }: Chains, consumer: Consumer, b: number): bigint {
 
 async function openIntent(chains: Chains, { a, b }: Step): Promise<Answers | null> {
   const { model, world } = chains;
-  // Those whose whole chain runs come often, for else most are stopped by somebody above them.
+  // Consumers whose whole chain runs are picked often: otherwise most are stopped by an agent above them.
   const consumer = pick(a % 3 === 0 ? model.consumers : model.running(), a);
   const seller = pick(
     chains.sellers.filter(({ environment }) => environment === consumer?.environment),
@@ -195,7 +194,7 @@ async function openIntent(chains: Chains, { a, b }: Step): Promise<Answers | nul
   );
   const other = pick(chains.sellers, b);
   const by = a % 4 === 0 ? ("seller" as const) : ("consumer" as const);
-  // Now and then one of the other environment.
+  // Now and then the seller is in the other environment.
   const chosen = b % 16 === 15 ? other : seller;
   if (!consumer || !chosen) return null;
   const units = amountOf(chains, consumer, b);
@@ -209,7 +208,7 @@ async function openIntent(chains: Chains, { a, b }: Step): Promise<Answers | nul
   return [ofIntent(reply), expected, metBy(expected, consumer, chosen)];
 }
 
-/** Which check refused, or who was stopped, and how far above the consumer. */
+/** The check that refused, or the agent that was stopped, and how far above the consumer it is. */
 function metBy([status, code, told]: Answer, consumer: Consumer, seller: Seller): string {
   const { failed_check: check, did, delegator, environment }: Json = told ?? {};
   const named = chainOf(consumer).findIndex((one) => one.did === (delegator ?? did ?? consumer.did));
@@ -246,7 +245,7 @@ const ACTS = {
     if (!agent) return null;
     return [ofManagement(await setStatus(chains, agent, "ACTIVE")), chains.model.reinstate(agent)];
   },
-  /** Those that have something open come first. */
+  /** Prefers consumers with an open intent. */
   end: async (chains, { a, b }) => {
     const { consumers, spendings } = chains.model;
     const open = spendings.filter((one) => chains.model.isOpen(one)).map(({ consumer }) => consumer);
@@ -258,7 +257,7 @@ const ACTS = {
       : setStatus(chains, agent, "TERMINATED"));
     return [ofManagement(reply), chains.model.end(agent, revoked ? "REVOKED" : "TERMINATED")];
   },
-  /** Those that may follow their delegator come first. */
+  /** Prefers consumers that may follow their delegator. */
   promote: async (chains, { a, b }) => {
     const { consumers } = chains.model;
     const next = consumers.filter((one) => one.environment === "sandbox" && one.delegator?.environment !== "sandbox");
@@ -269,7 +268,7 @@ const ACTS = {
     if (reply.status === 200 && held) credentials.set(agent.did, { ...held, certificate: reply.body.certificate });
     return [ofManagement(reply), chains.model.promote(agent)];
   },
-  /** The seller that has a delegator, or that delegator, is stopped or returns. */
+  /** Suspends or reactivates the seller that has a delegator, or that delegator. */
   seller: async (chains, { a }) => {
     const delegate = chains.sellers.at(-1);
     const agent = a % 2 === 0 ? delegate : delegate?.delegator;
@@ -288,7 +287,7 @@ const ACTS = {
     const spending = pick(payable, a);
     const intentId = spending && intents.get(spending);
     if (!spending || !intentId) return null;
-    // Each settlement has an instant of its own.
+    // Each settlement has its own instant.
     chains.advance(1);
     await settle(world, intentId);
     model.settle(spending);
@@ -297,7 +296,7 @@ const ACTS = {
   wait: async (chains, { a, b }) => {
     const { model } = chains;
     const edge = b % 2 === 0 ? pick(model.edges().slice(0, 3), a) : undefined;
-    // To the very millisecond at which something ends, or to the one before.
+    // Moves to the millisecond at which something ends, or to the one before.
     const to = edge === undefined ? model.now + (pick(WAITS_MS, a) ?? 0) : edge - ((b >> 1) % 2);
     chains.advance(to - model.now);
     return null;

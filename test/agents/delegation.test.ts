@@ -1,4 +1,4 @@
-// Delegation (AGT-25): a delegate's ceilings are no higher than its delegator's, to the last digit.
+// Delegation (AGT-25): a delegate's ceilings are not higher than its delegator's, to the last digit.
 import { describe, expect, it } from "vitest";
 import { type Bounds, exceeding } from "../../src/agents/delegation.ts";
 
@@ -25,7 +25,7 @@ describe("ceilings of a delegate", () => {
     ["20000000000000000000000.00", "10000000000000000000000.00", BOTH],
     [null, "1.00", BOTH],
     ["1.00", null, []],
-  ])("%s under %s", (mine, bound, fields) => {
+  ])("compares %s with a bound of %s", (mine, bound, fields) => {
     expect(exceeding(bounds(mine), bounds(bound))).toEqual(fields);
   });
 });

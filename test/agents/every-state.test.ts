@@ -1,4 +1,4 @@
-// Every state of an agent × every act of its platform, on it or on its principal, × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
+// Every status of an agent × every act of its platform, on it or its principal, × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
@@ -12,7 +12,7 @@ const STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "FUNDING", "REVOKED", "TERMINATE
 type State = (typeof STATES)[number];
 
 let world: World;
-/** The database before the act. */
+/** The database as it was before the act. */
 let prepared: unknown;
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const post =
   ({ did, key }: At): Promise<Reply> =>
     world.call("POST", `/v1/agents/${did}/${path}`, { key, ...(body && { body }) });
 
-/** With what follows from it for the principal's agents. */
+/** Includes the cascade over the principal's agents. */
 const onPrincipal =
   (verb: string) =>
   async ({ did, key }: At): Promise<Reply> => {
@@ -65,12 +65,12 @@ const ACTS = {
 } as const;
 type Act = keyof typeof ACTS;
 
-/** A cell is the state afterwards, or the code of the refusal; `=` is the same state, `-` is invalid_status. */
+/** A cell is the resulting status or the code of the refusal; `=` is an unchanged status, `-` is invalid_status. */
 type Row = readonly [cell: string, ...cells: string[]];
-/** A principal is closed once none of its agents runs. */
+/** A principal can be closed only when none of its agents runs. */
 const BLOCKED = "close_blocked_open_disputes";
 const FINAL = ["agent_status_not_mutable", "agent_status_not_mutable"] as const;
-/** In the order of STATES. */
+/** Each row is in the order of STATES. */
 const TABLE: Readonly<Record<Act, Row>> = {
   activate: ["ACTIVE", "-", "-", "-", "-", "-"],
   "to ACTIVE": ["use_activate_endpoint", "-", "ACTIVE", "-", "-", "-"],
@@ -90,12 +90,12 @@ const TABLE: Readonly<Record<Act, Row>> = {
   "its principal is closed": ["REVOKED", BLOCKED, "REVOKED", BLOCKED, "=", "="],
   "promote, by the production key": ["-", "=", "-", "-", "-", "-"],
 };
-/** What differs in production. */
+/** The rows that differ in production. */
 const IN_PRODUCTION: Readonly<Partial<Record<Act, Row>>> = {
   "promote, by the production key": ["-", "-", "-", "escrow_below_threshold", "-", "-"],
 };
 
-/** Production has the cells of the sandbox: a run that is not whole plays one state of each act there, and what differs. */
+/** Production has the sandbox's cells: a short run plays one status of each act there, and the rows that differ. */
 const differsInProduction = (act: Act, state: State): boolean => state === "ACTIVE" || act in IN_PRODUCTION;
 
 const cellOf = (environment: Environment, act: Act, state: State): string => {
@@ -103,11 +103,11 @@ const cellOf = (environment: Environment, act: Act, state: State): string => {
   return row[STATES.indexOf(state)] ?? "";
 };
 const isRefusal = (cell: string): boolean => cell === "-" || /^[a-z]/.test(cell);
-/** Whether an act leaves the agent as the next one may find it. */
+/** Whether the agent can be used for the next cell after the act. */
 const leavesAgent = (act: Act, cell: string): boolean =>
   isRefusal(cell) || (cell === "=" && !/^its principal|^promote/.test(act));
 
-/** By state, and first the acts that leave the agent. */
+/** Ordered by status; acts that leave the agent unchanged come first. */
 const CELLS = (["sandbox", "production"] as const).flatMap((environment) =>
   STATES.flatMap((state) =>
     (Object.keys(ACTS) as Act[])
@@ -117,7 +117,7 @@ const CELLS = (["sandbox", "production"] as const).flatMap((environment) =>
   ),
 );
 
-/** States that no single act leads to are written to the row. */
+/** A status to which no single act leads is written to the row. */
 async function agentIn(environment: Environment, state: State): Promise<At> {
   const key = environment === "production" ? world.liveKey : world.key;
   const principalId = environment === "production" ? await livePrincipal(world) : await world.principal();
@@ -138,7 +138,7 @@ async function agentIn(environment: Environment, state: State): Promise<At> {
   return { ...at, environment };
 }
 
-/** The agent of the cell before, which its act has left in its state. */
+/** The agent of the previous cell, if its act left it in its status. */
 let kept: (At & { readonly state: State }) | null = null;
 async function agentFor(environment: Environment, state: State): Promise<At> {
   const at = kept?.environment === environment && kept.state === state ? kept : await agentIn(environment, state);
@@ -147,7 +147,7 @@ async function agentFor(environment: Environment, state: State): Promise<At> {
 }
 
 describe("in every state", () => {
-  it.each(CELLS)("%s, %s: %s is %s", async (environment, state, act, cell) => {
+  it.each(CELLS)("%s, %s: %s results in %s", async (environment, state, act, cell) => {
     const at = await agentFor(environment, state);
     if (isRefusal(cell)) prepared = await dumpDatabase();
     const reply = await ACTS[act](at);
@@ -162,7 +162,7 @@ describe("in every state", () => {
     if (leavesAgent(act, cell)) kept = { ...at, state };
   });
 
-  it("has a cell for each", () => {
+  it("has a cell for each act and status", () => {
     expect(CELLS.every(([, , , cell]) => cell !== "")).toBe(true);
   });
 });

@@ -22,7 +22,7 @@ describe("the patch of an identity", () => {
       (state) =>
         [state, state === "REVOKED" || state === "TERMINATED" ? "agent_status_not_mutable" : "passes"] as const,
     ),
-  )("of an agent that is %s: %s", async (state, expected) => {
+  )("of an agent that is %s results in %s", async (state, expected) => {
     const did = await agentIn(world, state);
     const before = await dumpDatabase();
     const reply = await patch(did, change);
@@ -39,7 +39,7 @@ describe("the patch of an identity", () => {
     }
   });
 
-  it("is refused from the instant at which the principal is CLOSED, whatever the agent's row says", async () => {
+  it("is refused as soon as the principal is CLOSED, whatever the agent's row says", async () => {
     const { did, principalId } = await world.consumer();
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
     expectStatus(await world.call("POST", `/v1/principals/${principalId}/close`), 200);
@@ -51,7 +51,7 @@ describe("the patch of an identity", () => {
     }
   });
 
-  it("makes a new version under the same certificate, an entry of what changed and a change record, in two trips", async () => {
+  it("makes a new version with the same certificate, an activity entry of the changes and a directory record, in two trips", async () => {
     const agent = await world.consumer();
     const before = await readAgent(world, agent.did);
     world.meter.reset();
@@ -90,7 +90,7 @@ describe("the patch of an identity", () => {
     });
   });
 
-  it("takes a description and a catalogue away", async () => {
+  it("removes a description and a catalogue", async () => {
     const { did } = await world.agent("PROVIDER");
     const catalog_url = "https://agent.example/catalog";
     expect(expectStatus(await patch(did, { profile: { catalog_url } }), 200).profile.catalog_url).toBe(catalog_url);
@@ -101,8 +101,8 @@ describe("the patch of an identity", () => {
   it.each<[string, unknown]>([
     ["nothing", {}],
     ["an empty profile", { profile: {} }],
-    ["what is so already", { profile: { display_name: "Buyer" }, metadata: {}, external_ref: null }],
-  ])("of %s is 400 no_changes_requested", async (_name, body) => {
+    ["values that are already set", { profile: { display_name: "Buyer" }, metadata: {}, external_ref: null }],
+  ])("with %s is refused as 400 no_changes_requested", async (_name, body) => {
     const { did } = await world.consumer();
     const before = await dumpDatabase();
     const reply = await patch(did, body);
@@ -136,14 +136,14 @@ describe("the patch of an identity", () => {
     ],
     [{ profile: { display_name: null } }, "validation_failed", [["profile.display_name", "invalid_type"]]],
     [{ metadata: { a: "x".repeat(501) } }, "validation_failed", [["metadata.a", "too_long"]]],
-  ])("of %j is 422 %s", async (body, code, faults) => {
+  ])("with %j is refused as 422 %s", async (body, code, faults) => {
     const { did } = await world.draft("CONSUMER");
     const reply = await patch(did, body);
     expect([reply.status, reply.body.code, faultsOf(reply)]).toEqual([422, code, faults]);
     expect((await readAgent(world, did)).version).toBe(1);
   });
 
-  it("loses nothing when two come at once", async () => {
+  it("loses nothing when two patches come at once", async () => {
     const { did } = await world.consumer();
     const [one, other] = await Promise.all([
       patch(did, { profile: { display_name: "One" } }),
@@ -156,7 +156,7 @@ describe("the patch of an identity", () => {
 });
 
 describe("an agent's reference", () => {
-  it("is one agent's of a platform and an environment, at registration and at a patch", async () => {
+  it("belongs to one agent of a platform and an environment, at registration and at a patch", async () => {
     const principal_id = await world.principal();
     const register = (external_ref: string, of = world, owner = principal_id, key = of.key) =>
       registerAgent(of, registrationOf(owner, "CONSUMER", { external_ref, metadata: { a: "b" } }), key);
@@ -166,14 +166,14 @@ describe("an agent's reference", () => {
     const taken = { did: first.did, matched: "external_ref" };
     for (const reply of [await register("ref-1"), await patch(second.did, { external_ref: "ref-1" })])
       expect([reply.status, reply.body.code, reply.body.detail]).toEqual([409, "external_ref_exists", taken]);
-    // Its own is no other's; and another environment and another platform have their own.
+    // An agent may keep its own reference; another environment and another platform have their own.
     expect((await patch(first.did, { external_ref: "ref-1" })).body.code).toBe("no_changes_requested");
     expectStatus(await register("ref-1", world, world.tenantPrincipalId, world.liveKey), 201);
     const other = await createWorld();
     expectStatus(await register("ref-1", other, await other.principal()), 201);
   });
 
-  it("finds the agent in the list, beside the other filters", async () => {
+  it("finds the agent in the list, together with the other filters", async () => {
     const { did, principalId } = await world.consumer({ external_ref: "found" });
     const found = async (query: string) =>
       expectStatus(await world.call("GET", `/v1/agents?external_ref=found${query}`), 200).data.map(
@@ -187,7 +187,7 @@ describe("an agent's reference", () => {
     expect([await found("&status=ACTIVE"), await found("&status=SUSPENDED")]).toEqual([[], [did]]);
   });
 
-  it("of ten registrations at once goes to one", async () => {
+  it("goes to one of ten registrations at once", async () => {
     const body = registrationOf(await world.principal(), "CONSUMER", { external_ref: "raced" });
     const replies = await Promise.all(Array.from({ length: 10 }, () => registerAgent(world, body)));
     expect(replies.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(409)]);

@@ -1,4 +1,4 @@
-// The rotation of an agent's key (AGT-32): the new key counts at once, the one before it to the last second of its grace.
+// The rotation of an agent's key (AGT-32): the new key is valid at once, and the previous one until the last second of its grace.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -32,7 +32,7 @@ const held = async (agent: Agent, { private_key: pem, certificate }: Json): Prom
 });
 const publicly = async (path: string): Promise<Json> => expectStatus(await world.call("GET", path, { key: null }), 200);
 const outcome = ({ status, body }: Reply): [number, string] => [status, body?.code];
-/** Whether the agent may call with what it holds. */
+/** Whether the agent may call with its credentials. */
 const admitted = async (agent: Agent): Promise<boolean> => {
   const { status } = await world.as(agent, "GET", "/v1/payment-intents/pin_none");
   expect([401, 404]).toContain(status);
@@ -40,13 +40,13 @@ const admitted = async (agent: Agent): Promise<boolean> => {
 };
 const keysIn = async (did: string): Promise<string[]> =>
   (await publicly(`/v1/agents/${did}/did.json`)).verificationMethod.map(({ publicKeyJwk }: Json) => publicKeyJwk.kid);
-/** Certificates and proofs live on the real clock. */
+/** Certificates and proofs are checked against real time. */
 const at = (instant: number): void => {
   vi.useFakeTimers({ toFake: ["Date"], now: instant });
 };
 
 describe("a rotation", () => {
-  it("answers the new key once; the document states it, and the old one is refused at once", async () => {
+  it("returns the new key once; the document states it, and the old one is refused at once", async () => {
     const old = await world.consumer();
     const before = await readAgent(world, old.did);
     const answer = expectStatus(await rotate(old.did), 200);
@@ -61,7 +61,7 @@ describe("a rotation", () => {
     const renewed = await held(old, answer);
     expect([await admitted(old), await admitted(renewed)]).toEqual([false, true]);
     expectStatus(await openIntent(world, renewed, shop, "1.00"), 201);
-    // Neither half of the new pair goes with a half of the old one.
+    // Neither half of the new pair works with a half of the old one.
     expect(await admitted({ ...renewed, privateKey: old.privateKey })).toBe(false);
     expect(await admitted({ ...old, privateKey: renewed.privateKey })).toBe(false);
     const { pem } = renewed;
@@ -69,7 +69,7 @@ describe("a rotation", () => {
     expect(JSON.stringify(await dumpDatabase())).not.toContain(secret);
   });
 
-  it("with a grace lets the old key in to the last second, and lists both meanwhile, the newest first", async () => {
+  it("with a grace accepts the old key to the last second, and lists both keys meanwhile, newest first", async () => {
     const old = await world.consumer();
     const { key_id } = await readAgent(world, old.did);
     const start = Date.now();
@@ -87,7 +87,7 @@ describe("a rotation", () => {
     expect(await admitted(renewed)).toBe(true);
   });
 
-  it("ends the grace of the one before", async () => {
+  it("ends the grace of the previous rotation", async () => {
     const first = await world.consumer();
     const second = await held(first, expectStatus(await rotate(first.did, { grace_hours: 24 }), 200));
     const { key_id } = await readAgent(world, first.did);
@@ -99,7 +99,7 @@ describe("a rotation", () => {
     expect([await admitted(second), await admitted(third)]).toEqual([false, false]);
   });
 
-  it("ends with the certificates that a return replaces", async () => {
+  it("loses its grace with the certificates that a reactivation replaces", async () => {
     const old = await world.consumer();
     const answer = expectStatus(await rotate(old.did, { grace_hours: 24 }), 200);
     const status = (body: Json) => world.call("PATCH", `/v1/agents/${old.did}/status`, { body });
@@ -112,7 +112,7 @@ describe("a rotation", () => {
   });
 
   it.each(STATES.map((state) => [state, ["ACTIVE", "SUSPENDED", "FUNDING"].includes(state) ? 200 : 409] as const))(
-    "of an agent that is %s: %i",
+    "of an agent that is %s answers %i",
     async (state, status) => {
       const did = await agentIn(world, state);
       const before = await dumpDatabase();
@@ -124,7 +124,7 @@ describe("a rotation", () => {
     },
   );
 
-  it("is refused under a principal that does not stand", async () => {
+  it("is refused under a principal that is not ACTIVE", async () => {
     const { did, principalId } = await world.consumer();
     expectStatus(await world.call("POST", `/v1/principals/${principalId}/suspend`), 200);
     const refused = await rotate(did);
@@ -145,14 +145,14 @@ describe("a rotation", () => {
     expect([reply.status, found]).toEqual([422, faults]);
   });
 
-  it("is of the platform's own agents", async () => {
+  it("is limited to the platform's own agents", async () => {
     const { did } = await world.consumer();
     expect(outcome(await rotate(did, undefined, {}, await createWorld()))).toEqual([404, "not_found"]);
   });
 });
 
-describe("the same rotation again", () => {
-  it("under its Idempotency-Key is the same answer, the private key included, and rotates nothing", async () => {
+describe("a repeated rotation", () => {
+  it("under the same Idempotency-Key returns the same answer with the private key, and rotates nothing", async () => {
     const { did } = await world.consumer();
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const [first, again] = [
@@ -168,7 +168,7 @@ describe("the same rotation again", () => {
 });
 
 describe("rotations at the same moment", () => {
-  it("each give another key, and the last one alone counts", async () => {
+  it("return a different key each, and only the last one is valid", async () => {
     const agent = await world.consumer();
     const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => rotate(agent.did)));
     const given = answers.filter(({ status }) => status === 200).map(({ body }) => body);

@@ -1,4 +1,4 @@
-// The largest agent that registration takes has a certificate and a document that every check takes (AGT-9, IDN-25).
+// The largest agent that can be registered has a certificate and a document that every check accepts (AGT-9, IDN-25).
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/core/encoding.ts";
 import {
@@ -14,12 +14,12 @@ import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { market, openMarkets } from "../markets/support.ts";
 import { type Agent, agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
-/** A Euro sign takes three bytes, so no text of as many characters is longer. */
+/** A Euro sign takes three bytes, so no text with as many characters is longer. */
 const filled = (start: string, length: number): string => start.padEnd(length, "€");
 const bytesOf = (scope: Json): number =>
   encodeUtf8(JSON.stringify([scope.authorized_actions, scope.capabilities])).length;
 
-/** As many and as long words as fit. */
+/** As many words as fit, each as long as possible. */
 function largestScope(action: string): Json {
   const wide = Array.from({ length: CAPABILITIES_MAX }, () => 0);
   const scope = () => ({
@@ -63,7 +63,7 @@ beforeAll(async () => {
   consumers = await delegation(principal_id);
 });
 
-/** Every market of a network. */
+/** Opens every market of a network. */
 async function marketsOf(by: World, network: string): Promise<Json[]> {
   const { data } = expectStatus(await by.call("GET", "/v1/markets?limit=100", { key: null }), 200);
   const codes = data.filter(({ networks }: Json) => networks.some((one: Json) => one.network === network));
@@ -72,7 +72,7 @@ async function marketsOf(by: World, network: string): Promise<Json[]> {
 
 const MOST = `${"9".repeat(40)}.${"9".repeat(40)}`;
 
-/** A consumer with every limit, and delegates as deep as it goes. */
+/** A consumer with every limit, and a chain of delegates of the maximum depth. */
 async function delegation(principal_id: string): Promise<Agent[]> {
   const limits = {
     max_transaction_value: MOST,
@@ -97,7 +97,7 @@ const open = async (path: string, body?: Json): Promise<Json> =>
 const valid = { valid: true, reason: null };
 
 describe("the largest agent", () => {
-  it("has a certificate that every check and every call takes", async () => {
+  it("has a certificate that every check and every call accepts", async () => {
     const { certificate, did, privateKey } = agent;
     expect(certificate.length).toBeGreaterThan(CERTIFICATE_MAX_CHARS * 0.8);
     expect(certificate.length).toBeLessThanOrEqual(CERTIFICATE_MAX_CHARS);
@@ -110,7 +110,7 @@ describe("the largest agent", () => {
     expect((await world.as(agent, "GET", "/v1/payment-intents?limit=1")).status).toBe(200);
   });
 
-  it("has a document that its check takes in both forms", async () => {
+  it("has a document that its check accepts in both forms", async () => {
     const path = `/v1/agents/${agent.did}/aid`;
     const aid = await open(path);
     expect(await open("/v1/verify/aid", { aid })).toMatchObject(valid);
@@ -126,7 +126,7 @@ describe("the largest agent", () => {
     expect(aid.escrow.wallets.length).toBe(2 * data.length);
   });
 
-  it("is bounded by as many delegators as there may be, and its certificate and document pass their checks", async () => {
+  it("has the maximum number of delegators, and its certificate and document pass their checks", async () => {
     const last = consumers.at(-1);
     if (!last) throw new Error("unreachable: a delegate");
     const path = `/v1/agents/${last.did}/aid`;
@@ -141,7 +141,7 @@ describe("the largest agent", () => {
     expect((await world.as(last, "GET", "/v1/payment-intents?limit=1")).status).toBe(200);
   });
 
-  it("takes no further word, at registration and in a patch", async () => {
+  it("accepts no further word, at registration and in a patch", async () => {
     const { capabilities } = SCOPE;
     const larger = { ...SCOPE, capabilities: [`${capabilities[0].slice(0, -1)}€`, ...capabilities.slice(1)] };
     const { principalId: principal_id } = agent;

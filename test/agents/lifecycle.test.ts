@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 
 describe("registration", () => {
-  it("answers the full unsigned document with status DRAFT", async () => {
+  it("returns the full unsigned document with status DRAFT", async () => {
     const principal_id = await world.principal();
     const reply = await world.call("POST", "/v1/agents", { body: { ...agentBody("PROVIDER"), principal_id } });
     const aid = expectStatus(reply, 201);
@@ -20,7 +20,7 @@ describe("registration", () => {
 });
 
 describe("activation", () => {
-  it("answers the private key once and the agent is ACTIVE with a signed document", async () => {
+  it("returns the private key once, and the agent is ACTIVE with a signed document", async () => {
     const agent = await world.agent("CONSUMER");
     const status = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/status`, { key: null }), 200);
     expect(status).toMatchObject({ status: "ACTIVE", environment: "sandbox", escrow_state: null, agent_rating: null });

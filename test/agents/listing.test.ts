@@ -30,7 +30,7 @@ describe("the listing of agents", () => {
     expect([...seen].sort()).toEqual([...registered].sort());
   });
 
-  it("narrows to a principal, a role and the status that counts, and stays in its platform and environment", async () => {
+  it("narrows to a principal, a role and an effective status, and stays in its platform and environment", async () => {
     const fresh = await createWorld();
     const consumer = await fresh.consumer();
     const provider = await fresh.agent("PROVIDER");

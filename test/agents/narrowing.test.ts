@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Certificates live on the real clock. It stands still here, but for a moment before each of them. */
+/** Certificates are checked against real time: the clock stands still here, and moves a little before each certificate. */
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });
 });
@@ -46,14 +46,14 @@ const wide = () =>
     },
   });
 
-describe("certificates issued before", () => {
+describe("earlier certificates", () => {
   it.each<[string, Record<string, unknown>]>([
     ["a capability was taken away", { capabilities: ["translation"] }],
     ["the ceiling was lowered", { max_transaction_value: "49" }],
     ["the spending limit was lowered", { spending_limit: { amount: "99", currency: "USDC", window_days: 7 } }],
     ["the floor of tiers was raised", { minimum_counterparty_cert_tier: "TIER_3" }],
     ["the floor of ratings was raised", { minimum_counterparty_ar: 0.6 }],
-  ])("count for 24 hours more after %s, and the new one counts on", async (_name, body) => {
+  ])("stay valid for 24 hours after %s, and the new one stays valid", async (_name, body) => {
     const agent = await wide();
     await patch(agent.did, body);
     expect(await endsOf(agent)).toEqual([Date.now() + DAY_MS, null]);
@@ -63,13 +63,13 @@ describe("certificates issued before", () => {
     ["a capability was added", { capabilities: ["summary", "translation", "proofreading"] }],
     ["the ceiling was raised", { max_transaction_value: "51" }],
     ["the dispute window was changed", { dispute_window_days: 3 }],
-  ])("stay good after %s", async (_name, body) => {
+  ])("stay valid after %s", async (_name, body) => {
     const agent = await wide();
     await patch(agent.did, body);
     expect(await endsOf(agent)).toEqual([null, null]);
   });
 
-  it("end 24 hours after the first narrowing, whatever is narrowed later", async () => {
+  it("end 24 hours after the first narrowing, however the scope is narrowed later", async () => {
     const agent = await wide();
     await patch(agent.did, { max_transaction_value: "40" });
     const [first] = await endsOf(agent);
@@ -84,7 +84,7 @@ describe("certificates issued before", () => {
     await patch(agent.did, { max_transaction_value: "40" });
     const read = () => world.as(agent, "GET", "/v1/payment-intents/pin_none");
     expect((await read()).body.code).toBe("not_found");
-    // Its end is the first instant at which it does not count.
+    // The end is the first instant at which the certificate is invalid.
     const endIn = (ms: number) =>
       world.deps.db
         .update(certificates)
@@ -97,7 +97,7 @@ describe("certificates issued before", () => {
   });
 });
 
-describe("a scope that was changed while the principal was stopped", () => {
+describe("a scope that was changed while the principal was suspended", () => {
   const onPrincipal = async ({ principalId }: Agent, verb: string) =>
     expectStatus(await world.call("POST", `/v1/principals/${principalId}/${verb}`), 200);
   const returned = async ({ did }: Agent) => {
@@ -117,9 +117,9 @@ describe("a scope that was changed while the principal was stopped", () => {
     (await world.as(agent, "GET", "/v1/payment-intents/pin_none")).status === 404;
 
   it.each<[string, Record<string, unknown>, boolean]>([
-    ["was narrowed: the earlier one ends as ever", { max_transaction_value: "49.00" }, true],
-    ["was widened: the earlier one stays good", { max_transaction_value: "51.00" }, false],
-  ])("is stated by another certificate from the agent's return on, where it %s", async (_name, body, ends) => {
+    ["was narrowed: the earlier certificate ends as usual", { max_transaction_value: "49.00" }, true],
+    ["was widened: the earlier certificate stays valid", { max_transaction_value: "51.00" }, false],
+  ])("is stated by a new certificate after the agent's reactivation, if it %s", async (_name, body, ends) => {
     const agent = await changedMeanwhile(body);
     const { certificate, version } = await returned(agent);
     const { aeap } = decodeJwt<CertificateClaims>(certificate);
@@ -131,7 +131,7 @@ describe("a scope that was changed while the principal was stopped", () => {
     expect([await admitted(agent), await admitted({ ...agent, certificate })]).toEqual([true, true]);
   });
 
-  it("and back is stated by another certificate too, because the narrowing ends the earlier one", async () => {
+  it("and changed back is also stated by a new certificate, because the narrowing ends the earlier one", async () => {
     const agent = await wide();
     await onPrincipal(agent, "suspend");
     await world.run(finishCascades);
@@ -143,7 +143,7 @@ describe("a scope that was changed while the principal was stopped", () => {
     expect([earlier === null, present]).toEqual([false, null]);
   });
 
-  it("is no matter where it was not: the agent returns with the certificate that it has", async () => {
+  it("needs no new certificate if it was not changed: the agent returns with its present one", async () => {
     const agent = await wide();
     await onPrincipal(agent, "suspend");
     await world.run(finishCascades);

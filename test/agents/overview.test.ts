@@ -18,7 +18,7 @@ beforeAll(async () => {
 const openOf = async (of: World, did: string) => (await report(of, did, "overview")).open;
 
 describe("the overview", () => {
-  it("of an agent that has done nothing yet is empty, also of a DRAFT", async () => {
+  it("is empty for an agent that has done nothing yet, also for a DRAFT", async () => {
     const { did } = await world.draft("CONSUMER");
     expect(await report(world, did, "overview")).toEqual({
       did,
@@ -30,7 +30,7 @@ describe("the overview", () => {
     });
   });
 
-  it("shows the performance and the escrow that the agent and its document show, and its latest events", async () => {
+  it("shows the same performance and escrow as the agent and its document, and its latest events", async () => {
     for (let n = 0; n < 4; n++) {
       const { task } = await facilitated(world, pair);
       expectStatus(await confirm(world, pair.consumer, task, { outcome: "partial", score: 0.25 }), 200);
@@ -48,7 +48,7 @@ describe("the overview", () => {
     }
   });
 
-  it("rates at this instant, as the agent does", async () => {
+  it("shows the rating at this instant, as the agent does", async () => {
     const fresh = await createWorld();
     const own = await pairOf(fresh);
     const { task } = await facilitated(fresh, own);
@@ -61,8 +61,8 @@ describe("the overview", () => {
   });
 });
 
-describe("what is open", () => {
-  it("is what counts at this instant, recorded or not, for both sides", async () => {
+describe("the open items", () => {
+  it("are those that are open at this instant, recorded or not, for both sides", async () => {
     const fresh = await createWorld();
     const own = await pairOf(fresh);
     const both = async () => [await openOf(fresh, own.consumer.did), await openOf(fresh, own.provider.did)];
@@ -84,7 +84,7 @@ describe("what is open", () => {
     expect((await openOf(fresh, own.provider.did)).disputes).toBe(3);
   });
 
-  it("of a delegator is not what its delegates have opened", async () => {
+  it("of a delegator do not include what its delegates have opened", async () => {
     const { principalId, did } = pair.consumer;
     const delegate = await world.consumer({ principal_id: principalId, delegated_by: did });
     await world.intent(delegate, pair.provider);

@@ -23,7 +23,7 @@ describe("a capability", () => {
     expect(view.scope.capabilities).toEqual([capability]);
   });
 
-  it.each(["a,b", " a", "a ", "", "a\n", "x".repeat(101)])("is not %j", async (capability) => {
+  it.each(["a,b", " a", "a ", "", "a\n", "x".repeat(101)])("may not be %j", async (capability) => {
     const scope = { authorized_actions: ["purchase"], capabilities: [capability] };
     const body = { ...agentBody("CONSUMER"), principal_id: await world.principal(), scope };
     const reply = await world.call("POST", "/v1/agents", { body });
@@ -32,7 +32,7 @@ describe("a capability", () => {
 });
 
 describe("an agent", () => {
-  it("has a DID that AEA/P clients can pay: one whose hash begins with a zero nibble is drawn again", async () => {
+  it("gets a DID that AEA/P clients can pay: a DID whose hash begins with a zero nibble is drawn again", async () => {
     const draw = (isPayable: boolean) => {
       let uuid = crypto.randomUUID();
       while (isPayableDid(`did:aeap:${uuid}`) !== isPayable) uuid = crypto.randomUUID();
@@ -49,7 +49,7 @@ describe("an agent", () => {
     }
   });
 
-  it("is registered as DRAFT without key, certificate or signature, and leaves an event and an entry, in two trips", async () => {
+  it("is registered as DRAFT without key, certificate or signature, and leaves an event and an activity entry, in two trips", async () => {
     world.meter.reset();
     const aid = expectStatus(
       await register(bodyOf("PROVIDER", { profile: { catalog_url: "https://a.example/c.json" } })),
@@ -89,17 +89,17 @@ describe("an agent", () => {
     ["CONSUMER", "TIER_3", "TIER_3"],
     ["PROVIDER", undefined, "TIER_2"],
     ["PROVIDER", "TIER_3", "TIER_3"],
-  ])("%s with tier %s has %s", async (role, cert_tier, expected) => {
+  ])("%s with tier %s gets %s", async (role, cert_tier, expected) => {
     const aid = expectStatus(await register(bodyOf(role, cert_tier === undefined ? {} : { cert_tier })), 201);
     expect(aid.identity.cert_tier).toBe(expected);
   });
 
-  it("on a consumer serializes catalog_url as null, and has no escrow", async () => {
+  it("shows catalog_url as null for a consumer, and has no escrow", async () => {
     const aid = expectStatus(await register(bodyOf("CONSUMER", { profile: { catalog_url: null } })), 201);
     expect([aid.identity.profile.catalog_url, aid.escrow]).toEqual([null, null]);
   });
 
-  it("has a dispute window of 14 days by default, and of 0 to 365", async () => {
+  it("has a dispute window of 14 days by default, and accepts 0 to 365", async () => {
     const days = async (dispute_window_days?: number) =>
       (await register(bodyOf("PROVIDER", { scope: { dispute_window_days } }))).body.identity?.scope.dispute_window_days;
     expect([await days(), await days(0), await days(365), await days(366), await days(-1)]).toEqual([
@@ -286,7 +286,7 @@ describe("a body with one fault registers nothing", () => {
       [["scope.colour", "unknown_field"]],
     ],
   ];
-  it.each(cases)("%s", async (_name, role, overrides, code, faults) => {
+  it.each(cases)("%s is refused", async (_name, role, overrides, code, faults) => {
     const before = await dumpDatabase();
     const reply = await register(bodyOf(role, overrides));
     expect([reply.status, reply.body.code]).toEqual([422, code]);
@@ -295,7 +295,7 @@ describe("a body with one fault registers nothing", () => {
   });
 
   it.each(["SUSPENDED", "ATTESTATION_EXPIRED", "CLOSED"])(
-    "a principal that is %s: 409 invalid_status",
+    "a principal that is %s is refused as 409 invalid_status",
     async (status) => {
       const principal_id = await world.principal();
       await env.DB.prepare("update principals set status = ? where principal_id = ?").bind(status, principal_id).run();
@@ -308,7 +308,7 @@ describe("a body with one fault registers nothing", () => {
     },
   );
 
-  it.each(["CONSUMER", "PROVIDER"] as const)("a principal that is closed before a %s is written", async (role) => {
+  it.each(["CONSUMER", "PROVIDER"] as const)("a principal closed before a %s is written is refused", async (role) => {
     const principal_id = await world.principal();
     const close = () => world.call("POST", `/v1/principals/${principal_id}/close`);
     world.meter.beforeBatch(2, async () => expectStatus(await close(), 200));
@@ -323,7 +323,7 @@ describe("a body with one fault registers nothing", () => {
     ["TIER_2", "CONSUMER", "TIER_3", 403],
     ["TIER_2", "PROVIDER", "TIER_2", 201],
     ["TIER_1", "CONSUMER", "TIER_1", 201],
-  ])("a platform accredited to %s registering a %s of %s: %i", async (accreditation, role, cert_tier, status) => {
+  ])("a platform accredited to %s registers a %s of %s: %i", async (accreditation, role, cert_tier, status) => {
     const fresh = await createWorld();
     await env.DB.prepare("update platforms set accreditation_tier = ? where platform_id = ?")
       .bind(accreditation, fresh.platformId)
@@ -337,7 +337,7 @@ describe("a body with one fault registers nothing", () => {
       });
   });
 
-  it("a principal's own tier decides nothing: that it suffices is the platform's duty (PRN-10)", async () => {
+  it("a principal's own tier decides nothing: its platform has to ensure that it suffices (PRN-10)", async () => {
     const verification_attestation = { placeholder: true, tier: "TIER_1" };
     const principal_id = await world.principal({ verification_attestation });
     const aid = expectStatus(await register(bodyOf("PROVIDER", { principal_id, cert_tier: "TIER_2" })), 201);

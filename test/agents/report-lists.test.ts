@@ -1,4 +1,4 @@
-// The lists of an agent's tasks, transactions and events (AGT-36, AGT-37, EVT-17): what they show, of whom, and what filters them.
+// The lists of an agent's tasks, transactions and events (AGT-36, AGT-37, EVT-17): their entries, their owners and their filters.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 const WINDOW_MS = 72 * HOUR_MS;
 
 describe("the tasks and the transactions of an agent", () => {
-  it("are those that each party and the facilitation show, the same for both sides", async () => {
+  it("show the same entries as the parties and the facilitation, for both sides", async () => {
     const { consumer, provider } = pair;
     const purchase = await facilitated(world, pair);
     const shown = expectStatus(await world.as(provider, "GET", `/v1/tasks/${purchase.task}`), 200);
@@ -43,7 +43,7 @@ describe("the tasks and the transactions of an agent", () => {
     }
   });
 
-  it("of one principal are a transaction and no task", async () => {
+  it("between agents of one principal are a transaction without a task", async () => {
     const principal_id = await world.principal();
     const own = { consumer: await world.consumer({ principal_id }), provider: await world.provider({ principal_id }) };
     const { fac } = await facilitated(world, own);
@@ -68,7 +68,7 @@ describe("the tasks and the transactions of an agent", () => {
 });
 
 describe("the filters of the tasks", () => {
-  it("go by the state of this instant, recorded or not, by the outcome, and by the instant of the opening", async () => {
+  it("use the status at this instant, recorded or not, the outcome, and the instant of the opening", async () => {
     const fresh = await createWorld();
     const own = await pairOf(fresh);
     const open = async () => (await facilitated(fresh, own)).task;
@@ -116,7 +116,7 @@ describe("the filters of the tasks", () => {
     }
   });
 
-  it("begin `since` at the millisecond of the opening, in any offset", async () => {
+  it("include the millisecond of the opening in `since`, in any UTC offset", async () => {
     const { task } = await facilitated(world, await pairOf(world, pair.provider));
     const { opened_at, consumer_did } = expectStatus(await world.as(pair.provider, "GET", `/v1/tasks/${task}`), 200);
     const at = Date.parse(opened_at);
@@ -129,7 +129,7 @@ describe("the filters of the tasks", () => {
 });
 
 describe("the events about an agent", () => {
-  it("are its own and those of its purchases, each once, with the object as it was", async () => {
+  it("are its own and those of its purchases, each once, with the object as it was then", async () => {
     const own = await pairOf(world);
     const { task, intent, fac } = await facilitated(world, own);
     expectStatus(await confirm(world, own.consumer, task), 200);
@@ -159,7 +159,7 @@ describe("the events about an agent", () => {
   });
 
   it.each(["before they are listed", "after it"])(
-    "are found by what each is about, %s, by its own platform",
+    "are found by their subjects, %s, by the agent's own platform",
     async (when) => {
       const other = await createWorld();
       const own = { consumer: await world.consumer(), provider: await other.provider() };
@@ -188,7 +188,7 @@ describe("the events about an agent", () => {
     },
   );
 
-  it("of two platforms are each platform's own, under ids of their own", async () => {
+  it("belong to one platform each and have their own ids, even for the same purchase", async () => {
     const other = await createWorld();
     const own = { consumer: await world.consumer(), provider: await other.provider() };
     const { task } = await facilitated(world, own);
@@ -202,7 +202,7 @@ describe("the events about an agent", () => {
     expect(bought.data).toEqual(sold.data);
   });
 
-  it("are told of many agents that stop at once, of each its own", async () => {
+  it("are separate for each of many agents that are suspended at once", async () => {
     const principal_id = await world.principal();
     const each = [await world.consumer({ principal_id }), await world.consumer({ principal_id })];
     expectStatus(await world.call("POST", `/v1/principals/${principal_id}/suspend`), 200);
@@ -216,12 +216,12 @@ describe("the events about an agent", () => {
     }
   });
 
-  it("are those of the last 30 days; a cursor into older ones has expired", async () => {
+  it("are those of the last 30 days; a cursor into older ones expires", async () => {
     const fresh = await createWorld();
     const { did } = await fresh.consumer();
     const first = await report(fresh, did, "events", "limit=1");
     expect(first.has_more).toBe(true);
-    // Each hour it notes which event was the last one.
+    // The hourly job records which event was the last one.
     await fresh.run(pruneEventsJob);
     fresh.advance(30 * DAY_MS - HOUR_MS);
     expect((await report(fresh, did, "events", `cursor=${first.next_cursor}`)).data).toHaveLength(2);

@@ -1,4 +1,4 @@
-// Who reads the reports of an agent (AGT-35 to AGT-37), and which requests they refuse.
+// Access to the reports of an agent (AGT-35 to AGT-37), and the requests that they refuse.
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { createWorld, type Json, type World } from "../support/world.ts";
@@ -21,7 +21,7 @@ describe.each(ALL)("the %s", (name) => {
     of.call("GET", pathOf(did, name, query), options);
   const outcome = ({ status, body }: { status: number; body: Json }) => [status, body.code];
 
-  it("is the platform's own, in the environment of the agent, by key and by session", async () => {
+  it("is readable by the platform itself, in the agent's environment, by key and by session", async () => {
     const { as_of: _now, ...shown } = (await read(world)).body;
     expect((await world.person("GET", pathOf(pair.provider.did, name))).status).toBe(200);
     expect(Object.keys(shown).length).toBeGreaterThan(2);
@@ -39,7 +39,7 @@ describe.each(ALL)("the %s", (name) => {
     expect(agent.status).toBe(401);
   });
 
-  it("takes no unknown parameter", async () => {
+  it("refuses unknown parameters", async () => {
     const reply = await read(world, {}, "nonsense=1");
     expect(outcome(reply)).toEqual([422, "validation_failed"]);
     expect(faultsOf(reply)).toEqual([["nonsense", "unknown_field"]]);
@@ -62,7 +62,7 @@ describe.each(LISTS)("the list of %s", (name) => {
     expect((await report(world, pair.provider.did, name, "limit=100")).has_more).toBe(false);
   });
 
-  it("goes on with its own cursors alone", async () => {
+  it("continues only with its own cursors", async () => {
     expect(await faults("cursor=nonsense")).toEqual([["cursor", "invalid_format"]]);
     const elsewhere = LISTS.find((other) => other !== name) ?? name;
     for (const cursor of [
@@ -79,7 +79,7 @@ describe.each(LISTS)("the list of %s", (name) => {
 describe("the list of tasks", () => {
   const read = (query: string) => world.call("GET", pathOf(pair.provider.did, "tasks", query));
 
-  it("knows its states, its outcomes and instants", async () => {
+  it("accepts only known states, outcomes and instants", async () => {
     expect(faultsOf(await read("status=closed"))).toEqual([["status", "invalid_value"]]);
     expect(faultsOf(await read("outcome=good"))).toEqual([["outcome", "invalid_value"]]);
     for (const since of ["yesterday", "2026-01-01", "1767225600", "2026-13-01T00:00:00Z"])
@@ -94,7 +94,7 @@ describe("the list of tasks", () => {
     ]);
   });
 
-  it("goes on with a cursor of the same filter alone", async () => {
+  it("continues only with a cursor of the same filter", async () => {
     const { next_cursor } = (await read("status=open&limit=1")).body;
     expect((await read(`status=open&cursor=${next_cursor}`)).body.data).toHaveLength(1);
     for (const query of ["", "status=confirmed&", "status=open&since=2026-01-01T00:00:00Z&"]) {

@@ -1,4 +1,4 @@
-// What a page of an agent's reports reads (AGT-35, AGT-36): the same over a thousand rows of the agent and over many times as many.
+// The rows that a page of an agent's reports reads (AGT-35, AGT-36): as many for a thousand rows of the agent as for many times more.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { listNewEvents } from "../../src/jobs/tend-events.ts";
@@ -18,8 +18,8 @@ let small: Filled;
 let large: Filled;
 
 /**
- * Of ten tasks one is partial, one rejected, three are confirmed and five are not answered. Their windows end some
- * minutes after each other, those of the last 72 hours in the future; of the events every second one is older than a day.
+ * One task in ten is partial, one rejected, three confirmed and five unanswered. Their windows end some minutes apart, those of the last 72 hours
+ * in the future. Every second event is older than a day.
  */
 async function fill(rows: number, minutes: number): Promise<Filled> {
   const world = await createWorld();
@@ -62,7 +62,7 @@ async function fill(rows: number, minutes: number): Promise<Filled> {
   const about = `platform_id = '${world.platformId}' and type = 'transaction.settled'`;
   await copyRow("events", about, { id: id("id"), occurred_at: "occurred_at - i % 2 * 86400000 - i" }, { to: rows });
   await listNewEvents(world.deps);
-  // The windows end while no time passes: as many are open, however long the filling took.
+  // The clock stands still, so that the same windows stay open however long the filling took.
   return { world: stopped(world), pair };
 }
 
@@ -94,7 +94,7 @@ async function cost({ world }: Filled, did: string, name: Report, query: string)
 
 describe.each(["provider", "consumer"] as const)("of a %s", (side) => {
   it.each(PAGES)(
-    "a page of %s with ?%s reads as many rows whatever the history, first and further on",
+    "a page of %s with ?%s reads as many rows whatever the length of the history, on the first and on later pages",
     async (...of) => {
       const [name, filter] = of;
       const read: number[] = [];
@@ -104,29 +104,29 @@ describe.each(["provider", "consumer"] as const)("of a %s", (side) => {
         for (const _place of ["the first", "the second", "the third"]) {
           const { page, rowsRead, trips } = await cost(filled, did, name, `limit=${PAGE}&${filter}${cursor}`);
           expect([trips, page.data.length, page.has_more]).toEqual([1, PAGE, true]);
-          // Each of four ranges of events looks up where the page before has ended.
+          // Each of four ranges of events looks up where the previous page ended.
           expect(rowsRead).toBeLessThanOrEqual(name === "events" ? MOST_ROWS + 1 : MOST_ROWS);
           read.push(rowsRead);
           cursor = `&cursor=${page.next_cursor}`;
         }
       }
-      // A range has a neighbour in the one and none in the other.
+      // A range may have a neighbour in one database and none in the other.
       expect(Math.max(...read.slice(3)) - Math.max(...read.slice(0, 3))).toBeLessThanOrEqual(2);
     },
   );
 
-  it("a filter that nothing matches reads nothing of the history", async () => {
+  it("a filter without matches reads nothing of the history", async () => {
     for (const filled of [small, large]) {
       for (const query of ["status=disputed", "status=open&outcome=partial", "since=2999-01-01T00:00:00Z"]) {
         const { page, rowsRead } = await cost(filled, filled.pair[side].did, "tasks", query);
         expect(page.data).toEqual([]);
-        // Ranges of each status, by the own clock and by those of others: each reads its first row.
+        // There are ranges per status, and by the agent's own clock and others' clocks: each reads its first row.
         expect(rowsRead).toBeLessThanOrEqual(16);
       }
     }
   });
 
-  it("the overview reads the open ones up to 1,000, and as many with a longer history", async () => {
+  it("the overview reads open items up to 1,000, and as many rows for a longer history", async () => {
     const overviews = [];
     for (const filled of [small, large]) {
       overviews.push(await cost(filled, filled.pair[side].did, "overview", ""));

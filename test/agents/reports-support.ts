@@ -1,4 +1,4 @@
-// Reports of an agent, read as its platform, and purchases that they tell of.
+// Reads the reports of an agent as its platform, and makes the purchases that they show.
 import { expectStatus, type Json, type World } from "../support/world.ts";
 
 export type Report = "overview" | "tasks" | "transactions" | "events";
@@ -13,13 +13,13 @@ export const report = async (of: World, did: string, name: Report, query = "", k
 export const taskIds = async (of: World, did: string, query = ""): Promise<string[]> =>
   (await report(of, did, "tasks", query)).data.map(({ task_id }: Json) => task_id);
 
-/** What an event is about: its type and the last of the ids that its object has. */
+/** The type of an event, and the most specific id of its object. */
 export const told = ({ type, data: { object } }: Json): [string, string] => [
   type,
   object.task_id ?? object.transaction_id ?? object.intent_id ?? object.did,
 ];
 
-/** All entries of a list, page by page. */
+/** Reads all entries of a list, page by page. */
 export async function wholeList(of: World, did: string, name: Report, query: string): Promise<Json[]> {
   const found: Json[] = [];
   for (let cursor = ""; ; ) {

@@ -1,4 +1,4 @@
-// Revoking an agent, and what the end of an agent does to what is unpaid (AGT-31). Whoever ends it, what was paid before is settled.
+// Revoking an agent, and the effect of its end on unpaid intents (AGT-31). However an agent ends, earlier payments are still settled.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
@@ -41,7 +41,7 @@ const eventsOf = async (did: string, type: string): Promise<Json[]> => {
 
 describe("a revocation", () => {
   it.each(STATES.map((state) => [state, state === "REVOKED" || state === "TERMINATED" ? "invalid_status" : "passes"]))(
-    "of an agent that is %s: %s",
+    "of an agent that is %s results in %s",
     async (state, expected) => {
       const did = await agentIn(world, state as (typeof STATES)[number]);
       const before = await dumpDatabase();
@@ -58,7 +58,7 @@ describe("a revocation", () => {
     },
   );
 
-  it("needs a reason, and takes nothing else", async () => {
+  it("needs a reason and accepts nothing else", async () => {
     const { did } = await world.consumer();
     for (const [body, fields] of [
       [{}, { reason: "required" }],
@@ -74,7 +74,7 @@ describe("a revocation", () => {
     expect((await readAgent(world, did)).status).toBe("ACTIVE");
   });
 
-  it("is of the platform's own agents in the key's environment", async () => {
+  it("is limited to the platform's own agents in the key's environment", async () => {
     const { did } = await world.consumer();
     const other = await createWorld();
     for (const reply of [await revoke(did, undefined, other), await revoke(did, undefined, world, world.liveKey)]) {
@@ -83,7 +83,7 @@ describe("a revocation", () => {
     expect((await readAgent(world, did)).status).toBe("ACTIVE");
   });
 
-  it("shows at once on every surface, and ends what the agent may do", async () => {
+  it("shows at once on every surface, and ends the agent's permissions", async () => {
     const agent = await world.consumer();
     const { version } = await readAgent(world, agent.did);
     expectStatus(await revoke(agent.did), 200);
@@ -116,7 +116,7 @@ describe.each([
   ["a revocation", (did: string) => revoke(did)],
   ["a termination", (did: string) => terminate(did)],
 ])("by %s", (_name, end) => {
-  it("the agent's delegates are stopped, which nobody has ended", async () => {
+  it("the agent's delegates are stopped, although they have not ended themselves", async () => {
     const shop = await seller(world);
     const head = await world.consumer();
     const delegate = await delegateOf(world, head);
@@ -129,7 +129,7 @@ describe.each([
   const isAbandoned = async (consumer: Agent, intent: Json): Promise<string> =>
     expectStatus(await world.as(consumer, "GET", `/v1/payment-intents/${intent.intent_id}`), 200).status;
 
-  it("what nobody has paid a provider ends at once, is reported once, and rates nobody", async () => {
+  it("unpaid intents of a provider end at once, are reported once, and do not change a rating", async () => {
     const shop = await seller(world);
     const [one, two] = [await world.consumer(), await world.consumer()];
     const bystander = await seller(world);
@@ -141,7 +141,7 @@ describe.each([
       "ABANDONED",
     ]);
     expect(await isAbandoned(one, kept)).toBe("OPEN");
-    // Until the chain was read to then, a payment of before may come.
+    // Until the chain has been read up to that instant, an earlier payment may still appear.
     await world.run(abandonIntents);
     expect(await intentOf(world, intents[0]?.intent_id)).toMatchObject({ status: "OPEN" });
     world.advance(MINUTE_MS);
@@ -151,14 +151,14 @@ describe.each([
     for (const { intent_id } of intents) {
       expect(await intentOf(world, intent_id)).toMatchObject({ status: "ABANDONED", abandonRated: true });
     }
-    // It had nothing to do with its end.
+    // The consumer is not rated for an intent that ended with its provider.
     world.advance(DAY_MS + HOUR_MS);
     await world.run(rateAbandonedIntents);
     expect(await ratingOf(one.did)).toEqual(UNRATED);
     world.advance(-DAY_MS - HOUR_MS);
   });
 
-  it("what a consumer has not paid ends at once; its window stays held until nothing can have been paid in time", async () => {
+  it("unpaid intents of a consumer end at once, and their holds stay until no payment can have been made in time", async () => {
     const shop = await seller(world);
     const consumer = await buyer(world, dailyLimit("100"));
     const intent = await world.intent(consumer, shop, "10.00");
@@ -173,7 +173,7 @@ describe.each([
     expect(await holdsOf()).toEqual(held);
   });
 
-  it("what was paid before is settled", async () => {
+  it("an earlier payment is still settled", async () => {
     const purchase = await paid(world, await pairOf(world));
     expectStatus(await end(purchase.provider.did), 200);
     expect(expectStatus(await asConsumer(world, purchase), 200)).toMatchObject({
@@ -203,7 +203,7 @@ describe.each([
     for (const { did } of [consumer, provider]) expect(await ratingOf(did)).toMatchObject({ ratingInteractions: 1 });
   });
 
-  it("the task of a consumer, which answers nothing any more, ends with its window and rates both", async () => {
+  it("the task of a consumer, which can no longer answer, ends with its window and rates both", async () => {
     const purchase = await paid(world, await pairOf(world));
     const { consumer, provider } = purchase;
     const { task_id: task } = expectStatus(await asConsumer(world, purchase), 200);
@@ -220,7 +220,7 @@ describe.each([
     for (const { did } of [consumer, provider]) expect(await ratingOf(did)).toMatchObject({ ratingInteractions: 1 });
   });
 
-  it("the markets and the escrow of a provider stay as they are, and nobody buys from it", async () => {
+  it("the markets and the escrow of a provider stay as they are, and no agent can buy from it", async () => {
     const { consumer, provider } = await facilitated(world, undefined, "200.00");
     const before = await readAgent(world, provider.did);
     expect([before.markets.length, before.escrow[0].balance]).toEqual([1, "15.00"]);
@@ -256,7 +256,7 @@ describe("a revocation and an intent at the same moment", () => {
         expect([201, 401, 409]).toContain(opened.status);
         outcomes.add(opened.status === 201 ? "opened" : "refused");
         if (opened.status !== 201) return;
-        // It was opened before: the revocation has ended it, or had not read it and was then refused and read again.
+        // The intent was opened first: the revocation ended it, or did not read it and was then refused and decided again.
         expect((await intentOf(world, opened.body.intent_id)).expiresAt).toBeLessThanOrEqual(world.now());
       },
     });

@@ -35,7 +35,7 @@ describe("the scope patch", () => {
       (state) =>
         [state, state === "REVOKED" || state === "TERMINATED" ? "agent_status_not_mutable" : "passes"] as const,
     ),
-  )("of an agent that is %s: %s", async (state, expected) => {
+  )("of an agent that is %s results in %s", async (state, expected) => {
     const did = await agentIn(world, state);
     const before = await dumpDatabase();
     const reply = await patchScope(did, change);
@@ -51,7 +51,7 @@ describe("the scope patch", () => {
     }
   });
 
-  it("makes a new version, a new certificate for the same key, a signed document, an entry and a change, in two trips", async () => {
+  it("makes a new version, a new certificate for the same key, a signed document, an activity entry and a directory record, in two trips", async () => {
     const agent = await world.consumer();
     const before = await readAgent(world, agent.did);
     world.meter.reset();
@@ -81,15 +81,15 @@ describe("the scope patch", () => {
       "registered",
       "updated",
     ]);
-    // The earlier certificate still proves who calls: what it may do is judged by its live scope.
+    // The earlier certificate still authenticates the agent: its permissions are judged by its live scope.
     expect((await world.as(agent, "GET", "/v1/payment-intents/pin_none")).body.code).toBe("not_found");
   });
 
   it.each<[string, unknown]>([
     ["nothing", {}],
-    ["what is so already", { capabilities: ["translation"], dispute_window_days: 14 }],
-    ["a ceiling that is none already", { max_transaction_value: null }],
-  ])("of %s is 400 no_changes_requested", async (_name, body) => {
+    ["values that are already set", { capabilities: ["translation"], dispute_window_days: 14 }],
+    ["no ceiling where there is none", { max_transaction_value: null }],
+  ])("with %s is refused as 400 no_changes_requested", async (_name, body) => {
     const { did } = await world.consumer();
     const before = await dumpDatabase();
     const reply = await patchScope(did, body);
@@ -97,7 +97,7 @@ describe("the scope patch", () => {
     expect(await dumpDatabase()).toEqual(before);
   });
 
-  it("of the same ceiling written otherwise is 400 no_changes_requested", async () => {
+  it("with the same ceiling in another notation is refused as 400 no_changes_requested", async () => {
     const { did } = await world.consumer();
     expectStatus(await patchScope(did, { max_transaction_value: "10" }), 200);
     expect((await patchScope(did, { max_transaction_value: "1.0e1" })).body.code).toBe("no_changes_requested");
@@ -111,14 +111,14 @@ describe("the scope patch", () => {
     ["CONSUMER", { authorized_actions: ["sell"] }, "validation_failed", "authorized_action_role_mismatch"],
     ["CONSUMER", { dispute_window_days: 366 }, "validation_failed", "too_big"],
     ["CONSUMER", { scope: {} }, "validation_failed", "unknown_field"],
-  ])("of a %s with %j is 422 %s", async (role, body, code, fieldCode) => {
+  ])("of a %s with %j is refused as 422 %s", async (role, body, code, fieldCode) => {
     const { did } = await world.draft(role);
     const reply = await patchScope(did, body);
     expect([reply.status, reply.body.code, reply.body.field_errors[0].code]).toEqual([422, code, fieldCode]);
     expect((await readAgent(world, did)).version).toBe(1);
   });
 
-  it("of a delegate stays within its delegator's", async () => {
+  it("of a delegate stays within its delegator's scope", async () => {
     const delegator = await world.consumer();
     const delegate = await world.consumer({ principal_id: delegator.principalId, delegated_by: delegator.did });
     const reply = await patchScope(delegate.did, { capabilities: ["translation", "more"] });
@@ -128,7 +128,7 @@ describe("the scope patch", () => {
     ]);
   });
 
-  it("raced by ten makes ten versions, none lost", async () => {
+  it("makes ten versions and loses none when ten patches come at once", async () => {
     const { did } = await world.consumer();
     const replies = await Promise.all(
       Array.from({ length: 10 }, (_, i) => patchScope(did, { dispute_window_days: 20 + i })),
@@ -139,7 +139,7 @@ describe("the scope patch", () => {
     );
   });
 
-  it("never sets back the sums that intents and ratings move in the meantime", async () => {
+  it("never overwrites the sums that intents and ratings change meanwhile", async () => {
     const { did } = await world.consumer();
     const volumes = JSON.stringify({ USDC: 5 });
     const sums = `rating_interactions = 3, settled_volumes = '${volumes}', revision = revision + 1`;
@@ -158,7 +158,7 @@ describe("the scope patch", () => {
     ]);
   });
 
-  it("meets a status that changed in the meantime, and decides again", async () => {
+  it("is decided again if the status changed meanwhile", async () => {
     const { did } = await world.consumer();
     const racing = failingBatches(env.DB, async (batch): Promise<Moment> => {
       if (batch === 2) await env.DB.prepare("update agents set status = 'TERMINATED' where did = ?").bind(did).run();
@@ -169,7 +169,7 @@ describe("the scope patch", () => {
     expect((await readAgent(world, did)).scope.capabilities).toEqual(["translation"]);
   });
 
-  it("of an agent whose principal's attestation has expired answers no 500", async () => {
+  it("of an agent whose principal's attestation has expired does not answer 500", async () => {
     const { did, principalId } = await world.consumer();
     const ended = Date.now() - 86_400_000;
     await env.DB.prepare("update principals set attestation_expires_at = ? where principal_id = ?")

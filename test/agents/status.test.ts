@@ -32,7 +32,7 @@ const patchStatus = (did: string, status: string, reason?: string) =>
   world.call("PATCH", `/v1/agents/${did}/status`, { body: { status, ...(reason !== undefined && { reason }) } });
 
 describe("the status patch", () => {
-  /** The answer for each target from each state: the new state, or the code (AGT-13 to AGT-16). */
+  /** The answer for each target from each status: the new status, or the code (AGT-13 to AGT-16). */
   const TABLE: Record<string, readonly string[]> = {
     //           DRAFT, ACTIVE, SUSPENDED, REVOKED, TERMINATED, FUNDING
     ACTIVE: ["use_activate_endpoint", "invalid_status", "ACTIVE", "invalid_status", "invalid_status", "invalid_status"],
@@ -43,14 +43,14 @@ describe("the status patch", () => {
     STATES.map((state, i) => [state, target, row[i] ?? "?"] as const),
   );
 
-  it("of an agent that waited in FUNDING suspends it and returns it to FUNDING, never to ACTIVE", async () => {
+  it("suspends an agent in FUNDING, and returns it to FUNDING, never to ACTIVE", async () => {
     const did = await agentIn(world, "FUNDING");
     expect(expectStatus(await patchStatus(did, "SUSPENDED"), 200).status).toBe("SUSPENDED");
     expect(expectStatus(await patchStatus(did, "ACTIVE"), 200).status).toBe("FUNDING");
     expect((await patchStatus(did, "ACTIVE")).body.code).toBe("invalid_status");
   });
 
-  it.each(cases)("%s → %s: %s", async (state, target, expected) => {
+  it.each(cases)("%s → %s results in %s", async (state, target, expected) => {
     const did = await agentIn(world, state);
     const before = await dumpDatabase();
     const reply = await patchStatus(did, target);
@@ -63,13 +63,13 @@ describe("the status patch", () => {
     }
   });
 
-  it.each(["DRAFT", "REVOKED", "FUNDING", "CLOSED", "active"])("to %s is no patch", async (target) => {
+  it.each(["DRAFT", "REVOKED", "FUNDING", "CLOSED", "active"])("to %s is refused by the schema", async (target) => {
     const { did } = await world.consumer();
     const reply = await patchStatus(did, target);
     expect([reply.status, reply.body.field_errors[0].code]).toEqual([422, "invalid_value"]);
   });
 
-  it("leaves an entry with before and after, an event and a directory change, and does not touch the signed document", async () => {
+  it("leaves an activity entry with before and after, an event and a directory record, and does not touch the signed document", async () => {
     const { did } = await world.consumer();
     const aid = async () => (await world.call("GET", `/v1/agents/${did}/aid`, { key: null })).body.proof;
     const proof = await aid();
@@ -96,7 +96,7 @@ describe("the status patch", () => {
     expect((await rowsOf("directory_changes", "did", did)).at(-1).change_type).toBe("revoked");
   });
 
-  it("of a DRAFT that is terminated is no directory change: it was never there", async () => {
+  it("that terminates a DRAFT makes no directory record, because the DRAFT was never listed", async () => {
     const did = await agentIn(world, "DRAFT");
     expect((await patchStatus(did, "TERMINATED")).status).toBe(200);
     expect(await rowsOf("directory_changes", "did", did)).toEqual([]);
@@ -111,7 +111,7 @@ describe("the status patch", () => {
     expect((await readAgent(world, provider.did)).status).toBe("SUSPENDED");
   });
 
-  it("names the status that the agent is shown with, also before the job has recorded it", async () => {
+  it("names the effective status in its refusal, even before the job has recorded it", async () => {
     const { did } = await world.consumer({ principal_id: await world.principal(anHour()) });
     world.advance(HOUR_MS);
     const { body } = await patchStatus(did, "ACTIVE");
@@ -122,7 +122,7 @@ describe("the status patch", () => {
   it.each([
     ["SUSPENDED", "principal"],
     ["ATTESTATION_EXPIRED", "attestation"],
-  ])("shows of an agent whose principal is %s who stopped it", async (status, suspension_reason) => {
+  ])("shows why an agent is suspended while its principal is %s", async (status, suspension_reason) => {
     const { did, principalId } = await world.consumer();
     await env.DB.prepare("update principals set status = ? where principal_id = ?").bind(status, principalId).run();
     const view = expectStatus(await world.call("GET", `/v1/agents/${did}`), 200);
@@ -144,7 +144,7 @@ describe("the status patch", () => {
     },
   );
 
-  it("raced by twenty has one winner, one entry and one event", async () => {
+  it("has one winner, one activity entry and one event when twenty come at once", async () => {
     const { did } = await world.consumer();
     const replies = await Promise.all(Array.from({ length: 20 }, () => patchStatus(did, "SUSPENDED")));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -155,7 +155,7 @@ describe("the status patch", () => {
     expect(entries).toHaveLength(1);
   });
 
-  it("raced in different directions ends where the last of a lawful order ends", async () => {
+  it("in several directions at once ends in the final status of a valid order", async () => {
     const { did } = await world.consumer();
     const targets = Array.from({ length: 15 }, (_, i) => ["SUSPENDED", "ACTIVE", "TERMINATED"][i % 3] ?? "");
     const replies = await Promise.all(targets.map((target) => patchStatus(did, target)));
@@ -169,7 +169,7 @@ describe("the status patch", () => {
   });
 });
 
-describe("suspending an agent that something above it has stopped already", () => {
+describe("suspending an agent that is already suspended with its principal or account", () => {
   const act = (principalId: string, verb: string) => world.call("POST", `/v1/principals/${principalId}/${verb}`);
   const stored = async (did: string): Promise<Json> => (await rowsOf("agents", "did", did))[0];
   const reported = async (did: string): Promise<Json> => ({
@@ -182,7 +182,7 @@ describe("suspending an agent that something above it has stopped already", () =
     return { action, changes: JSON.parse(changes) };
   };
 
-  /** Agents that were taken from ACTIVE, by the reason that their rows say. */
+  /** Suspended agents that were ACTIVE, by the reason in their rows. */
   const STOPPED: Record<string, () => Promise<string>> = {
     principal: async () => {
       const { did, principalId } = await world.consumer();
@@ -195,7 +195,7 @@ describe("suspending an agent that something above it has stopped already", () =
       await world.run(endAttestations);
       return did;
     },
-    // As the reinstatement of its account leaves it, until the cascade gives it back.
+    // As a reinstatement of its account leaves it until the cascade reaches it.
     operator: async () => {
       const { did } = await world.consumer();
       await env.DB.prepare(
@@ -207,7 +207,7 @@ describe("suspending an agent that something above it has stopped already", () =
     },
   };
 
-  it.each(Object.keys(STOPPED))("by %s makes it the platform's own, which the log alone tells", async (reason) => {
+  it.each(Object.keys(STOPPED))("by %s becomes the platform's own, which only the activity log shows", async (reason) => {
     const did = (await STOPPED[reason]?.()) ?? "";
     const before = await reported(did);
     expect((await stored(did)).suspension_reason).toBe(reason);
@@ -221,12 +221,12 @@ describe("suspending an agent that something above it has stopped already", () =
       action: "agent.suspended",
       changes: { suspension_reason: { from: reason, to: "platform" } },
     });
-    // It is its platform's own from now on.
+    // From now on its platform itself has suspended it.
     const again = await patchStatus(did, "SUSPENDED");
     expect([again.status, again.body.code]).toEqual([409, "invalid_status"]);
   });
 
-  it("keeps the state that it was taken from, so that it returns to FUNDING", async () => {
+  it("keeps the status before the suspension, so that the agent returns to FUNDING", async () => {
     const { did, principalId } = await world.consumer();
     await env.DB.prepare("update agents set status = 'FUNDING' where did = ?").bind(did).run();
     expectStatus(await act(principalId, "suspend"), 200);
@@ -236,7 +236,7 @@ describe("suspending an agent that something above it has stopped already", () =
     expect(expectStatus(await patchStatus(did, "ACTIVE"), 200).status).toBe("FUNDING");
   });
 
-  it("of which no job has recorded the end is one suspension, which is reported once", async () => {
+  it("whose end no job has recorded yet is one suspension and is reported once", async () => {
     const { did } = await world.consumer({ principal_id: await world.principal(anHour()) });
     world.advance(HOUR_MS);
     const before = await reported(did);
@@ -247,12 +247,12 @@ describe("suspending an agent that something above it has stopped already", () =
     expect(await reported(did)).toEqual({ events: before.events + 1, listed: before.listed + 1 });
   });
 
-  it("is not given back with what the suspension of its account took", async () => {
+  it("excludes it from the reinstatement of its account", async () => {
     const of = await createWorld();
     await crowd(of, SLICE + 20);
     expectStatus(await suspend(of), 200);
     await of.run(finishCascades);
-    // The return dies behind its first slice.
+    // The reinstatement dies after its first slice.
     dieBefore(of, 3);
     expectStatus(await reinstate(of), 200);
     const left = (await rowsOf("agents", "suspension_reason", "operator")).filter(
@@ -266,7 +266,7 @@ describe("suspending an agent that something above it has stopped already", () =
     expect((await stored(given)).status).not.toBe("SUSPENDED");
   });
 
-  it("raced by twenty is written once", async () => {
+  it("is written once when twenty come at once", async () => {
     const did = (await STOPPED["principal"]?.()) ?? "";
     const replies = await Promise.all(Array.from({ length: 20 }, () => patchStatus(did, "SUSPENDED")));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
@@ -276,7 +276,7 @@ describe("suspending an agent that something above it has stopped already", () =
     expect(entries).toHaveLength(1);
   });
 
-  it("is refused where another reason has taken its place between the reading and the commit", async () => {
+  it("is refused if another reason replaces the present one between the read and the commit", async () => {
     const did = (await STOPPED["principal"]?.()) ?? "";
     world.meter.beforeBatch(2, () =>
       env.DB.prepare("update agents set suspension_reason = 'platform' where did = ?").bind(did).run(),
@@ -287,7 +287,7 @@ describe("suspending an agent that something above it has stopped already", () =
 
 describe("an agent of a closed principal", () => {
   it.each(["ACTIVE", "SUSPENDED", "TERMINATED"])(
-    "has ended before its own row says it: %s is refused",
+    "has ended before its own row says so: %s is refused",
     async (target) => {
       const { did, principalId } = await world.consumer();
       await env.DB.prepare("update principals set status = 'CLOSED' where principal_id = ?").bind(principalId).run();
@@ -305,7 +305,7 @@ describe("an agent of a closed principal", () => {
 
 describe("activation", () => {
   it.each(STATES.filter((state) => state !== "DRAFT"))(
-    "of an agent that is %s is 409 invalid_status",
+    "of an agent that is %s is refused as 409 invalid_status",
     async (state) => {
       const did = await agentIn(world, state);
       const before = await dumpDatabase();
@@ -315,7 +315,7 @@ describe("activation", () => {
     },
   );
 
-  it("raced by many has one winner and one private key", async () => {
+  it("at the same moment by many has one winner and one private key", async () => {
     const { did } = await world.draft("CONSUMER");
     const replies = await Promise.all(
       Array.from({ length: AT_ONCE }, () => world.call("POST", `/v1/agents/${did}/activate`)),
@@ -332,7 +332,7 @@ describe("activation", () => {
     expect((await readAgent(world, did)).key_id).toBe(winners[0]?.body.key_id);
   });
 
-  it("raced against the end of the agent leaves it ended or activated first, never ACTIVE after", async () => {
+  it("at the same moment as the agent's end leaves the agent ended, never ACTIVE", async () => {
     const { did } = await world.draft("CONSUMER");
     await Promise.all([
       world.call("POST", `/v1/agents/${did}/activate`),

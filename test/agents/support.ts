@@ -1,9 +1,9 @@
-// Agents in every state, registrations of every kind, and their stored rows.
+// Agents in every status, registrations of every kind, and their stored rows.
 import { agentBody, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export const STATES = ["DRAFT", "ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED", "FUNDING"] as const;
 
-/** An agent in the state; a state that no route leads to is written to its row. */
+/** An agent in the status; a status to which no route leads is written to its row. */
 export async function agentIn(world: World, state: (typeof STATES)[number], role: Role = "CONSUMER"): Promise<string> {
   if (state === "DRAFT") return (await world.draft(role)).did;
   const { did } = await world.agent(role);
@@ -20,7 +20,6 @@ export const rowsOf = async (table: string, column: string, did: string): Promis
 export type Role = "CONSUMER" | "PROVIDER";
 export type Body = Record<string, unknown>;
 
-/** A valid registration with the overrides. */
 export function registrationOf(
   principalId: string,
   role: Role,

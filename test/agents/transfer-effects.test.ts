@@ -1,4 +1,4 @@
-// What a transfer changes for what comes after it, and what stays as it was earned (AGT-33).
+// The effects of a transfer on later events, and the facts that it leaves as they were earned (AGT-33).
 import { beforeAll, expect, it } from "vitest";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
@@ -16,7 +16,7 @@ const transferred = async (did: string, principal_id: string): Promise<Json> =>
 const publicRating = async (did: string): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/rating`, { key: null }), 200);
 
-it("the new principal's country decides a consumer's markets from then on", async () => {
+it("the new principal's country decides a consumer's markets after the transfer", async () => {
   const shop = await seller(world, { market: "EU-USDC" });
   const consumer = await world.agent("CONSUMER", { principal_id: await world.principal({ country: "FR" }) });
   expectStatus(await openIntent(world, consumer, shop, "1.00"), 201);
@@ -29,7 +29,7 @@ it("the new principal's country decides a consumer's markets from then on", asyn
   ]);
 });
 
-it("a rating stays as it was earned, under the principal that the counterparty had then", async () => {
+it("a rating stays as it was earned, under the principal that the counterparty had at the time", async () => {
   const purchase = await facilitated(world);
   const { consumer, provider } = purchase;
   expectStatus(await confirm(world, consumer, purchase.task), 200);
@@ -47,7 +47,7 @@ it("a rating stays as it was earned, under the principal that the counterparty h
   expect(await earned()).toEqual(before);
 });
 
-it("a task that ends after it is earned under the principals of its settlement, and what is bought from then on under the new one", async () => {
+it("a task that ends after the transfer rates under the principals of its settlement, and later purchases rate under the new one", async () => {
   const pair = await pairOf(world);
   const { task } = await facilitated(world, pair);
   const to = await world.principal();

@@ -1,4 +1,4 @@
-// A transfer at the same moment as what else decides about the agent and its two principals (AGT-33).
+// A transfer at the same moment as other decisions about the agent and its two principals (AGT-33).
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -28,7 +28,7 @@ const given = (lasts: number): Json => ({
 });
 
 describe("an agent that was stopped with its old principal", () => {
-  it("is not given back with the agents of the new one", async () => {
+  it("is not reactivated with the agents of the new principal", async () => {
     const agent = await world.consumer({
       principal_id: await world.principal({ verification_attestation: given(HOUR_MS) }),
     });
@@ -47,7 +47,7 @@ describe("an agent that was stopped with its old principal", () => {
 });
 
 describe("at the same moment", () => {
-  it("a registration leaves no delegate behind with another principal than its delegator's", async () => {
+  it("a registration leaves no delegate with another principal than its delegator's", async () => {
     const head = await world.consumer();
     const to = await world.principal();
     const body = registrationOf(head.principalId, "CONSUMER", { delegated_by: head.did });
@@ -59,7 +59,7 @@ describe("at the same moment", () => {
   });
 
   it.each(["SUSPENDED", "DRAFT"] as const)(
-    "the end of its principal, which is many agents', takes one that is %s",
+    "the end of a principal with many agents also ends an agent that is %s",
     async (state) => {
       const principalId = await world.principal();
       const first = await world.draft("CONSUMER", { principal_id: principalId });
@@ -79,7 +79,7 @@ describe("at the same moment", () => {
   );
 });
 
-/** Its slices behind the first wait. */
+/** Closes a principal, but the slices after the first are not written yet. */
 async function close(principalId: string): Promise<void> {
   world.meter.beforeBatch(3, () => Promise.reject(new Error("the isolate died")));
   expectStatus(await world.call("POST", `/v1/principals/${principalId}/close`), 200);
@@ -92,7 +92,7 @@ describe("the end of an attestation in the agent's row (PRN-14) is the new princ
     expectStatus(await world.call("POST", `/v1/principals/${principalId}/attestations`, { body }), 201);
   const at = (hours: number): string => new Date(world.now() + hours * HOUR_MS).toISOString();
 
-  it("also where the old one is attested anew at the same moment", async () => {
+  it("also if the old one gets a new attestation at the same moment", async () => {
     const until = at(48);
     const [from, to] = [
       await world.principal({ verification_attestation: attested(until) }),
@@ -104,7 +104,7 @@ describe("the end of an attestation in the agent's row (PRN-14) is the new princ
     expect(await ends(did)).toBe(Date.parse(until));
   });
 
-  it("and the document names the new one's attestation, also where it is attested until the same instant", async () => {
+  it("and the document names the new one's attestation, even if it is renewed with the same end", async () => {
     const until = at(48);
     const to = await world.principal({ verification_attestation: attested(until) });
     const { did } = await world.consumer();
@@ -115,13 +115,13 @@ describe("the end of an attestation in the agent's row (PRN-14) is the new princ
     expect(identity.principal.verification.attestation_id).toBe(next.attestation_id);
   });
 
-  it("also where a slice of the old one's agents is being restated", async () => {
+  it("also if a slice of the old one's agents is being restated", async () => {
     const from = await world.principal();
     const [first, to] = [await world.draft("CONSUMER", { principal_id: from }), await world.principal()];
     await precede(first.did, SLICE);
     const { did } = await world.consumer({ principal_id: from });
     const until = await ends((await world.consumer({ principal_id: to })).did);
-    // The call's two trips, then the reading of the second slice.
+    // The call makes two trips; the third reads the second slice.
     world.meter.beforeBatch(4, async () => expectStatus(await transfer(did, to), 200));
     await attest(from, attested(at(96)));
     await world.run(finishRestatements);
@@ -129,7 +129,7 @@ describe("the end of an attestation in the agent's row (PRN-14) is the new princ
   });
 });
 
-/** So many copies of an agent, older than it. */
+/** Inserts this many copies of an agent, older than it. */
 async function precede(did: string, count: number): Promise<void> {
   const { db } = world.deps;
   const row = await storedAgent(world, did);

@@ -39,7 +39,7 @@ const providersOf = async (principalId: string): Promise<number | undefined> =>
   (await world.deps.db.select().from(principals).where(eq(principals.principalId, principalId)))[0]?.providers;
 
 describe("a transfer", () => {
-  it("keeps the DID and the key; the document and another certificate name the new principal", async () => {
+  it("keeps the DID and the key; the document and a new certificate name the new principal", async () => {
     const agent = await world.consumer();
     const before = await readAgent(world, agent.did);
     const to = await world.principal({ legal_name: `Successor ${crypto.randomUUID()}`, country: "FR" });
@@ -61,7 +61,7 @@ describe("a transfer", () => {
       certificate,
     ]);
     expect(claimsOf(certificate).aeap).toMatchObject({ principal_id: to, principal_country: "FR" });
-    // The old certificate ends at once; the key goes on under the new one.
+    // The old certificate ends at once; the key stays valid with the new one.
     expect([await admitted(agent), await admitted({ ...agent, certificate })]).toEqual([false, true]);
     expectStatus(await openIntent(world, { ...agent, certificate }, shop, "1.00"), 201);
     const listed = expectStatus(await world.call("GET", `/v1/agents?principal_id=${to}`), 200).data;
@@ -70,7 +70,7 @@ describe("a transfer", () => {
     expect(old).toEqual([]);
   });
 
-  it("takes with it what is open: an intent, a payment, a task", async () => {
+  it("keeps everything open with the agent: an intent, a payment, a task", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair);
     const to = await world.principal();
@@ -86,7 +86,7 @@ describe("a transfer", () => {
     expect((await readAgent(world, pair.provider.did)).escrow).toHaveLength(1);
   });
 
-  it("moves the count of those that sell, and with it the required tier", async () => {
+  it("moves the count of selling agents, and the required tier with it", async () => {
     const { did, principalId } = await world.agent("PROVIDER");
     const to = await world.principal();
     const counts = async () => [await providersOf(principalId), await providersOf(to)];
@@ -98,7 +98,7 @@ describe("a transfer", () => {
   });
 
   it.each(STATES.map((state) => [state, state === "REVOKED" || state === "TERMINATED" ? 409 : 200] as const))(
-    "of an agent that is %s: %i, in the same state",
+    "of an agent that is %s answers %i and keeps its status",
     async (state, status) => {
       const did = await agentIn(world, state);
       const to = await world.principal();
@@ -115,7 +115,7 @@ describe("a transfer", () => {
     },
   );
 
-  it("of one that its principal has stopped leaves it SUSPENDED, for its platform to return", async () => {
+  it("leaves an agent that was suspended with its principal SUSPENDED, and its platform can reactivate it", async () => {
     const agent = await world.consumer();
     await onPrincipal(agent.principalId, "suspend");
     await world.run(finishCascades);
@@ -124,7 +124,7 @@ describe("a transfer", () => {
     expect(expectStatus(returned, 200).status).toBe("ACTIVE");
   });
 
-  it("is refused while its principal's attestation stands revoked, also where that comes between its two trips", async () => {
+  it("is refused while the attestation of the agent's principal is revoked, even if the revocation comes between its two trips", async () => {
     const [caught, racing] = [await world.consumer(), await world.consumer()];
     const to = await world.principal();
     const revoke = async ({ principalId }: Agent) => {
@@ -150,7 +150,7 @@ describe("a transfer", () => {
     expect(expectStatus(await transfer(caught.did, to), 200).principal_id).toBe(to);
   });
 
-  it("is refused while its principal's stop is not yet written of it", async () => {
+  it("is refused while the agent's row does not show its principal's stop yet", async () => {
     const agent = await world.consumer();
     const to = await world.principal();
     await world.deps.db
@@ -162,7 +162,7 @@ describe("a transfer", () => {
     expect(refused.body.detail).toEqual({ status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" });
   });
 
-  it("is refused to a principal that does not stand, and to its own", async () => {
+  it("is refused to a principal that is not ACTIVE, and to the present one", async () => {
     const agent = await world.consumer();
     const [suspended, closed] = [await world.principal(), await world.principal()];
     await onPrincipal(suspended, "suspend");
@@ -181,7 +181,7 @@ describe("a transfer", () => {
     expect(outcome(await transfer(agent.did, agent.principalId))).toEqual([400, "no_changes_requested"]);
   });
 
-  it("names a principal of the platform and the environment, and takes nothing else", async () => {
+  it("accepts only a principal of the platform and the environment, and no other field", async () => {
     const { did } = await world.consumer();
     const other = await createWorld();
     const foreign = await other.principal();
@@ -195,7 +195,7 @@ describe("a transfer", () => {
     expect(outcome(await transfer(did, await world.principal(), world, world.liveKey))).toEqual([404, "not_found"]);
   });
 
-  it("is not of an agent in a delegation: its delegator and its delegates are named", async () => {
+  it("is refused for an agent in a delegation: its delegator and its delegates are named", async () => {
     const head = await world.consumer();
     const delegate = await delegateOf(world, head);
     const to = await world.principal();
@@ -213,7 +213,7 @@ describe("a transfer", () => {
     expectStatus(await transfer(head.did, to), 200);
   });
 
-  it("again under its Idempotency-Key is the same answer, and transfers nothing", async () => {
+  it("returns the same answer under its Idempotency-Key, and transfers nothing again", async () => {
     const { did } = await world.consumer();
     const body = { principal_id: await world.principal() };
     const headers = { "Idempotency-Key": crypto.randomUUID() };
@@ -226,7 +226,7 @@ describe("a transfer", () => {
 });
 
 describe("at the same moment", () => {
-  it("transfers to many principals leave the agent with one, under one certificate that counts", async () => {
+  it("transfers to many principals leave the agent with one of them, under one valid certificate", async () => {
     const agent = await world.consumer();
     const to = await Promise.all(Array.from({ length: AT_ONCE }, () => world.principal()));
     const answers = await Promise.all(to.map((principalId) => transfer(agent.did, principalId)));
@@ -245,7 +245,7 @@ describe("at the same moment", () => {
     ["the former principal", "the suspension"],
     ["the former principal", "the transfer"],
   ] as const)(
-    "a suspension of %s leaves no agent that runs under it, whatever %s is played between",
+    "a suspension of %s leaves no agent running under it, whatever %s is played between",
     async (victim, between) => {
       type Stage = { readonly agent: Agent; readonly to: string };
       const acts = {
@@ -267,7 +267,7 @@ describe("at the same moment", () => {
             .from(principals)
             .where(eq(principals.principalId, row?.principalId ?? ""));
           expect(row?.principalId).toBe(moved.status === 200 ? to : agent.principalId);
-          // One that was suspended with the former principal stays so under the next one.
+          // An agent that was suspended with the former principal stays so under the next one.
           const allowed = ["ACTIVE under ACTIVE", "SUSPENDED under SUSPENDED", "SUSPENDED under ACTIVE"];
           expect(allowed).toContain(`${row?.status} under ${owner?.status}`);
         },
