@@ -1,5 +1,4 @@
-// Serves the identity document to anyone: the stored bytes, signed again first when they are stale (IDN-18), with the live status beside
-// them (IDN-20).
+// Serves the public identity document: the stored bytes, signed again first if they are stale (IDN-18), together with the live status (IDN-20).
 import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
@@ -11,18 +10,18 @@ import { findAid, findAidVersion, keepSignedAid, type SignedDocument } from "./s
 
 export type ServedAid = {
   readonly json: string;
-  /** Undefined for a DRAFT: the service never signs one. */
+  /** Undefined for a DRAFT, which the service never signs. */
   readonly jwt: (() => string) | undefined;
-  /** The entity tag without the form. It covers the answer except for `live.as_of` (IDN-22). */
+  /** The entity tag without the representation. It covers the whole answer except `live.as_of` (IDN-22). */
   readonly tag: string;
-  /** A version or revision that was requested by number and never changes (IDN-21). */
+  /** True for a version or revision that was requested by number: it never changes (IDN-21). */
   readonly immutable: boolean;
 };
 
 export type AidNumbers = {
-  /** An earlier version: the content that the platform controlled then. */
+  /** A version by number: the content that the platform controlled then. */
   readonly version?: number | undefined;
-  /** The whole signed content of the present revision. */
+  /** The complete signed content of the present revision. */
   readonly revision?: number | undefined;
 };
 
@@ -33,7 +32,7 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   if (!found) throw new ServiceError("not_found");
   const { agent, principal, aid } = found;
   if (revision !== undefined && revision !== agent.revision) throw movedOn();
-  // What is signed is what the primary says.
+  // A document is signed only from the primary's data.
   const signed = isCurrent(found) && aid ? aid : await signStale(call, did, db === deps.db ? found : null);
   if (revision === undefined) return serveLive(signed, liveOf(agent, principal, now));
   if (signed.revision !== revision || signed.proof === null) throw movedOn();
@@ -51,7 +50,7 @@ async function getVersion(call: PublicCall, did: string, version: number): Promi
 const serveLive = ({ content, proof, revision }: Signed, live: ReturnType<typeof liveOf>): ServedAid => ({
   json: serveAid(content, proof, live),
   jwt: proof === null ? undefined : () => aidAsJwt({ canonical: content, proof }),
-  // Each reading of a DRAFT has content of its own: it is unsigned, and dated by the reading.
+  // A DRAFT is unsigned and dated at each read, so each read differs.
   tag: [revision, live.status, live.environment, ...(proof === null ? [live.as_of] : [])].join("-"),
   immutable: false,
 });
@@ -68,8 +67,8 @@ type Signed = { readonly content: string; readonly proof: string | null; readonl
 const isCurrent = ({ agent, aid }: FoundDocument): boolean => aid?.revision === agent.revision;
 
 /**
- * Signs a stale document, for this and later readings (IDN-18). Of several readers that sign the same revision, the first one stores its
- * signature, and all of them get that one. A DRAFT is read unsigned. `known`: what the primary has said already.
+ * Signs a stale document for this and later reads (IDN-18). Several readers may sign the same revision: the first one stores its signature, and
+ * all of them return that one. A DRAFT is returned unsigned. `known`: a row that was already read from the primary.
  */
 function signStale(call: PublicCall, did: string, known: FoundDocument | null): Promise<Signed> {
   const { deps, now } = call;

@@ -1,4 +1,4 @@
-// Builds the five pillars of an agent's identity document from the stored rows, and signs it (IDN-15 to IDN-20).
+// Builds the five pillars of an agent's identity document from stored rows, and signs it (IDN-15 to IDN-20).
 import { amountOn, caip2Of, currencyNamed, type Network, networkNamed } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -16,7 +16,7 @@ import type { Delegation } from "../protocol/certificate.ts";
 import type { SigningKey } from "../protocol/jwks.ts";
 import { type AidVersionRow, insertAidVersion, storeAid } from "./store.ts";
 
-/** The rows that a document is built from, read in one trip. */
+/** The rows from which a document is built, read in one trip. */
 export type AidSource = {
   readonly agent: AgentRow;
   /** The agent's certificate, a JWT; null for a DRAFT. */
@@ -28,7 +28,6 @@ export type AidSource = {
 
 const DISPUTE_POLICY = "Seven days of pre-arbitration between the parties, then arbitration by the operator.";
 
-/** The columns of an agent that make its scope. */
 export type ScopeColumns = Pick<
   AgentRow,
   | "economicRole"
@@ -59,16 +58,16 @@ export function scopeOf(agent: ScopeColumns) {
   };
 }
 
-/** The whole chain of delegators, nearest first; null for an agent that acts under its own scope. */
+/** The complete chain of delegators, nearest first; null for an agent that acts under its own scope. */
 export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Delegation | null {
   const [nearest] = delegators;
   return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
 }
 
-/** Where anybody reads and verifies the document of an agent. */
+/** The public URL at which an agent's document can be read and verified. */
 export const aidUrl = (issuer: string, did: string): string => `${issuer}/v1/agents/${did}/aid`;
 
-/** The codes of ACTIVE markets; a document states no other (IDN-23). */
+/** The codes of ACTIVE markets; a document states only these (IDN-23). */
 export const marketCodes = (markets: readonly MarketRow[]): string[] =>
   [...new Set(markets.filter((market) => market.status === "ACTIVE").map((market) => market.market))].sort();
 
@@ -160,7 +159,7 @@ function escrowPillar(
   };
 }
 
-/** One for each currency that the agent has escrows in, in the order of the configuration: amounts of two are never added (HTTP-6). */
+/** One profile per currency in which the agent has escrows, in the order of the configuration: amounts of two currencies are never added (HTTP-6). */
 function liabilityProfiles(
   { networks }: Config,
   { economicRole }: AgentRow,
@@ -184,7 +183,7 @@ function liabilityProfiles(
   });
 }
 
-/** What an agent shows that has no escrow yet. */
+/** The profile of an agent without any escrow yet. */
 function firstProfile([first]: readonly Network[]): LiabilityProfile {
   if (!first) throw new Error("no network is configured");
   return profileOf(first, 0, baseThreshold(first), "FUNDING");
@@ -203,8 +202,8 @@ const profileOf = (
 });
 
 /**
- * The statements that sign a change by the platform. The new version is signed in its batch and kept for good; so is the whole document,
- * unless another change came between: then it is stale, and signed at its next reading (IDN-18). A DRAFT is never signed (IDN-19).
+ * The statements that sign a change by the platform. The new version is signed in the change's batch and kept for good. The complete document is
+ * stored too, unless another change came between: then it is stale and signed at its next read (IDN-18). A DRAFT is never signed (IDN-19).
  * `source.agent` is the agent after the change.
  */
 export async function signVersion(db: Database, deps: Deps, source: AidSource, now: number): Promise<Statement[]> {
@@ -217,8 +216,8 @@ export async function signVersion(db: Database, deps: Deps, source: AidSource, n
 }
 
 /**
- * Signs a version alone, which is kept for good. The whole document is stale then, and signed at its next reading. A version states no
- * escrow. `source.agent` is the agent after the change.
+ * Signs only a version, which is kept for good; the complete document becomes stale and is signed at its next read. A version states no escrow.
+ * `source.agent` is the agent after the change.
  */
 export async function signVersionAlone(
   deps: Deps,
@@ -235,20 +234,20 @@ async function signControlled(content: AidContent, key: SigningKey): Promise<Aid
   return { did, version, content: canonical, proof };
 }
 
-/** The content that the platform controls, without rating and escrow, so that a version is immutable. */
+/** The content that the platform controls: without rating and escrow, so that a version is immutable. */
 function platformControlled(content: AidContent): AidContent {
   const { dispute_window_days, policy } = content.disputes;
   const controlled = { ...content, performance: {}, escrow: null, disputes: { dispute_window_days, policy } };
   return controlled as unknown as AidContent;
 }
 
-/** The certificate that a signed document states. */
+/** Reads the certificate out of a signed document. */
 export function certificateIn(content: string): string | null {
   const { identity } = JSON.parse(content) as { identity: { certificate: string | null } };
   return identity.certificate;
 }
 
-/** The effective status, which is computed at each reading and never signed (IDN-20). */
+/** The effective status, which is computed at each read and never signed (IDN-20). */
 export function liveOf(
   agent: Pick<AgentRow, "status" | "environment">,
   principal: PrincipalStanding,
@@ -258,6 +257,6 @@ export function liveOf(
   return { status, environment: agent.environment, as_of: toIso(now) };
 }
 
-/** The served JSON, made from the stored bytes: signed content is never serialised again. */
+/** Makes the served JSON from the stored bytes: signed content is never serialised again. */
 export const serveAid = (canonical: string, proof: string | null, live?: object): string =>
   `${canonical.slice(0, -1)},"proof":${JSON.stringify(proof)}${live ? `,"live":${JSON.stringify(live)}` : ""}}`;

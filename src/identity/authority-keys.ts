@@ -1,35 +1,35 @@
-// Which keys of the CA are still needed, and what is wrong with a secret that names others (IDN-29, IDN-38). Pure, for the service and for the check
-// of a secret before it is set.
+// Decides which keys of the CA are still needed, and finds the faults of a secret (IDN-29, IDN-38). Pure, for the service and for the check of a
+// secret before it is set.
 import { addMonths, toIso } from "../core/clock.ts";
 import { AUTHORITY_NOTICE_MS, CERTIFICATE_MONTHS, HOUR_MS } from "../core/limits.ts";
 
-/** A key as it has been seen, in epoch milliseconds of real time. */
+/** A key as the service has seen it, in epoch milliseconds of real time. */
 export type SeenKey = {
   readonly kid: string;
   readonly publishedAt: number;
   readonly signsFrom: number | null;
   readonly signedUntil: number | null;
 };
-/** A key of a secret. */
+/** A key that a secret names. */
 export type NamedKey = { readonly kid: string; readonly use: "signing" | "published" | "revoked" };
 
-/** The signing key is noted each hour. */
+/** The signing key is recorded once an hour. */
 export const NOTED_EVERY_MS = HOUR_MS;
-/** It may have signed for so long after it was noted last: in isolates that still had the secret before, and where a note came late. */
+/** A key may have signed this long after its last record: in isolates that still had the earlier secret, and before a late record. */
 const UNNOTED_MS = 2 * NOTED_EVERY_MS;
 
-/** From when on nothing that ends is left of a key: its certificates live twelve months at most. Null of one that never signed. */
+/** When the key's last certificate has ended for sure: certificates live twelve months at most. Null if it never signed. */
 export const droppableFrom = ({ signedUntil }: SeenKey): number | null =>
   signedUntil === null ? null : addMonths(signedUntil + UNNOTED_MS, CERTIFICATE_MONTHS);
 
-/** From when on a key may sign: readers keep the published keys for up to a day. */
+/** When a key may begin to sign: readers cache the published keys for up to a day. */
 export const usableFrom = ({ publishedAt }: SeenKey): number => publishedAt + AUTHORITY_NOTICE_MS;
 
 export type KeyFault = { readonly kid: string; readonly message: string };
 
 /**
- * What has been seen, with what the present secret says: the notes are up to an hour older. Its signing key signs now, and a key of this
- * minute may not be noted yet.
+ * Adds the present secret to the recorded keys, which may be an hour old: its signing key signs now, and a key that was added this minute may not
+ * be recorded yet.
  */
 export function seenWith(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): SeenKey[] {
   const unseen = named
@@ -41,15 +41,15 @@ export function seenWith(named: readonly NamedKey[], seen: readonly SeenKey[], n
   );
 }
 
-/** The key that signed last, of others than the given one. */
+/** Among the other keys, the one that signed last. */
 export function lastSigner(seen: readonly SeenKey[], kid: string): SeenKey | undefined {
   const others = seen.filter((key) => key.kid !== kid && key.signedUntil !== null);
   return others.toSorted((a, b) => (b.signedUntil ?? 0) - (a.signedUntil ?? 0))[0];
 }
 
 /**
- * What is wrong with the keys of a secret, beside what has been seen. The first key of a service may sign at once, and so may one that takes
- * over from a revoked one.
+ * The faults of a secret's keys, given the keys that were seen. The first key of a service may sign at once, and so may one that replaces a
+ * revoked key.
  */
 export function faultsOfKeys(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): KeyFault[] {
   const missing = seen

@@ -1,4 +1,4 @@
-// Shows the keys of the CA, for operators: how long each is needed (IDN-29).
+// Shows operators the keys of the CA, and how long each is needed (IDN-29).
 import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, seenWith, usableFrom } from "./authority-keys.ts";

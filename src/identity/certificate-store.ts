@@ -1,4 +1,4 @@
-// Store of certificates, and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
+// Store of certificates and of the status lists in which each has a place (IDN-10, IDN-12 to IDN-14).
 import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import { systemClock } from "../core/clock.ts";
 import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
@@ -16,7 +16,7 @@ import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 
 // ---- Certificates ---------------------------------------------------------------------------------------------------
 
-/** What a certificate says of itself, and a row confirms: whoever stole a key of the CA can make every other claim of it (IDN-27). */
+/** The claims of a certificate that its row has to confirm: with a stolen CA key, an attacker can forge all others (IDN-27). */
 export type Issued = Pick<CertificateRow, "did" | "jti" | "keyId" | "caKid">;
 
 const isRowOf = ({ did, jti, keyId, caKid }: Issued): SQL | undefined =>
@@ -27,7 +27,7 @@ const isRowOf = ({ did, jti, keyId, caKid }: Issued): SQL | undefined =>
     eq(certificates.caKid, caKid),
   );
 
-/** A certificate that still counts: current, or replaced with a grace that has not ended (IDN-10). */
+/** Finds a certificate that is still valid: current, or replaced with a grace that has not ended (IDN-10). */
 export const findLiveCertificate = (db: Database, issued: Issued, now: number): Read<CertificateRow | null> =>
   readOne(
     db
@@ -39,7 +39,7 @@ export const findLiveCertificate = (db: Database, issued: Issued, now: number): 
 export const findCertificate = (db: Database, issued: Issued): Read<Pick<CertificateRow, "replacedAt"> | null> =>
   readOne(db.select({ replacedAt: certificates.replacedAt }).from(certificates).where(isRowOf(issued)));
 
-/** The agents among these whose present certificate ends before its expiry, though no other was issued (AGT-22). */
+/** The agents among these whose present certificate ends before its expiry, although no other was issued (AGT-22). */
 export const findEnding = (db: Database, dids: readonly string[]): Read<ReadonlySet<string>> =>
   read(
     db
@@ -52,7 +52,7 @@ export const findEnding = (db: Database, dids: readonly string[]): Read<Readonly
     (rows) => new Set(rows.map(({ did }) => did)),
   );
 
-/** Ends all issued certificates of the agent at an instant, unless they end earlier (AGT-22). */
+/** Ends all certificates of the agent at an instant, unless they end earlier (AGT-22). */
 export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
   db
     .update(certificates)
@@ -61,7 +61,7 @@ export const replaceCertificates = (db: Database, did: string, replacedAt: numbe
       and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
     );
 
-/** Ends the certificates of all keys but the present one: a rotation ends the grace of an earlier one (AGT-32). Real time. */
+/** Ends the certificates of all keys but the present one, in real time: a rotation ends the grace of an earlier one (AGT-32). */
 export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did" | "keyId">): Statement => {
   const now = systemClock.now();
   return db
@@ -76,7 +76,7 @@ export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did
     );
 };
 
-/** Many at once, as `replaceCertificates`. */
+/** `replaceCertificates` for many agents. */
 export const replaceCertificatesOf = (db: Database, dids: readonly string[], replacedAt: number): Statement =>
   db
     .update(certificates)
@@ -90,7 +90,7 @@ export const replaceCertificatesOf = (db: Database, dids: readonly string[], rep
 
 export const insertCertificate = compileInsert((db) => db.insert(certificates));
 
-/** Many at once, as `insertCertificate`. */
+/** `insertCertificate` for many rows. */
 export const insertCertificates = (db: Database, rows: readonly CertificateRow[]): Statement =>
   db.insert(certificates).select(
     sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, null
@@ -109,7 +109,7 @@ export const insertCertificates = (db: Database, rows: readonly CertificateRow[]
         )})`,
   );
 
-/** The list's value for the certificates of agents in a status (IDN-12). */
+/** The status list's value for certificates of an agent in a status (IDN-12). */
 const LISTED: Readonly<Record<AgentStatus, number>> = {
   DRAFT: CERTIFICATE_STATUS.valid,
   ACTIVE: CERTIFICATE_STATUS.valid,
@@ -119,14 +119,13 @@ const LISTED: Readonly<Record<AgentStatus, number>> = {
   TERMINATED: CERTIFICATE_STATUS.invalid,
 };
 
-/** The list's value for the certificate of an agent in a status. */
 export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
 
 type Certified = Pick<AgentRow, "did" | "certificateJti" | "recertified">;
 
 /**
- * Updates the list's values with a change of an agent's status, in its batch. The batch must refuse an agent that has another certificate than
- * the given one. A statement for each agent: one for many reads each row twice, or three times.
+ * Updates the status list's values in the batch that changes an agent's status. The batch must refuse an agent that has another certificate than
+ * the given one. One statement per agent, because a statement for many agents reads each row two or three times.
  */
 export const listCertificates = (
   db: Database,
@@ -148,7 +147,7 @@ export const listCertificates = (
           ),
       ];
 
-/** The same of all certificates of many agents. */
+/** `listCertificates` for all certificates of many agents. */
 export const listCertificatesOf = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
   db
     .update(certificates)
@@ -163,31 +162,31 @@ export const listCertificatesOf = (db: Database, dids: readonly string[], status
 // ---- Places and status lists ----------------------------------------------------------------------------------------
 
 export type Place = { readonly listId: number; readonly idx: number };
-/** `taken`: how many taken places were drawn before it. */
+/** `taken`: the number of taken places that were drawn before this one. */
 export type DrawnPlace = Place & { readonly taken: number };
 
-/** How long a certificate keeps its place after its end. */
+/** A place stays occupied this long after its certificate's end. */
 const RESTS_MS = 30 * DAY_MS;
-/** Real time: the lists are everybody's, whatever the clock of one sandbox. */
+/** In real time: all sandboxes share the lists, whatever their clocks say. */
 const restedBefore = (): number => Date.now() - RESTS_MS;
-/** With the list three quarters full, all of these are taken once in a hundred draws. */
+/** If the list is three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
 
-/** From the end of the key: `max` in its place would read every list. */
+/** Reads one row from the end of the key; `max` would read every list. */
 const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
 
-/** Each at most once. */
+/** Draws places, each at most once. */
 const drawPlaces = (many: number): string =>
   JSON.stringify([
     ...new Set(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE)),
   ]);
 
-/** After so many draws of taken places, the list may be full enough for a new one. */
+/** After this many taken places in one draw, the list may be full enough to open a new one. */
 const CROWDED_AFTER = 2;
 
 /**
- * A free place of the newest list, drawn at random, so that it says nothing about when or for whom a certificate was issued. Null when
- * every drawn place is taken. When another call takes the place first, the insert is refused and the call draws again.
+ * Finds a free place of the newest list, drawn at random, so that it does not reveal when or for which agent a certificate was issued. Null if all
+ * drawn places are taken. If another call takes the place first, the insert is refused and the call draws again.
  */
 export const findPlace = (db: Database): Read<DrawnPlace | null> =>
   readOne(
@@ -206,10 +205,10 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
       .limit(1),
   );
 
-/** How many places are drawn for each that is wanted: a list is three quarters full at most. */
+/** How many places are drawn for each place that is needed: a list is at most three quarters full. */
 const DRAWN_FOR_EACH = 5;
 
-/** As many free places as are wanted, as `findPlace`; fewer when the list is crowded. `taken`: how many places were drawn before the last one. */
+/** Like `findPlace`, for many places; returns fewer if the list is crowded. `taken`: the number of places that were drawn before the last one. */
 export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
   readAll(
     db
@@ -227,7 +226,7 @@ export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
       .limit(many),
   );
 
-/** Frees places whose certificates ended long ago (IDN-13). */
+/** `clearPlace` for many places (IDN-13). */
 export const clearPlaces = (db: Database, places: readonly Place[]): Statement =>
   db
     .delete(certificates)
@@ -250,7 +249,7 @@ export const clearPlace = (db: Database, { listId, idx }: Place): Statement =>
 
 export const isCrowded = ({ taken }: DrawnPlace): boolean => taken >= CROWDED_AFTER;
 
-/** Counts the taken places of the newest list; it reads as many rows. */
+/** Counts the taken places of the newest list; it reads one row for each. */
 export const countNewestList = (db: Database, now: number): Read<{ listId: number; taken: number } | null> =>
   readOne(
     db
@@ -264,7 +263,7 @@ export const countNewestList = (db: Database, now: number): Read<{ listId: numbe
 
 export const PLACES_SAMPLED = 256;
 
-/** How many of some random places of the newest list are taken. */
+/** Counts how many of a sample of random places of the newest list are taken. */
 export const sampleNewestList = (db: Database): Read<{ listId: number; taken: number } | null> =>
   readOne(
     db
@@ -289,7 +288,7 @@ export const findNewestList = (db: Database) =>
 export const noteCount = (db: Database, listId: number, countedAt: number): Statement =>
   db.update(statusLists).set({ countedAt }).where(eq(statusLists.listId, listId));
 
-/** Opens the next list; of two callers that open it, one succeeds. */
+/** Opens the next list; if two callers open it, one succeeds. */
 export const openList = (db: Database, listId: number, createdAt: number): Statement =>
   db.insert(statusLists).values({ listId, size: STATUS_LIST_SIZE, createdAt }).onConflictDoNothing();
 
@@ -299,8 +298,8 @@ export const findStatusList = (db: Database, listId: number): Read<StatusListRow
 export type Exception = Pick<CertificateRow, "idx" | "listedStatus" | "replacedAt">;
 
 /**
- * A list, and where it was signed at `staleFrom` or before, its entries that are not "valid", without expired certificates (IDN-14): a row
- * for the list and one for each of them.
+ * Finds a list; if it was signed at `staleFrom` or before, also its entries that are not "valid", without expired certificates (IDN-14). Returns
+ * one row for the list and one for each entry.
  */
 export const findListToSign = (
   db: Database,
@@ -313,7 +312,7 @@ export const findListToSign = (
     db
       .select({
         ...getTableColumns(statusLists),
-        // Not once more with each exception.
+        // The signed text is not repeated with each exception.
         signed: sql<string | null>`case when ${isStale} then null else ${statusLists.signed} end`.as("signed"),
         idx,
         listedStatus,
@@ -323,7 +322,7 @@ export const findListToSign = (
       .leftJoin(
         certificates,
         and(
-          // Null for a current list, so that none is looked for.
+          // Null for a current list, so that no certificates are read.
           sql`${certificates.listId} = case when ${isStale} then ${statusLists.listId} end`,
           // Literal text, so that SQLite uses the partial index.
           sql`(listed_status <> 0 or replaced_at is not null)`,
@@ -343,7 +342,7 @@ export const findListToSign = (
   );
 };
 
-/** Stores a signed list; of several readers that sign at once, one is stored. */
+/** Stores a signed list; of several readers that sign at the same time, one stores its list. */
 export const keepSigned = (
   db: Database,
   listId: number,

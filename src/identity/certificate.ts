@@ -22,7 +22,7 @@ export type IssuedCertificate = {
   readonly row: CertificateRow;
 };
 
-/** `drawn` is the certificate's place in the status list, drawn in the trip that read the agent. */
+/** `drawn`: the certificate's place in the status list, drawn in the trip that read the agent. */
 export async function certify(
   { deps, background }: Pick<ManagementCall, "deps" | "background">,
   agent: AgentRow,
@@ -30,7 +30,7 @@ export async function certify(
   drawn: DrawnPlace | null,
 ): Promise<IssuedCertificate> {
   if (!drawn) {
-    // Every drawn place is taken: the next attempt draws others, of a new list where this one is full.
+    // All drawn places are taken: the next attempt draws others, from a new list if this one is full.
     await watchCrowding(deps, drawn);
     throw new Conflict();
   }
@@ -39,7 +39,7 @@ export async function certify(
   return issueAt(deps, agent, principal, place);
 }
 
-/** True of a certificate that names another attestation than its principal's present one: it ends with that one. */
+/** True if a certificate names another attestation than its principal's present one: it ends with the attestation that it names. */
 export function namesEarlierAttestation(certificate: string, principal: PrincipalRow): boolean {
   const { attestation } = decodeJwt<CertificateClaims>(certificate).aeap;
   return (
@@ -48,12 +48,12 @@ export function namesEarlierAttestation(certificate: string, principal: Principa
   );
 }
 
-/** True of a certificate that states another scope than the agent's: it was changed while none could be issued (AGT-22). */
+/** True if a certificate states another scope than the agent's: the scope changed while none could be issued (AGT-22). */
 export const statesOtherScope = (certificate: string, agent: AgentRow): boolean =>
   canonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== canonicalJson(scopeOf(agent));
 
 /**
- * It never outlives the principal's attestation. Its dates are of real time, whatever a test clock says, because an offline reader has no
+ * Issues a certificate at a place. It never outlives the principal's attestation, and its dates are in real time, because an offline reader has no
  * other clock (IDN-7).
  */
 export async function issueAt(
@@ -108,7 +108,7 @@ export async function issueAt(
   };
 }
 
-/** The row that a certificate of this service has. */
+/** The columns of the row that this service stored for a certificate. */
 export const issuedAs = async ({ claims, kid }: Extract<CertificateCheck, { ok: true }>): Promise<Issued> => ({
   did: claims.sub,
   jti: claims.jti,

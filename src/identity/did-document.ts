@@ -1,5 +1,5 @@
-// The W3C DID documents: of an agent, under its own DID and under the did:web form of the same document, and of the service; and the
-// context whose terms they use (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39).
+// The W3C DID documents of an agent, under its own DID and under the did:web form, and of the service, and the context that defines their terms
+// (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39).
 import { systemClock } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { didWebOf, toUri } from "../protocol/did-url.ts";
@@ -11,7 +11,7 @@ export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable
 /** Which of the two identifiers the document describes: each names the other as `alsoKnownAs`. */
 export type DidForm = "aeap" | "web";
 
-/** The keys that count at this instant of real time, the newest first: two during the grace of a rotation (AGT-32). */
+/** The keys that are valid at this instant of real time, newest first: two during the grace of a rotation (AGT-32). */
 export function keysOf({
   keyId,
   publicJwk,
@@ -24,7 +24,7 @@ export function keysOf({
 
 const contextUrl = (issuer: string): string => `${issuer}/contexts/aeap/v1`;
 
-/** JSON-LD in safe mode drops nothing silently: it refuses a document with a term that no context defines. */
+/** Safe mode of JSON-LD refuses a document with a term that no context defines. */
 export const agentContext = (issuer: string) => ({
   "@context": {
     "@version": 1.1,
@@ -36,7 +36,7 @@ export const agentContext = (issuer: string) => ({
 
 const CONTEXTS = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
 
-/** Without keys nobody acts as the agent, and the document offers no service. */
+/** A document without keys offers no service, because nothing can act as the agent. */
 export function didDocument(
   { did, endpointUrl }: Pick<AgentRow, "did" | "endpointUrl">,
   keys: readonly AgentKey[],
@@ -65,7 +65,7 @@ export function didDocument(
   };
 }
 
-/** The service acts by its signatures alone: the CA's published keys assert its certificates, documents and receipts. */
+/** The service acts only by its signatures: the CA's published keys assert its certificates, documents and receipts. */
 export function serviceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
   const methods = methodsOf(
     did,

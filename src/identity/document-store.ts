@@ -1,4 +1,4 @@
-// Store of what a document is served and signed from: the agent's row and what stands beside it, as one statement.
+// Store of the rows from which a document is served and signed: the agent's row and all that belongs to it, in one statement.
 import { eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, rowFrom, valuesOf } from "../db/batch.ts";
@@ -10,10 +10,10 @@ import type { PrincipalStanding } from "../principals/standing.ts";
 import { ownedRows } from "./owned-store.ts";
 import { type AgentWithPrincipal, principalIn, type SignedDocument, standing } from "./store.ts";
 
-/** The stored document is of an earlier revision, or there is none. */
+/** True if the stored document has an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
 
-/** A whole row as one column; null unless the condition holds. */
+/** A complete row as one column; null unless the condition holds. */
 const rowIf = <T extends SQLiteTable>(table: T, when: SQL) =>
   sql<InferSelectModel<T> | null>`case when ${when} then ${valuesOf(table)} end`.mapWith(
     (text: string): InferSelectModel<T> => rowFrom(table, JSON.parse(text) as unknown[]),
@@ -41,7 +41,7 @@ const documentByDid = compileOnce((db) =>
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
 
-/** The rows that a stale document is built from. */
+/** The rows from which a stale document is built. */
 export type DocumentSource = AgentWithPrincipal & {
   readonly newest: string | null;
   readonly markets: MarketRow[];

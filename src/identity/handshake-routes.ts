@@ -1,4 +1,4 @@
-// Public routes for counterparties before they pay: challenge, checks, keys, discovery, status lists (IDN-25, IDN-26, PRF-13).
+// Public routes for counterparties before they pay: challenge, checks, keys, discovery and status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
 import { answer, entityTagOf } from "../http/answer.ts";
 import { route } from "../http/route.ts";

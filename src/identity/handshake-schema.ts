@@ -1,4 +1,4 @@
-// The handshake on the wire: the challenge, and the checks of a certificate, a proof and a document (IDN-25).
+// Requests of the handshake: the checks of a certificate, a proof and a document (IDN-25).
 import * as z from "zod";
 import { AID_MAX_CHARS, CERTIFICATE_MAX_CHARS } from "../core/limits.ts";
 import { didInput, jsonObject } from "../http/schemas.ts";

@@ -1,5 +1,5 @@
-// The handshake of two agents (PRF-14). The service issues the nonce and checks a certificate, a proof or a document for clients that do
-// not verify themselves. The status is 200 also when something does not hold (IDN-25).
+// The handshake of two agents (PRF-14). The service issues the nonce, and checks a certificate, a proof or a document for clients that do not
+// verify themselves. The HTTP status is 200 even if the check fails (IDN-25).
 import type { PublicCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -23,7 +23,7 @@ const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => 
   return importNonceKey(bytes);
 });
 
-// The real clock, not the call's: a nonce and a proof live in seconds.
+// Real time, not the call's clock: a nonce and a proof live for seconds.
 const wall = (): number => Date.now();
 
 export async function issueChallenge(call: PublicCall) {
@@ -36,7 +36,7 @@ export async function issueChallenge(call: PublicCall) {
   };
 }
 
-/** Signature and dates, as anyone can check them offline, and what only the service knows: whether it still counts (IDN-25). */
+/** Checks signature and dates, as is possible offline, and what only the service knows: whether the certificate is still valid (IDN-25). */
 export async function checkCertificate(call: PublicCall, certificate: string) {
   const checked = await certificateOf(call, certificate);
   const reason = checked.ok ? await endOf(call, await issuedAs(checked)) : checked.reason;
@@ -48,7 +48,7 @@ export async function checkCertificate(call: PublicCall, certificate: string) {
   return { valid: true, reason: null, agent_id: claims.sub, cert_tier, economic_role, claims };
 }
 
-/** What has ended a certificate before its date; null while it counts. A suspension does not: the agent's status tells of it. */
+/** Why a certificate ended before its expiry; null while it is valid. A suspension does not end it: the agent's status shows that. */
 async function endOf(call: PublicCall, issued: Issued): Promise<"unknown" | "revoked" | "replaced" | null> {
   const { found, certificate } = await call.read({
     found: findPublicAgent(call.db, issued.did),
@@ -69,7 +69,7 @@ export async function checkProof(call: PublicCall, input: ProofInput) {
       : ({ kind: "challenge", timestamp: input.timestamp, nonce: input.nonce, agentDid: claims.sub } as const);
   const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: wall() });
   if (!proof.ok) return refused(proof.reason);
-  // A key counts no longer than its certificate: whoever stole one that was rotated away, or one of the CA, proves nothing by it.
+  // A key is valid no longer than its certificate: a stolen key that was rotated away, or a stolen key of the CA, proves nothing.
   const ended = await endOf(call, await issuedAs(checked));
   if (ended !== null) return refused(ended);
   if (input.proof_type === "challenge_response") {
@@ -85,7 +85,7 @@ const refused = (reason: string) => ({ verified: false, reason, agent_id: null }
 /** Uses up a nonce (PRF-13). */
 async function useNonceOnce(call: PublicCall, nonce: string, expiresAt: number): Promise<boolean> {
   const { REPLAY } = call.deps.env;
-  // Spread over objects by the nonce itself: no single object sees every handshake.
+  // Spread over objects by the nonce itself, so that no single object handles every handshake.
   const guard = REPLAY.get(REPLAY.idFromName(`nonce:${nonce.slice(-2)}`));
   return (await guard.use(nonce, "", expiresAt)) === "first";
 }

@@ -1,5 +1,5 @@
-// Notes each minute which keys of the CA are published and which one signs, and raises an alert about a secret that lacks a key that is needed,
-// or signs with one that was not published for a day (IDN-29, IDN-38).
+// Records each minute which keys of the CA are published and which one signs. Raises an alert if the secret lacks a key that is needed, or signs
+// with a key that was not published for a day (IDN-29, IDN-38).
 import type { Deps } from "../context.ts";
 import { FIRST } from "../core/due.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
@@ -24,7 +24,7 @@ export const noteAuthorityKeys: EachJob = {
   },
 };
 
-/** Real time: the secret is everybody's, whatever the clock of one sandbox. */
+/** In real time: all sandboxes share the secret, whatever their clocks say. */
 async function whatToNote({ db, ca }: Deps): Promise<Statement[]> {
   const [{ keys }, { seen }] = await Promise.all([ca(), readBatch(db, { seen: findAuthorityKeys(db) })]);
   const now = Date.now();
@@ -50,7 +50,7 @@ function noteOf({ kid, use }: NamedKey, seen: readonly SeenKey[], now: number): 
   ];
 }
 
-/** A key that takes over notes also the one before it, which may have signed until now. */
+/** A key that takes over also records the key before it, which may have signed until now. */
 function notesOfSigner(kid: string, signedUntil: number, seen: readonly SeenKey[], now: number): Note[] {
   const before = lastSigner(seen, kid);
   const takesOver = before !== undefined && (before.signedUntil ?? 0) > signedUntil;

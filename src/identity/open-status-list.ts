@@ -1,5 +1,5 @@
 // Opens a new status list when the newest one is three quarters full (IDN-13): places are drawn at random, so some have to be free. A job
-// counts the newest list each hour. Between its runs, a call that meets taken places looks at a sample, whose size does not grow.
+// counts the newest list once an hour; meanwhile, a call that draws taken places checks a sample of constant size.
 import type { Deps } from "../context.ts";
 import { HOUR_MS, SECOND_MS, STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
@@ -16,10 +16,10 @@ import {
   sampleNewestList,
 } from "./certificate-store.ts";
 
-/** Counting reads a row for each taken place. */
+/** Counting reads one row for each taken place. */
 const COUNTED_EVERY_MS = HOUR_MS;
 const SAMPLED_AT_MOST_EVERY_MS = 10 * SECOND_MS;
-/** So much more of a sample has to be taken: it may err. */
+/** A sample may err, so this share more of it has to be taken. */
 const SAMPLING_ERROR = 0.05;
 
 export const openStatusLists: BulkJob = {
@@ -33,7 +33,7 @@ export const openStatusLists: BulkJob = {
     if (!newest || now < newest.countedAt + COUNTED_EVERY_MS) return null;
     const { listId, countedAt } = newest;
     return {
-      // A list that was never counted is counted in the minute that finds it.
+      // A list that was never counted is counted in the minute in which it is found.
       oldestDueAt: countedAt === 0 ? now : countedAt + COUNTED_EVERY_MS,
       run: async () => ({ done: await openWhenFull(deps, listId, now), failed: [], next: null }),
     };
@@ -48,10 +48,10 @@ async function openWhenFull({ db }: Deps, listId: number, now: number): Promise<
   return 1;
 }
 
-/** When this isolate looked at a sample of each list. */
+/** When this isolate last sampled each list. */
 const sampledAt = memoizeBy((_env: Deps["env"]) => new Map<number, number>());
 
-/** After a draw that met taken places; null: it met nothing else. */
+/** Called after a draw. Opens the next list if the draw and a sample say so; `place` null: all drawn places were taken. */
 export async function watchCrowding({ db, env }: Deps, place: DrawnPlace | null): Promise<void> {
   if (place !== null && !isCrowded(place)) return;
   const now = Date.now();

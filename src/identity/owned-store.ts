@@ -1,4 +1,4 @@
-// What each agent of a statement owns, as JSON beside the agent's own row: another statement would read the agents again.
+// The markets and vaults of each agent of a statement, as JSON next to the agent's own row: another statement would read the agents again.
 import { eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
@@ -15,14 +15,13 @@ type Owned = typeof agentMarkets | typeof escrows;
 
 const OWN = sql`agents.environment`;
 
-/** The rows of an agent, in the order of the key. */
 const ofAgent = (table: Owned, environment: SQL): SQL =>
   sql`from ${table} where ${table.did} = agents.did and ${table.environment} = ${environment}`;
 
 const listOf = (table: Owned, environment = OWN): SQL =>
   sql`(select json_group_array(${valuesOf(table)}) from (select * ${ofAgent(table, environment)}) as ${table})`;
 
-/** A list with the first row alone: a range reads one row beyond its end. `more` holds in that row where there may be others. */
+/** A list that reads only the first row, because a range reads one row beyond its end. `more` is true in that row if there may be others. */
 const firstOf = (table: Owned, more?: SQL): SQL => {
   const alone = sql`json_array(${valuesOf(table)})`;
   const list = more ? sql`case when ${more} then ${listOf(table)} else ${alone} end` : alone;
@@ -30,7 +29,7 @@ const firstOf = (table: Owned, more?: SQL): SQL => {
 };
 
 const MARKETS = firstOf(agentMarkets, sql`not sole`);
-/** The agent's own row names its vaults. */
+/** The agent's own row says how many vaults it has. */
 const VAULTS = sql`case when agents.escrow_states = '{}' then '[]'
   when instr(agents.escrow_states, ',') = 0 then ${firstOf(escrows)} else ${listOf(escrows)} end`;
 
@@ -44,15 +43,15 @@ function toRows<T extends Owned>(table: T, lists: SQL, only: SQL) {
   );
 }
 
-/** The markets and vaults of each agent. One that does not sell has none, and none is looked for; neither is where `only` does not hold. */
+/** The markets and vaults of each agent, as lists. Nothing is read for an agent that does not sell, or for which `only` is false. */
 export const ownedRows = (only = sql`true`) => ({
   markets: toRows(agentMarkets, MARKETS, only).as("markets"),
   escrows: toRows(escrows, VAULTS, only).as("escrows"),
 });
 
 /**
- * The same in an environment that the agent may have left, an expression of the statement: of that one the agent's own row says nothing, and its
- * markets there count for nothing.
+ * `ownedRows` in an environment (an expression of the statement) that the agent may have left. The agent's own row says nothing about the vaults
+ * of an environment that it has left, and its markets there do not count.
  */
 const ownedRowsIn = (environment: SQL) => {
   const still = sql`${environment} = ${OWN}`;
@@ -79,7 +78,7 @@ export const findSeller = (db: Database, did: string): Read<Seller | null> => re
 export const findSellerOf = (db: Database, intentId: string): Read<Seller | null> =>
   readOne(sellerOfIntent(db, { intentId }));
 
-/** The provider of a settlement, with its vaults in the environment of that, and its platform's clock. */
+/** The provider of a settlement, with its vaults in the settlement's environment and its platform's clock. */
 export const findSellerIn = (db: Database, transactionId: string): Read<(Seller & OfTwoClocks) | null> =>
   readOne(
     db

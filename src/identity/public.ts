@@ -1,5 +1,5 @@
-// Public readings of an agent beside its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). One trip each; state is
-// computed at the instant of the reading and never cached.
+// Public reads of an agent besides its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). Each takes one trip; the state is
+// computed at the instant of the read and never cached.
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -45,14 +45,14 @@ export async function getCertificate(call: PublicCall, did: string) {
   };
 }
 
-/** Finds the columns of the DID document, and whether the DID is deactivated (REVOKED or TERMINATED). Null if there is no such agent. */
+/** Finds the columns of the DID document, and whether the DID is deactivated (REVOKED or TERMINATED); null if there is no such agent. */
 export async function findSubject(call: PublicCall, did: string) {
   const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
   if (!agent) return null;
   return { agent, deactivated: isFinal(liveOf(agent, principalIn(agent), call.now).status) };
 }
 
-/** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` belongs to the metadata of a resolution. */
+/** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` is part of a resolution's metadata, not of the document. */
 export async function getDidDocument(call: PublicCall, did: string, form: DidForm) {
   const subject = await findSubject(call, did);
   if (!subject) throw new ServiceError("not_found");

@@ -1,5 +1,5 @@
-// DID resolution and DID URL dereferencing by the algorithms of W3C DID Resolution 1.0 (sections 4 and 5): what a request asks for, and
-// the outcome, without the form in which it is written (resolver-routes.ts). IDN-32 to IDN-37, IDN-39.
+// DID resolution and DID URL dereferencing by the algorithms of W3C DID Resolution 1.0 (sections 4 and 5): reads the request and computes the
+// outcome; resolver-routes.ts writes it. IDN-32 to IDN-37, IDN-39.
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { isDid } from "../protocol/did.ts";
@@ -7,7 +7,7 @@ import { type DidUrl, parseDidUrl } from "../protocol/did-url.ts";
 import { type DidDocument, didDocument, keysOf, serviceDocument } from "./did-document.ts";
 import { findSubject } from "./public.ts";
 
-/** The error types of the recommendation that this resolver gives, with their HTTP status. */
+/** The error types of the recommendation that this resolver returns, with their HTTP status. */
 export const RESOLUTION_ERRORS = {
   INVALID_DID: { status: 400, title: "The text is not a DID." },
   INVALID_DID_URL: { status: 400, title: "The text is not a DID URL." },
@@ -28,7 +28,7 @@ export class ResolutionError extends Error {
   }
 }
 
-/** A DID URL and its parameters with the options, which are the same to an algorithm that is passed both. */
+/** A DID URL, and its parameters together with the options: the algorithms treat both alike. */
 export type Asked = { readonly url: DidUrl; readonly parameters: ReadonlyMap<string, string> };
 
 type Metadata = { readonly created?: string; readonly deactivated?: true };
@@ -36,17 +36,17 @@ type Method = DidDocument["verificationMethod"][number];
 type Service = NonNullable<Extract<DidDocument, { service: unknown }>["service"]>[number];
 export type Content = DidDocument | ((Method | Service) & { readonly "@context": readonly string[] });
 
-/** `location`: the endpoint that the DID URL selects, beside the document with the selected service alone. */
+/** `location`: the endpoint that the DID URL selects; `content` is then the document with only the selected service. */
 export type Resolved = { readonly content: Content; readonly location: string | null; readonly metadata: Metadata };
 
-/** True when a part of a document, or what a service leads to, is asked for. */
+/** True if the request asks for a part of a document, or for the target of a service. */
 export const isPart = ({ url: { path, fragment }, parameters }: Asked): boolean =>
   path !== "" || fragment !== null || selectsService(parameters);
 
 export const selectsService = (parameters: Asked["parameters"]): boolean =>
   ["service", "serviceType", "relativeRef"].some((name) => parameters.has(name));
 
-/** What a request asks for: a DID URL has its parameters in itself, or behind it in the query of the request. */
+/** Reads a request. A DID URL has its parameters in itself, or as the query of the request. */
 export function readAsked(identifier: string, query: Iterable<readonly [string, string]>): Asked {
   const url = parseDidUrl(identifier);
   if (!url) {
@@ -67,7 +67,7 @@ const BOOLEAN = /^(true|false)$/;
 const SECOND = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
 const RELATIVE = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/?#-]|%[0-9A-Fa-f]{2})*$/;
 
-/** The options that are had, and their values. Nothing is cached and no URL is relative: `noCache` and `expandRelativeUrls` always hold. */
+/** The supported options and their values. Nothing is cached and no URL is relative, so `noCache` and `expandRelativeUrls` always hold. */
 const OPTIONS: ReadonlyMap<string, RegExp> = new Map([
   ["service", ASCII],
   ["serviceType", ASCII],
@@ -76,8 +76,7 @@ const OPTIONS: ReadonlyMap<string, RegExp> = new Map([
   ["noCache", BOOLEAN],
 ]);
 /**
- * Earlier documents are not kept: the end of an agent and that of a key's grace change the document, and make no version of the identity
- * document that is kept.
+ * Earlier DID documents are not kept: the end of an agent or of a key's grace changes the document without a new version of the identity document.
  */
 const NOT_SUPPORTED: ReadonlyMap<string, RegExp> = new Map([["versionTime", SECOND]]);
 
@@ -91,7 +90,7 @@ function judge({ url: { did, method }, parameters }: Asked): void {
   }
 }
 
-/** One trip, and none for the service's own DID. A deactivated DID has no part: its outcome is the document without keys. */
+/** Takes one trip, and none for the service's own DID. A deactivated DID has no parts: its outcome is the document without keys. */
 export async function resolve(call: PublicCall, asked: Asked): Promise<Resolved> {
   judge(asked);
   const { serviceDid, issuer } = call.deps.config;
@@ -134,7 +133,7 @@ function selectService(document: DidDocument, url: DidUrl, parameters: Asked["pa
   return { content: { ...document, service }, location };
 }
 
-/** RFC 3986, section 5. A reference that leads to another host would make the DID URL anybody's redirect. */
+/** Resolves a reference by RFC 3986, section 5. A reference to another host is refused: it would make the DID URL an open redirect. */
 function endpointOf(endpoint: string, reference: string, fragment: string | null): string {
   if (!URL.canParse(reference, endpoint)) throw new ResolutionError("INVALID_OPTIONS", "The relativeRef is malformed.");
   const own = new URL(endpoint);

@@ -1,6 +1,5 @@
-// The DID resolver: the HTTP binding of W3C DID Resolution 1.0 (section 12.1), with the media types of the drafts before it, and the
-// envelope for clients that ask for a bare document (IDN-32 to IDN-37). Nothing is cached: a key counts or does not at the instant of the
-// reading.
+// The DID resolver: the HTTP binding of W3C DID Resolution 1.0 (section 12.1), with the media types of the earlier drafts, and the usual error
+// format for clients that ask for a bare document (IDN-32 to IDN-37). Nothing is cached: whether a key is valid depends on the instant.
 import { ServiceError } from "../core/errors.ts";
 import { type Offer, preferredOf } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
@@ -26,7 +25,7 @@ export const CONTENTS = [
   "application/json",
 ] as const;
 
-/** A resolution result, a dereferencing result, or what was asked for itself. `says`: the representation that its metadata name. */
+/** The form of an answer: a resolution result, a dereferencing result, or the content itself. `says`: the representation in its metadata. */
 type Form = Offer & { readonly kind: "resolution" | "dereferencing" | "content" | "uri"; readonly says: string };
 
 const form = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
@@ -42,7 +41,7 @@ const DEREFERENCING = [PART_RESULT, drafted("dereferencing", "did-url-dereferenc
 const CONTENT = [...CONTENTS, LD_TYPE].map((type) => form("content", type, type));
 const URI = form("uri", "text/uri-list", "text/uri-list");
 
-/** The form that the client prefers. A DID URL that asks for a part of a document is dereferenced, not resolved. */
+/** The form that the client prefers. A DID URL for a part of a document is dereferenced, not resolved. */
 function formOf(accept: string | undefined, asked: Asked | undefined): Form | undefined {
   if (!asked || !isPart(asked)) return preferredOf(accept, [...RESOLUTION, ...CONTENT, ...DEREFERENCING]);
   const uri = selectsService(asked.parameters) ? [URI] : [];
@@ -56,7 +55,7 @@ const headersOf = ({ type, profile }: Offer) => ({
   Vary: "Accept",
 });
 
-/** Only a document is written for a client that asked for nothing else. An endpoint is led to by 303, and not written. */
+/** Redirects to a selected endpoint with 303, unless the client accepts only a bare document. */
 function outcomeAnswer(form: Form, { content, location, metadata }: Resolved): Answer {
   const { deactivated } = metadata;
   if (location !== null && form.kind !== "content") return answer(303, { Location: location, Vary: "Accept" }, null);
@@ -67,7 +66,7 @@ function outcomeAnswer(form: Form, { content, location, metadata }: Resolved): A
   return result(form, status, shown, about, metadata);
 }
 
-/** The envelope has no code for what only a resolver refuses: that is told in a result whatever was accepted. */
+/** The service's own error format has no codes for errors that only a resolver has: these are answered as a result, whatever is accepted. */
 function refusalAnswer(form: Form = RESULT, { type, message: detail }: ResolutionError): Answer {
   const { status, title } = RESOLUTION_ERRORS[type];
   if (form.kind === "content" && status === 400) throw new ServiceError("invalid_request", { message: detail });
@@ -126,7 +125,7 @@ export const resolverRoutes = [
         return outcomeAnswer(form, await resolve(call, asked));
       } catch (thrown) {
         if (!(thrown instanceof ResolutionError)) throw thrown;
-        // A copy of the database may not have heard of it: this code has the primary asked.
+        // A replica may not have the agent yet: this code makes the caller ask the primary.
         if (thrown.type === "NOT_FOUND" && call.db !== call.deps.db) throw new ServiceError("not_found");
         return refusalAnswer(formOf(accept, asked), thrown);
       }

@@ -1,11 +1,11 @@
-// DID resolution on the wire: the results of the HTTP binding, and the context. Results are loose, because metadata is open (HTTP-33).
+// Requests of the DID resolver. Its results are in responses.ts (HTTP-33).
 import * as z from "zod";
 
-/** Any text, so that what is no DID is answered as the binding says. */
+/** Any text, so that an invalid DID is answered as the binding prescribes. */
 export const identifierParams = z.object({ identifier: z.string() });
 
 const parameter = z.string().optional();
-/** Parameters of a DID URL and options of the resolution; an unknown one is judged with the known ones. */
+/** The parameters of a DID URL and the options of the resolution; unknown ones are judged together with the known ones. */
 export const resolutionQuery = z.looseObject({
   accept: parameter,
   service: parameter,

@@ -1,4 +1,4 @@
-// Responses about the identity of agents. Documents and results are loose objects, because later versions add members that readers
+// Responses about the identity of agents. Documents and results are loose objects, because later versions may add members, which readers
 // ignore (HTTP-33).
 import * as z from "zod";
 import { jws } from "../http/response-parts.ts";
@@ -114,7 +114,7 @@ const disputesPillar = z.looseObject({
   policy: z.string(),
 });
 
-/** What the answer to a call that is not refused warns of (PRN-10). */
+/** A warning in the answer to a call that is not refused (PRN-10). */
 export const agentWarning = z
   .object({
     code: z.literal("attestation_tier_below_role"),
@@ -252,7 +252,7 @@ export const dereferencingView = z
   })
   .register(z.globalRegistry, { id: "DidUrlDereferencing" });
 
-/** JSON-LD by its type alone: with a profile a result, without one what was asked for. */
+/** JSON-LD without further distinction: with a profile it is a result, without one the content itself. */
 export const linkedView = z
   .union([resolutionView, dereferencingView, contentView])
   .register(z.globalRegistry, { id: "DidLinkedData" });

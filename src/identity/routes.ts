@@ -1,4 +1,4 @@
-// Public routes of an agent, and the context of its DID document. No answer may be cached but a document that was requested by number
+// Public routes of an agent, and the context of its DID document. No answer may be cached except a document that was requested by number
 // (IDN-21), and the context, which never changes (IDN-31).
 import { ServiceError } from "../core/errors.ts";
 import { acceptWeights } from "../http/accept.ts";
@@ -18,7 +18,6 @@ const LD_TYPE = "application/ld+json";
 
 type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
 
-/** A numbered version or revision never changes. */
 const isFixed = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
 
 function fixedForm({ query, headers }: AidAsked): string | null {
@@ -26,7 +25,7 @@ function fixedForm({ query, headers }: AidAsked): string | null {
   return isFixed(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
 }
 
-/** The entity tag differs by representation and covers the answer but the instant of the reading (IDN-22). */
+/** The entity tag differs by representation and covers the whole answer except the instant of the read (IDN-22). */
 function serve({ json, jwt, tag, immutable }: ServedAid, headers: AidAsked["headers"]): Answer {
   const weight = acceptWeights(headers["accept"]);
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (jwt !== undefined || weight(JSON_TYPE) === 0);

@@ -1,5 +1,4 @@
-// The identity document, the DID document, the status and the certificate on the wire. Documents are loose objects, because later
-// versions add members that readers ignore (HTTP-33).
+// Schemas of an agent's scope and profile, and of the parameters of its public routes. The documents are in responses.ts (HTTP-33).
 import * as z from "zod";
 import { INTENTS_FROM } from "../core/vocabulary.ts";
 import { amount, did, fraction, registeredUrl, tier, wholeNumber } from "../http/schemas.ts";

@@ -1,4 +1,4 @@
-// Serves the status lists that certificates name, signed at most once a minute (IDN-14).
+// Serves the status lists that certificates name; each is signed at most once a minute (IDN-14).
 import type { PublicCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -12,9 +12,9 @@ import { type Exception, findListToSign, findStatusList, keepSigned } from "./ce
 
 export type ServedList = {
   readonly list: string;
-  /** Until the end of its own `ttl`. */
+  /** Seconds until the end of the list's own `ttl`. */
   readonly maxAgeSeconds: number;
-  /** Until the next one may be signed: who keeps it for others asks again then. */
+  /** Seconds until the next list may be signed: a shared cache asks again then. */
   readonly currentSeconds: number;
 };
 
@@ -50,7 +50,7 @@ type SignedList = { readonly signed: string; readonly signedAt: number };
 const isCurrent = (list: StatusListRow, staleFrom: number): list is StatusListRow & SignedList =>
   list.signed !== null && list.signedAt !== null && list.signedAt > staleFrom;
 
-/** From the primary: a list that is signed anew has every exception that was committed. */
+/** Reads the primary, so that a newly signed list has every exception that was committed. */
 async function currentList(deps: Deps, listId: number): Promise<SignedList | null> {
   // Real time, because an offline reader has no other clock.
   const now = Date.now();
@@ -85,9 +85,9 @@ async function signList(
 
 // ---- Turns ---------------------------------------------------------------------------------------------------------------
 
-/** Ends a turn: tells when the list was signed; null where nobody knows. */
+/** Ends a turn with the instant at which the list was signed; null if that is unknown. */
 type EndTurn = (signedAt: number | null) => void;
-/** When a list was signed, as this isolate knows it, and until when one of its calls has its turn. */
+/** When a list was signed, as far as this isolate knows, and until when one of its calls has its turn. */
 type Known = { readonly signedAt: number; readonly busyUntil: number };
 
 const TURN_MS = 2 * SECOND_MS;
@@ -95,8 +95,8 @@ const POLL_MS = 10;
 const knownLists = memoizeBy((_kept: Deps["sharedCache"]) => new Map<number, Known>());
 
 /**
- * A list that is not current is read with all its exceptions, so the calls of one isolate do that one after the other: the next ones find
- * the text that the first has signed. Of several isolates, the first stored text wins.
+ * Reading a list that is not current reads all of its exceptions, so the calls of one isolate take turns: the first one signs, and the next ones
+ * find its text. Among several isolates, the first stored text wins.
  */
 async function takeTurn({ sharedCache }: Deps, listId: number): Promise<EndTurn> {
   const lists = knownLists(sharedCache);
@@ -106,7 +106,7 @@ async function takeTurn({ sharedCache }: Deps, listId: number): Promise<EndTurn>
     if (known && known.signedAt > now - MINUTE_MS) return () => undefined;
     if (!known || known.busyUntil <= now) {
       lists.set(listId, { signedAt: 0, busyUntil: now + TURN_MS });
-      // Nobody fills the memory with lists that do not exist.
+      // Requests for lists that do not exist must not fill the memory.
       return (signedAt) => (signedAt === null ? lists.delete(listId) : lists.set(listId, { signedAt, busyUntil: 0 }));
     }
     await scheduler.wait(POLL_MS);

@@ -1,5 +1,5 @@
-// Store of signed documents and their versions, and the reads of an agent without a tenant: for the public, for counterparties and for
-// the calling agent itself.
+// Store of signed documents and their versions, and of the reads of an agent without a tenant: for the public, for counterparties and for the
+// calling agent itself.
 import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { columnsOf, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -17,7 +17,7 @@ export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
 // ---- Reads of an agent -------------------------------------------------------------------------------------------------
 
-// Drizzle maps a column three times as fast under its own name, so only the principal's columns are renamed.
+// Drizzle maps a column three times faster under its own name, so only the principal's columns are renamed.
 export const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
 
 export const selectAgent = (db: Database, where: SQL | undefined) =>
@@ -62,7 +62,7 @@ const timedAgentByDid = compileOnce((db) =>
     .where(byDid),
 );
 
-/** The same with the clock of the agent's platform, which rules its principal's attestation (ACC-9) and dates its rating (TSK-18). */
+/** Like `findPublicAgent`, with the clock of the agent's platform, which rules its principal's attestation (ACC-9) and dates its rating (TSK-18). */
 export const findTimedAgent = (db: Database, did: string): Read<Timed<AgentWithPrincipal> | null> =>
   readOne(timedAgentByDid(db, { did }));
 
@@ -102,7 +102,7 @@ const callingAgentByDid = compileOnce((db) =>
 );
 export type CallingAgent = RowOf<typeof callingAgentByDid>;
 
-/** The states that decide whether an agent may call: its own, its principal's and its platform's. */
+/** The statuses that decide whether an agent may call: its own, its principal's and its platform's. */
 export const findCallingAgent = (db: Database, did: string): Read<CallingAgent | null> =>
   readOne(callingAgentByDid(db, { did }));
 
@@ -174,7 +174,7 @@ export const findSubjectRow = (db: Database, did: string): Read<SubjectRow | nul
 export const findAncestors = (db: Database, did: string): Read<AgentRow[]> =>
   read(
     ancestorsByDid(db, { did }),
-    // At most five rows, sorted here to spare the database a sort.
+    // At most five rows, sorted here to save the database a sort.
     (rows: RowOf<typeof ancestorsByDid>[]) => rows.sort((a, b) => a.depth - b.depth).map((row) => row.agent),
   );
 
@@ -199,7 +199,7 @@ export const findMarkets = (
   environment: Environment | SQL<Environment>,
 ): Read<MarketRow[]> => marketsWhere(db, and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
 
-/** Of both environments: one range costs a row less than two. */
+/** Reads both environments: one range costs a row less than two. */
 export const findMarketsEverywhere = (db: Database, did: string): Read<MarketRow[]> => {
   const { environment, market, network } = agentMarkets;
   const query = db.select().from(agentMarkets).where(eq(agentMarkets.did, did));
@@ -260,7 +260,7 @@ export const findAidVersion = (db: Database, did: string, version: number): Read
       .where(and(eq(aidVersions.did, did), eq(aidVersions.version, version))),
   );
 
-/** The newest version that was signed: it holds the agent's certificate. Null before activation. */
+/** The newest signed version, which holds the agent's certificate; null before activation. */
 export const findNewestVersion = (db: Database, did: string): Read<{ content: string } | null> =>
   readOne(
     db
@@ -284,7 +284,7 @@ export const findCertified = (db: Database, did: string) =>
   );
 
 /**
- * Stores the document that a change of the platform signed in its own batch, if the revision is the foreseen one: another change may have
+ * Stores the document that a change by the platform signed in its own batch, if its revision is still the expected one: another change may have
  * taken that number.
  */
 export const storeAid = (
@@ -319,7 +319,7 @@ export type AidVersionRow = typeof aidVersions.$inferSelect;
 
 export const insertAidVersion = compileInsert((db) => db.insert(aidVersions));
 
-/** Many at once, as `insertAidVersion`. */
+/** `insertAidVersion` for many rows. */
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
   inParts(
     rows.map(({ did, version, content, proof }) => [did, version, deflateJson(content).toString("hex"), proof]),

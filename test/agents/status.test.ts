@@ -207,7 +207,7 @@ describe("suspending an agent that is already suspended with its principal or ac
     },
   };
 
-  it.each(Object.keys(STOPPED))("by %s becomes the platform's own, which only the activity log shows", async (reason) => {
+  it.each(Object.keys(STOPPED))("by %s becomes the platform's own, which only the log shows", async (reason) => {
     const did = (await STOPPED[reason]?.()) ?? "";
     const before = await reported(did);
     expect((await stored(did)).suspension_reason).toBe(reason);
