@@ -1,5 +1,4 @@
-// The public readings of an agent, and their verification from the JWKS alone (IDN-2, IDN-6 to IDN-8, IDN-15 to
-// IDN-24).
+// The public reads of an agent, and their verification with only the published keys (IDN-2, IDN-6 to IDN-8, IDN-15 to IDN-24).
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";
@@ -13,7 +12,7 @@ import { type Agent, createWorld, env, expectStatus, ISSUER, type Json, type Wor
 
 let world: World;
 let agent: Agent;
-/** The published keys, which are all that a verifier needs. */
+/** The published keys: a verifier needs nothing else. */
 let jwks: { keys: unknown[] };
 beforeAll(async () => {
   world = await createWorld();
@@ -28,7 +27,7 @@ const patchScope = async (did: string, body: unknown) =>
   expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body }), 200);
 
 describe("the identity document", () => {
-  it("of a DRAFT is answered as JSON alone, and is 404 to a client that takes only a JWS", async () => {
+  it("of a DRAFT is returned only as JSON, and is 404 to a client that accepts only a JWS", async () => {
     const { did } = await world.draft("CONSUMER");
     const either = await aidOf(did, "", { Accept: "application/jwt, application/json;q=0.5" });
     expect([either.status, either.headers.get("content-type")]).toEqual([200, "application/json"]);
@@ -45,13 +44,13 @@ describe("the identity document", () => {
     ["application/*", false],
     ["text/html", false],
     ["application/jwtx", false],
-  ])("answers Accept: %s by what weighs most", async (accept, asJwt) => {
+  ])("answers Accept: %s with the type of the highest weight", async (accept, asJwt) => {
     const agent = await world.agent("CONSUMER");
     const reply = await aidOf(agent.did, "", { Accept: accept });
     expect(reply.headers.get("content-type")).toBe(asJwt ? "application/jwt" : "application/json");
   });
 
-  it("verifies from the published keys alone, as JSON and as a compact JWS of the same content", async () => {
+  it("verifies with only the published keys, as JSON and as a compact JWS of the same content", async () => {
     const json = expectStatus(await aidOf(agent.did), 200);
     const jwt = await aidOf(agent.did, "", { Accept: "application/jwt" });
     expect([jwt.status, jwt.headers.get("content-type")]).toEqual([200, "application/jwt"]);
@@ -67,7 +66,7 @@ describe("the identity document", () => {
     }
   });
 
-  it("has the five pillars and its members, and an unsigned live part", async () => {
+  it("has the five pillars and their members, and an unsigned live part", async () => {
     const aid = expectStatus(await aidOf(agent.did), 200);
     expect(Object.keys(aid).sort()).toEqual(
       [
@@ -90,7 +89,7 @@ describe("the identity document", () => {
     });
   });
 
-  it("fails when any member is changed, at any depth", async () => {
+  it("fails verification when any member is changed, at any depth", async () => {
     const aid = expectStatus(await aidOf(agent.did), 200);
     const leaves: string[][] = [];
     const walk = (value: Json, path: string[]) => {
@@ -112,7 +111,7 @@ describe("the identity document", () => {
     expect((await check({ ...aid, more: 1 })).ok).toBe(false);
   });
 
-  it("fails as a compact JWS with any one character changed", async () => {
+  it("fails verification as a compact JWS when any one character is changed", async () => {
     const { text } = await aidOf(agent.did, "", { Accept: "application/jwt" });
     await fc.assert(
       fc.asyncProperty(fc.nat(text.length - 1), async (at) => {
@@ -123,7 +122,7 @@ describe("the identity document", () => {
     );
   });
 
-  it("answers 304 to its ETag, until what it states changes", async () => {
+  it("answers 304 to its ETag until its content changes", async () => {
     const mine = await world.consumer();
     const first = await aidOf(mine.did);
     const tag = first.headers.get("etag") ?? "";
@@ -143,7 +142,7 @@ describe("the identity document", () => {
     expect(changed.headers.get("vary")).toBe("Accept");
   });
 
-  it("of an earlier version is what the platform controlled then: signed, immutable, and cached for ever", async () => {
+  it("of an earlier version is what the platform controlled then: signed, immutable, and cached forever", async () => {
     const mine = await world.consumer();
     const before = expectStatus(await aidOf(mine.did), 200);
     await patchScope(mine.did, { capabilities: ["other"] });
@@ -159,7 +158,7 @@ describe("the identity document", () => {
     expect(await check(jwt.text)).toMatchObject({ ok: true, content: { version: before.version } });
   });
 
-  it("of a version that never was is 404", async () => {
+  it("of a version that never existed is 404", async () => {
     expect((await aidOf(agent.did, "?version=99")).body.code).toBe("not_found");
   });
 
@@ -167,7 +166,7 @@ describe("the identity document", () => {
     expect((await aidOf(agent.did, query)).body.code).toBe("validation_failed");
   });
 
-  it("of a DRAFT is there, unsigned, and is no JWT", async () => {
+  it("of a DRAFT is returned unsigned, and not as a JWT", async () => {
     const { did } = await world.draft("PROVIDER");
     const aid = expectStatus(await aidOf(did), 200);
     expect([aid.proof, aid.live.status, aid.identity.certificate]).toEqual([null, "DRAFT", null]);
@@ -175,7 +174,7 @@ describe("the identity document", () => {
     expect((await aidOf(did, "", { Accept: "application/jwt" })).status).toBe(404);
   });
 
-  it("that a change left stale is signed again at its next reading, once", async () => {
+  it("is signed again once, at the next read after a change made it stale", async () => {
     const mine = await world.consumer();
     const before = expectStatus(await aidOf(mine.did), 200);
     const rated = "update agents set agent_rating = 0.75, revision = revision + 1 where did = ?";
@@ -190,7 +189,7 @@ describe("the identity document", () => {
     expect((await aidOf(mine.did)).body.revision).toBe(after.revision);
   });
 
-  it("that is stale is read and signed in two trips, also of one with a market and escrow", async () => {
+  it("is read and signed in two trips when it is stale, also with a market and an escrow", async () => {
     const { provider: shop } = await facilitated(world);
     const makeStale = (did: string) =>
       env.DB.prepare("update agents set revision = revision + 1 where did = ?").bind(did).run();
@@ -211,13 +210,13 @@ describe("the identity document", () => {
     }
   });
 
-  it("that is stale is read by ten at once without a failure, and with one signature", async () => {
+  it("is read by ten at once without a failure when it is stale, and with one signature", async () => {
     const mine = await world.consumer();
     await env.DB.prepare("update agents set revision = revision + 1 where did = ?").bind(mine.did).run();
     const replies = await Promise.all(Array.from({ length: 10 }, () => aidOf(mine.did)));
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
     for (const { body } of replies) expect(await check(body)).toMatchObject({ ok: true });
-    // The first signature of a revision is what all readers get.
+    // All readers get the first signature of a revision.
     expect(new Set(replies.map(({ body }) => body.proof)).size).toBe(1);
   });
 
@@ -232,7 +231,7 @@ describe("the certificate", () => {
   const verify = (certificate: unknown, now = Date.now()) =>
     verifyCertificate(certificate, jwks, { issuer: ISSUER, now });
 
-  it("verifies from the published keys alone, and binds the key to DID, role, scope and principal", async () => {
+  it("verifies with only the published keys, and binds the key to DID, role, scope and principal", async () => {
     const checked = await verify(agent.certificate);
     if (!checked.ok) throw new Error(checked.reason);
     const { claims, agentKey } = checked;
@@ -263,12 +262,12 @@ describe("the certificate", () => {
     expect(Date.parse(published.certificate_expires_at)).toBe(claims.exp * 1000);
   });
 
-  it("states nothing mutable: status, environment, escrow, rating", async () => {
+  it("states nothing mutable: no status, environment, escrow or rating", async () => {
     const payload = atob((agent.certificate.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
     for (const word of ['"ACTIVE"', '"sandbox"', "escrow", "agent_rating"]) expect(payload).not.toContain(word);
   });
 
-  it("fails with any one character changed", async () => {
+  it("fails verification when any one character is changed", async () => {
     for (let at = 0; at < agent.certificate.length; at += 9) {
       const changed =
         agent.certificate.slice(0, at) + (agent.certificate[at] === "A" ? "B" : "A") + agent.certificate.slice(at + 1);
@@ -276,7 +275,7 @@ describe("the certificate", () => {
     }
   });
 
-  it("lives twelve months, or as long as the attestation where that is shorter", async () => {
+  it("lives twelve months, or until the attestation ends if that is earlier", async () => {
     const expiryOf = async (of: Agent) => {
       const checked = await verify(of.certificate);
       return checked.ok ? checked.claims.exp * 1000 : 0;
@@ -302,7 +301,7 @@ describe("the certificate", () => {
 });
 
 describe("the DID document", () => {
-  it("has the agent's key and services, and none of them when the agent has ended", async () => {
+  it("has the agent's key and services, and neither once the agent has ended", async () => {
     const mine = await world.consumer();
     const document = async () => JSON.parse((await get(`/v1/agents/${mine.did}/did.json`)).text);
     const active = await document();
@@ -323,7 +322,7 @@ describe("the DID document", () => {
 });
 
 describe("the status", () => {
-  it("shows a suspension at the next reading, and is stored by no cache", async () => {
+  it("shows a suspension at the next read, and is stored by no cache", async () => {
     const mine = await world.consumer();
     const status = () => get(`/v1/agents/${mine.did}/status`);
     expect((await status()).body).toMatchObject({

@@ -1,4 +1,4 @@
-// The keys of the CA as the operator sees them, what a secret may not do, and keys without their private halves (IDN-3, IDN-29, IDN-38).
+// The keys of the CA as the operator sees them, the faults of a secret, and keys without their private halves (IDN-3, IDN-29, IDN-38).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
@@ -26,7 +26,7 @@ const faultsAt = (named: NamedKey[], known: SeenKey[], now = NOW) =>
   faultsOfKeys(named, known, now).map(({ kid }) => kid);
 
 describe("a secret", () => {
-  it("may not lack a key while certificates under it may be valid, to the millisecond", () => {
+  it("may not lack a key while its certificates may be valid, to the millisecond", () => {
     const old = signed("old");
     const until = droppableFrom(old) ?? 0;
     expect(new Date(until).toISOString()).toBe("2027-05-31T02:00:00.000Z");
@@ -36,22 +36,22 @@ describe("a secret", () => {
     expect(faultsAt([signing("new"), published("old")], known, until - 1)).toEqual([]);
   });
 
-  it("may take away a key that never signed", () => {
+  it("may drop a key that never signed", () => {
     expect(faultsAt([signing("one")], [signed("one"), seen("spare")])).toEqual([]);
   });
 
-  it("may not sign with a key that was not published for a day, beside one that has signed", () => {
+  it("may not sign with a key that was published for less than a day, if another key has signed", () => {
     const next = (ago: number) => [signed("old", NOW), seen("next", { publishedAt: NOW - ago })];
     const named = [signing("next"), published("old")];
     expect(faultsAt(named, next(DAY_MS - 1))).toEqual(["next"]);
     expect(faultsAt(named, next(DAY_MS))).toEqual([]);
     expect(faultsAt(named, [signed("old", NOW)])).toEqual(["next"]);
-    // The first key of a service has nobody to wait for, and one that has signed before is known.
+    // The first key of a service replaces no other, and a key that has signed before is known to readers.
     expect(faultsAt([signing("first")], [])).toEqual([]);
     expect(faultsAt([signing("old"), published("next")], [signed("old"), signed("next")])).toEqual([]);
   });
 
-  it("that signs too early is at fault until its day is over, also after the key was noted to sign", () => {
+  it("that signs too early is at fault until the day is over, even after the key was recorded as signing", () => {
     const early = seen("next", { publishedAt: NOW, signsFrom: NOW, signedUntil: NOW });
     const named = [signing("next"), published("old")];
     expect(faultsAt(named, [signed("old", NOW), early], NOW + DAY_MS - 1)).toEqual(["next"]);
@@ -60,7 +60,7 @@ describe("a secret", () => {
     expect(faultsAt([signing("old"), published("next")], [signed("old", NOW), early], NOW + 1)).toEqual([]);
   });
 
-  it("may name a key as revoked: it is not missing, and the key after it signs at once", () => {
+  it("may name a key as revoked: it is not missing, and its successor may sign at once", () => {
     const known = [signed("stolen", NOW), signed("older", NOW - 10 * DAY_MS)];
     expect(faultsAt([signing("new"), revoked("stolen"), published("older")], known)).toEqual([]);
     expect(faultsAt([signing("new"), published("stolen"), revoked("older")], known)).toEqual(["new"]);
@@ -71,7 +71,7 @@ describe("the keys", () => {
   let world: World;
   let keys: Json;
   const shown = async (): Promise<Json> => expectStatus(await operate(world, "GET", "/v1/operator/ca"), 200);
-  /** The same service with another secret. */
+  /** The service with another secret. */
   const withKeys = (entries: readonly Entry[]) => {
     const ca = openCertificateAuthority(JSON.stringify(entries));
     return { ...world.deps, ca: () => ca };
@@ -82,10 +82,10 @@ describe("the keys", () => {
     keys = JSON.parse(env.CA_KEYS);
   });
 
-  it("are noted within a minute, with the one that signs, and shown", async () => {
+  it("are recorded within a minute, with the signing one, and are shown", async () => {
     const { kid } = (await world.deps.ca()).signing;
     const fresh = await shown();
-    // What signs now has signed, noted or not: `npm run ca check` relies on it.
+    // The key that signs now counts as having signed, recorded or not: `npm run ca check` relies on it.
     expect(fresh.keys).toEqual([
       expect.objectContaining({ kid, use: "signing", last_certificate_at: expect.any(String), droppable_from: null }),
     ]);
@@ -108,14 +108,14 @@ describe("the keys", () => {
     });
   });
 
-  it("of a rotation: published, then signing, and the old one until its certificates have ended", async () => {
+  it("of a rotation are published, then signing; the old one stays until its certificates have ended", async () => {
     const { kid: old } = (await world.deps.ca()).signing;
     const next = await newEntry("published");
     const announced = withKeys([...keys, next]);
     expect(await world.run(noteAuthorityKeys, announced)).toBe(1);
     const swapped = withKeys([publicOnly({ ...keys[0], use: "published" }), { ...next, use: "signing" }]);
     const { kid } = (await swapped.ca()).signing;
-    // Too early: there is an alert, which ends as soon as the day is over.
+    // The new key signs too early: this raises an alert, which ends when the day is over.
     expect(await world.run(noteAuthorityKeys, swapped)).toBe(1);
     const raised = async () =>
       (await world.deps.db.select().from(alerts))
@@ -132,7 +132,7 @@ describe("the keys", () => {
       [true, true],
     ]);
     const { keys: list } = await shown();
-    // This service has the old secret: the new key is missing from it.
+    // This service still has the old secret, which lacks the new key.
     expect(list.map((one: Json) => [one.kid, one.use]).sort()).toEqual(
       [
         [kid, "missing"],
@@ -141,7 +141,7 @@ describe("the keys", () => {
     );
   });
 
-  it("verify without their private halves what they have signed, and sign nothing", async () => {
+  it("without their private halves verify what they have signed, and sign nothing", async () => {
     const agent = await world.consumer();
     const next = await newEntry("signing");
     const ca = await openCertificateAuthority(JSON.stringify([next, publicOnly({ ...keys[0], use: "published" })]));
@@ -184,7 +184,7 @@ describe("the keys", () => {
     await expect(openCertificateAuthority(secret)).rejects.toThrow(/^the secret CA_KEYS is not a list/);
   });
 
-  it("are refused where one is named twice, which readers of the published set would refuse", async () => {
+  it("are refused if one is named twice, because readers of the published set would refuse it", async () => {
     const signs = await newEntry("signing");
     for (const use of ["published", "revoked"]) {
       const secret = secretOf([signs, publicOnly({ ...signs, use })]);
@@ -193,7 +193,7 @@ describe("the keys", () => {
   });
 });
 
-describe("the operator alone", () => {
+describe("only the operator", () => {
   it("sees them", async () => {
     const world = await createWorld();
     for (const key of [world.key, null]) expect((await world.call("GET", "/v1/operator/ca", { key })).status).toBe(401);

@@ -1,4 +1,4 @@
-// A rotation of the CA's key as the runbook goes (docs/deploy.md): at each step what signs, what verifies, and what the operator sees
+// A rotation of the CA's key as in the runbook (docs/deploy.md): which key signs and which verify at each step, and what the operator sees
 // (IDN-3, IDN-29, IDN-38).
 import { eq } from "drizzle-orm";
 import { createLocalJWKSet, jwtVerify } from "jose";
@@ -31,7 +31,7 @@ beforeAll(async () => {
   agent = await owner.consumer();
 });
 
-/** The same service, deployed with another secret. */
+/** The service, deployed with another secret. */
 const deployed = (...entries: Entry[]): Promise<World> => createWorld({ CA_KEYS: secretOf(entries) });
 const reissued = async (world: World): Promise<string> => {
   const reply = await world.call("POST", `/v1/agents/${agent.did}/certificate`, { key: owner.key });
@@ -51,7 +51,7 @@ const keyShown = async (world: World, kid: string): Promise<Json> =>
 const monthsOn = (instant: string): number => addMonths(Date.parse(instant) + 2 * HOUR_MS, CERTIFICATE_MONTHS);
 
 describe("a rotation", () => {
-  it("begins with a key that is published and signs nothing, though the secret has its private half", async () => {
+  it("begins with a key that is published and signs nothing, although the secret has its private half", async () => {
     const world = await deployed(presentAuthorityKey("signing"), next);
     await world.run(noteAuthorityKeys);
     expect(kidIn(await reissued(world))).toBe(kids.old);
@@ -61,11 +61,11 @@ describe("a rotation", () => {
     expect(await keyShown(world, kids.old)).toMatchObject({ use: "signing", droppable_from: null });
   });
 
-  it("goes on a day later with the new key signing and the old one verifying, also without its private half", async () => {
+  it("continues a day later: the new key signs and the old one verifies, even without its private half", async () => {
     const before = await reissued(owner);
     const publishedAt = Date.now() - DAY_MS;
     await rowOf(owner, kids.next, { publishedAt });
-    // The old key was noted long ago: it is noted again as the other takes over.
+    // The old key was last recorded long ago: it is recorded again when the other takes over.
     await rowOf(owner, kids.old, { signedUntil: Date.now() - 5 * HOUR_MS });
     const world = await deployed(publicOnly(presentAuthorityKey("published")), { ...next, use: "signing" });
     const at = Date.now();
@@ -80,11 +80,11 @@ describe("a rotation", () => {
     expect(Date.parse(old.last_certificate_at)).toBeGreaterThanOrEqual(at);
     expect(Date.parse(old.droppable_from)).toBe(monthsOn(old.last_certificate_at));
     expect(await keyShown(world, kids.next)).toMatchObject({ use: "signing", droppable_from: null });
-    // Nothing more is due until the hour is over.
+    // Nothing is due until the hour is over.
     expect(await world.run(noteAuthorityKeys)).toBe(0);
   });
 
-  it("ends when the last certificate under the old key has: before that the key is missing, then dropped", async () => {
+  it("ends after the last certificate of the old key: until then the key is missing, afterwards dropped", async () => {
     const world = await deployed({ ...next, use: "signing" });
     expect(await keyShown(world, kids.old)).toMatchObject({ use: "missing" });
     expect((await shownBy(world)).faults).toEqual([expect.stringMatching(`^${kids.old}: missing`)]);
@@ -96,7 +96,7 @@ describe("a rotation", () => {
 });
 
 describe("a key that signed nothing", () => {
-  it("is forgotten when it leaves the secret, so that its day begins anew if it comes back", async () => {
+  it("is forgotten when it leaves the secret, so that its day of notice starts again if it returns", async () => {
     const spare = await newEntry("published");
     const kid = await jwkThumbprint(spare.jwk);
     const present = { ...next, use: "signing" };

@@ -20,13 +20,13 @@ export const newEntry = async (use: string): Promise<{ jwk: PrivateJwk; use: str
   use,
 });
 
-/** The key of the service under test, in another use. */
+/** The key of the service under test, with another use. */
 export function presentAuthorityKey(use: string): { jwk: PrivateJwk; use: string } {
   const [{ jwk }] = JSON.parse(env.CA_KEYS) as [{ jwk: PrivateJwk }];
   return { jwk, use };
 }
 
-/** An entry whose private half is gone. */
+/** An entry without its private half. */
 export const publicOnly = ({ jwk, use }: Entry): Entry => {
   const { d: _, ...rest } = jwk as PrivateJwk;
   return { jwk: rest, use };

@@ -1,4 +1,4 @@
-// A certificate is issued again for the same key, and the old one stays good until it ends (AGT-23, IDN-7).
+// A certificate is reissued for the same key, and the old one stays valid until it ends (AGT-23, IDN-7).
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 const reissue = (did: string) => world.call("POST", `/v1/agents/${did}/certificate`);
 
 describe("reissuing a certificate", () => {
-  it("keeps the key, makes a new version of the document, and both certificates count", async () => {
+  it("keeps the key, makes a new version of the document, and both certificates are valid", async () => {
     const agent = await world.consumer();
     const before = expectStatus(await world.call("GET", `/v1/agents/${agent.did}/aid`, { key: null }), 200);
     const renewed = expectStatus(await reissue(agent.did), 200);
@@ -39,7 +39,7 @@ describe("reissuing a certificate", () => {
     expect((await reissue(did)).body.code).toBe("invalid_status");
   });
 
-  it("is refused while the principal's attestation is over", async () => {
+  it("is refused after the principal's attestation has expired", async () => {
     const other = await createWorld();
     const { did } = await other.consumer();
     other.advance(366 * 86_400_000);
@@ -47,7 +47,7 @@ describe("reissuing a certificate", () => {
     expect(reply.body).toMatchObject({ code: "invalid_status", detail: { principal_status: "ATTESTATION_EXPIRED" } });
   });
 
-  it("is not issued with a scope change after the attestation's end, because it would have ended already", async () => {
+  it("does not happen with a scope change after the attestation's end, because the certificate would have ended already", async () => {
     const other = await createWorld();
     const agent = await other.consumer();
     other.advance(366 * 86_400_000);
@@ -60,7 +60,7 @@ describe("reissuing a certificate", () => {
     expect(aid.identity.scope.capabilities).toEqual(["legal"]);
   });
 
-  it("is dated by real time, whatever the test clock says, so that it verifies offline at once", async () => {
+  it("uses real time, whatever the sandbox clock says, so that the certificate verifies offline at once", async () => {
     const ahead = await createWorld();
     ahead.advance(10 * 86_400_000);
     const agent = await ahead.consumer();

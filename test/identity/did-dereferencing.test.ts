@@ -1,4 +1,4 @@
-// DID URLs: a key, a service, or what a service leads to (IDN-28, IDN-36).
+// DID URLs: a key, a service, or the endpoint of a service (IDN-28, IDN-36).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 const url = (rest: string) => whole(`${agent.did}${rest}`);
 
 describe("a DID URL with a fragment", () => {
-  it("gives the key, with the document's contexts", async () => {
+  it("returns the key, with the document's contexts", async () => {
     const [method] = document.verificationMethod;
     const reply = await ask(world, whole(method.id), PART);
     expect([reply.status, typeOf(reply)]).toEqual([200, PART]);
@@ -32,7 +32,7 @@ describe("a DID URL with a fragment", () => {
     });
   });
 
-  it.each(["aid", "endpoint"])("gives the service %s", async (name) => {
+  it.each(["aid", "endpoint"])("returns the service %s", async (name) => {
     const service = document.service.find(({ id }: Json) => id === `${agent.did}#${name}`);
     expect(jsonOf(await ask(world, url(`#${name}`), PART)).contentStream).toEqual({
       "@context": document["@context"],
@@ -41,25 +41,25 @@ describe("a DID URL with a fragment", () => {
   });
 
   it.each([undefined, "*/*", DRAFTED("did-url-dereferencing")])(
-    "with Accept %s is a dereferencing result",
+    "with Accept %s returns a dereferencing result",
     async (accept) => {
       const reply = await ask(world, url("#aid"), accept);
       expect([reply.status, typeOf(reply)]).toEqual([200, accept?.includes("profile") ? accept : PART]);
     },
   );
 
-  it.each(["application/json", "application/did+ld+json"])("with Accept %s is the content alone", async (accept) => {
+  it.each(["application/json", "application/did+ld+json"])("with Accept %s is the bare content", async (accept) => {
     const reply = await ask(world, url("#aid"), accept);
     expect([typeOf(reply), jsonOf(reply).id]).toEqual([accept, `${agent.did}#aid`]);
   });
 
-  it("that leads nowhere is 404, as a path is, and a DID that does not exist", async () => {
+  it("is 404 if it selects nothing, has a path, or has an unknown DID", async () => {
     for (const identifier of [url("#other"), url("#"), url("/whois"), `${agent.did}/whois`, whole(`${UNKNOWN}#aid`)]) {
       expect(refusalOf(await ask(world, identifier, PART))).toEqual([404, "NOT_FOUND", null, {}]);
     }
   });
 
-  it("is not resolved: 406, and one that breaks the grammar 400 INVALID_DID_URL", async () => {
+  it("is not resolved: it gets 406, and 400 INVALID_DID_URL if it breaks the grammar", async () => {
     expect(refusalOf(await ask(world, url("#aid"), RESULT)).slice(0, 2)).toEqual([406, "REPRESENTATION_NOT_SUPPORTED"]);
     for (const broken of ["#a#b", "?a b", "/ü", "#%zz"])
       expect(refusalOf(await ask(world, url(broken), PART))).toEqual([400, "INVALID_DID_URL", null, {}]);
@@ -68,7 +68,7 @@ describe("a DID URL with a fragment", () => {
 
 describe("a DID URL with ?service", () => {
   it.each([undefined, PART, "text/uri-list", "text/html,*/*;q=0.8"])(
-    "with Accept %s leads to the endpoint by 303",
+    "with Accept %s redirects to the endpoint with 303",
     async (accept) => {
       for (const identifier of [url("?service=endpoint"), `${agent.did}?service=endpoint`]) {
         const reply = await ask(world, identifier, accept);
@@ -84,12 +84,12 @@ describe("a DID URL with ?service", () => {
     ["?service=endpoint&relativeRef=%2Fsome%2Fpath%3Fquery#frag", () => "https://agent.example/some/path?query#frag"],
     ["?service=endpoint&relativeRef=outbox", () => "https://agent.example/a2a/outbox"],
     ["?service=endpoint#frag", () => `${ENDPOINT}#frag`],
-  ])("%s leads where RFC 3986 says", async (rest, location) => {
+  ])("%s resolves its reference by RFC 3986", async (rest, location) => {
     const reply = await ask(world, url(rest), PART);
     expect([reply.status, reply.headers.get("location")]).toEqual([303, location()]);
   });
 
-  it("gives a client that asks for a document the one with the selected service alone", async () => {
+  it("returns the document with only the selected service to a client that asks for a document", async () => {
     const reply = await ask(world, url("?service=aid"), "application/did");
     expect(jsonOf(reply)).toEqual({ ...document, service: [document.service[0]] });
   });
@@ -97,18 +97,18 @@ describe("a DID URL with ?service", () => {
   it.each([
     ...["https://evil.example/", "//evil.example/x", "http://agent.example/", "//bank.example:pw@agent.example/x"],
     ...["//", "//a:99999/", "https://", "//@"],
-  ])("is nobody's redirect: relativeRef %s is 400", async (reference) => {
+  ])("is no open redirect: relativeRef %s is 400", async (reference) => {
     const reply = await ask(world, url(`?service=endpoint&relativeRef=${whole(reference)}`), PART);
     expect(refusalOf(reply).slice(0, 2)).toEqual([400, "INVALID_OPTIONS"]);
     expect(reply.headers.get("location")).toBeNull();
   });
 
-  it("that selects none is 404", async () => {
+  it("is 404 if it selects no service", async () => {
     for (const rest of ["?service=files", "?serviceType=LinkedDomains", "?service=aid&serviceType=AgentEndpoint"])
       expect(refusalOf(await ask(world, url(rest), PART))).toEqual([404, "NOT_FOUND", null, {}]);
   });
 
-  it("refuses a fragment beside the endpoint's own", async () => {
+  it("refuses a fragment in addition to the endpoint's own", async () => {
     const { did } = await world.agent("PROVIDER", { endpoint_url: `${ENDPOINT}#here` });
     const reply = await ask(world, whole(`${did}?service=endpoint#there`), PART);
     expect(refusalOf(reply).slice(0, 2)).toEqual([400, "INVALID_DID_URL"]);
@@ -116,7 +116,7 @@ describe("a DID URL with ?service", () => {
 });
 
 describe("a key that was replaced", () => {
-  it("is found beside the newer one until its grace is over, and then is 404", async () => {
+  it("is found next to the newer one until its grace is over, and then is 404", async () => {
     const { did } = await world.agent("PROVIDER");
     const keys = async () => jsonOf(await ask(world, did)).didDocument.verificationMethod.map(({ id }: Json) => id);
     const [older] = await keys();

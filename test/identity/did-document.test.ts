@@ -1,4 +1,4 @@
-// The DID document as linked data, under its did:web, and with the keys that count (IDN-2, IDN-30, IDN-31).
+// The DID document as linked data, under its did:web, and with its valid keys (IDN-2, IDN-30, IDN-31).
 import jsonld from "jsonld/dist/jsonld.esm.min.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didDocument } from "../../src/identity/did-document.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 const get = (path: string, headers: Record<string, string> = {}) => world.call("GET", path, { key: null, headers });
 const documentOf = async (did: string, form = "did.json") => jsonOf(await get(`/v1/agents/${did}/${form}`));
 
-/** The published contexts from their copies, the service's own from the service: nothing else is loaded. */
+/** Loads the published contexts from copies, and the service's own from the service, and nothing else. */
 async function documentLoader(url: string) {
   const published: Json = {
     "https://www.w3.org/ns/did/v1": didContext,
@@ -30,7 +30,7 @@ async function documentLoader(url: string) {
 const expand = (document: Json): Promise<Json> => jsonld.expand(document, { documentLoader, safe: true });
 
 describe("JSON-LD in safe mode", () => {
-  it("accepts the document, and knows its services' types", async () => {
+  it("accepts the document, and knows the types of its services", async () => {
     const [expanded] = await expand(await documentOf(agent.did));
     const services = expanded["https://www.w3.org/ns/did#service"];
     expect(services.map((service: Json) => service["@type"])).toEqual([
@@ -45,7 +45,7 @@ describe("JSON-LD in safe mode", () => {
     expect(method["@type"]).toEqual(["https://w3id.org/security#JsonWebKey"]);
   });
 
-  it("accepts the did:web document, a DRAFT's, and one with two keys", async () => {
+  it("accepts the did:web document, a DRAFT's document, and one with two keys", async () => {
     const { did } = await world.draft("CONSUMER");
     const own = { did: agent.did, endpointUrl: "https://agent.example/é" };
     const publicJwk = { kty: "EC", crv: "P-256", x: "x", y: "y" } as const;
@@ -78,7 +78,7 @@ describe("the context", () => {
 });
 
 describe("the did:web", () => {
-  it("is what the document is also known as, and resolves by the method's own rule", async () => {
+  it("is listed in alsoKnownAs, and resolves by the method's own rule", async () => {
     const document = await documentOf(agent.did);
     const [web] = document.alsoKnownAs;
     expect(web).toBe(`did:web:service.test:v1:agents:${encodeURIComponent(agent.did)}:did-web`);
@@ -109,7 +109,7 @@ describe("the service endpoint", () => {
     ],
     ["HTTPS://Agent.Example:443/a", "https://agent.example/a"],
     ["https://agent.example/a[1]?b[]=%zz", "https://agent.example/a%5B1%5D?b%5B%5D=%25zz"],
-  ])("%s is written as RFC 3986 writes it", async (endpoint_url, written) => {
+  ])("%s is written as in RFC 3986", async (endpoint_url, written) => {
     const { did } = await world.agent("CONSUMER", { endpoint_url });
     const { service } = await documentOf(did);
     expect(service[1].serviceEndpoint).toBe(written);
@@ -119,7 +119,7 @@ describe("the service endpoint", () => {
 });
 
 describe("the keys", () => {
-  it("stand in the order that they are given, each in every relationship", () => {
+  it("keep the order in which they are given, each in every relationship", () => {
     const publicJwk = { kty: "EC", crv: "P-256", x: "x", y: "y" } as const;
     const keys = ["newer", "older"].map((keyId) => ({ keyId, publicJwk }));
     const document: Json = didDocument({ did: UNKNOWN, endpointUrl: "https://agent.example/" }, keys, ISSUER);

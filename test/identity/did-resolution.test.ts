@@ -1,4 +1,4 @@
-// DID resolution over HTTP, as the W3C recommendation's binding says it and its public test suite asks it (IDN-32 to IDN-35, IDN-37, IDN-39).
+// DID resolution over HTTP, by the W3C recommendation's binding and its public test suite (IDN-32 to IDN-35, IDN-37, IDN-39).
 import { eq } from "drizzle-orm";
 import { decodeProtectedHeader } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ const own = async () => jsonOf(await open(`/v1/agents/${agent.did}/did.json`));
 
 describe("a DID", () => {
   it.each([undefined, "*/*", RESULT, `text/html, ${RESULT}`, "text/html, */*;q=0.8"])(
-    "with Accept %s is answered by a resolution result",
+    "with Accept %s is answered with a resolution result",
     async (accept) => {
       const reply = await ask(world, agent.did, accept);
       expect([reply.status, typeOf(reply)]).toEqual([200, RESULT]);
@@ -31,13 +31,13 @@ describe("a DID", () => {
     },
   );
 
-  it("has the document under the DID that was asked for, raw or percent-encoded", async () => {
+  it("has the document under the requested DID, raw or percent-encoded", async () => {
     for (const identifier of [agent.did, whole(agent.did), agent.did.replaceAll(":", "%3a")]) {
       expect(jsonOf(await ask(world, identifier)).didDocument.id).toBe(agent.did);
     }
   });
 
-  it("is answered under the profile of the drafts, which earlier resolvers use", async () => {
+  it("is answered under the profile of the drafts, which older resolvers use", async () => {
     const reply = await ask(world, agent.did, DRAFTED("did-resolution"));
     expect([reply.status, typeOf(reply)]).toEqual([200, DRAFTED("did-resolution")]);
     expect(jsonOf(reply).didResolutionMetadata).toEqual({ contentType: "application/did+ld+json" });
@@ -50,13 +50,13 @@ describe("a DID", () => {
     "application/ld+json",
     "application/json",
     "application/json, text/plain, */*",
-  ])("with Accept %s is answered by the document alone", async (accept) => {
+  ])("with Accept %s is answered with only the document", async (accept) => {
     const reply = await ask(world, agent.did, accept);
     expect([reply.status, typeOf(reply)]).toEqual([200, accept.split(",")[0]]);
     expect(jsonOf(reply)).toEqual(await own());
   });
 
-  it("is dereferenced to its document", async () => {
+  it("can be dereferenced to its document", async () => {
     const reply = await ask(world, agent.did, PART);
     expect([reply.status, typeOf(reply)]).toEqual([200, PART]);
     const document = await own();
@@ -68,13 +68,13 @@ describe("a DID", () => {
     });
   });
 
-  it("may be asked for from any origin, and is kept by nobody", async () => {
+  it("may be requested from any origin, and is stored by no cache", async () => {
     const { headers } = await ask(world, agent.did);
     expect(headers.get("access-control-allow-origin")).toBe("*");
     expect([headers.get("cache-control"), headers.get("vary")]).toEqual(["no-store", "Accept"]);
   });
 
-  it("takes the media type as the option accept", async () => {
+  it("accepts the media type as the option accept", async () => {
     const reply = await ask(world, `${whole(agent.did)}?accept=${whole("application/did+json")}`, RESULT);
     expect(typeOf(reply)).toBe("application/did+json");
   });
@@ -84,7 +84,7 @@ describe("a DID", () => {
     async (option) => expectStatus(await ask(world, `${whole(agent.did)}?${option}`), 200),
   );
 
-  it("of a DRAFT has no key, as did.json", async () => {
+  it("of a DRAFT has no key, as in did.json", async () => {
     const { did } = await world.draft("CONSUMER");
     const reply = await ask(world, did);
     expect([reply.status, jsonOf(reply).didDocument.verificationMethod]).toEqual([200, []]);
@@ -97,7 +97,7 @@ describe("the service's own DID", () => {
     return { did: service_did, reply: await ask(world, service_did) };
   };
 
-  it("is answered by the CA's published keys, which assert its certificates", async () => {
+  it("is answered with the CA's published keys, which assert its certificates", async () => {
     const { did, reply } = await document();
     const { keys } = jsonOf(await open("/.well-known/aeap-ca-jwks"));
     expect(keys.length).toBeGreaterThan(0);
@@ -162,7 +162,7 @@ describe("a refusal", () => {
     expect([refusalOf(drafted)[1], typeOf(drafted)]).toEqual(["NOT_FOUND", DRAFTED("did-resolution")]);
   });
 
-  it("of another method is 501 METHOD_NOT_SUPPORTED", async () => {
+  it("of a DID of another method is 501 METHOD_NOT_SUPPORTED", async () => {
     for (const did of ["did:unsupported:123456789abcdefghi", "did:web:service.test"])
       expect(refusalOf(await ask(world, did, RESULT))).toEqual([501, "METHOD_NOT_SUPPORTED", null, {}]);
   });
@@ -195,17 +195,17 @@ describe("a refusal", () => {
     expect(refusalOf(reply)).toEqual([type === "FEATURE_NOT_SUPPORTED" ? 501 : 400, type, null, {}]);
   });
 
-  it("of a parameter is the same in the DID URL", async () => {
+  it("of a parameter is the same if the parameter is in the DID URL", async () => {
     for (const parameter of ["versionId=1", "versionTime=2026-10-07T14:30:00Z"])
       expect(refusalOf(await ask(world, whole(`${agent.did}?${parameter}`)))[1]).toBe("FEATURE_NOT_SUPPORTED");
   });
 
-  it("of a parameter in the DID URL and behind it is 400", async () => {
+  it("of a parameter given both in the DID URL and in the query is 400", async () => {
     const twice = `${whole(`${agent.did}?noCache=true`)}?noCache=false`;
     expect(refusalOf(await ask(world, twice)).slice(0, 2)).toEqual([400, "INVALID_OPTIONS"]);
   });
 
-  it("is the envelope for a client that asks for a document alone", async () => {
+  it("has the service's own error format for a client that asks only for a document", async () => {
     for (const accept of ["application/did+json", "application/json"]) {
       const [unknown, invalid] = [await ask(world, UNKNOWN, accept), await ask(world, "not-a-did", accept)];
       expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
@@ -213,7 +213,7 @@ describe("a refusal", () => {
     }
   });
 
-  it("reads nothing but for a DID that may exist", async () => {
+  it("reads the database only for a DID that may exist", async () => {
     for (const [identifier, trips] of [
       ["not-a-did", 0],
       ["did:web:x", 0],
@@ -252,7 +252,7 @@ describe("a deactivated DID", () => {
     },
   );
 
-  it("is not that of a suspended agent", async () => {
+  it("does not result from a suspension", async () => {
     const { did } = await world.agent("CONSUMER");
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "SUSPENDED" } }), 200);
     const reply = await ask(world, did);

@@ -1,4 +1,4 @@
-// IDN-19: a DRAFT's document is read, and never signed, under whatever number it is asked for.
+// A DRAFT's document can be read, and is never signed, whatever number is requested (IDN-19).
 import { beforeAll, expect, it } from "vitest";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -27,7 +27,7 @@ async function isNeverSigned(did: string): Promise<void> {
 }
 
 it.each(["CONSUMER", "PROVIDER"] as const)(
-  "the document of a %s is not signed under any number, also when it was changed",
+  "the document of a %s is not signed under any number, even after a change",
   async (role) => {
     const { did } = await world.draft(role);
     await isNeverSigned(did);
@@ -37,7 +37,7 @@ it.each(["CONSUMER", "PROVIDER"] as const)(
   },
 );
 
-it("the document of an agent that ends as a DRAFT is not signed, nor are the earlier versions of one that becomes ACTIVE", async () => {
+it("the document of an agent that ends as a DRAFT is not signed, nor are the DRAFT versions of an agent that becomes ACTIVE", async () => {
   const ended = await world.draft("CONSUMER");
   const terminate = { body: { status: "TERMINATED" } };
   expectStatus(await world.call("PATCH", `/v1/agents/${ended.did}/status`, terminate), 200);

@@ -1,4 +1,4 @@
-// IDN-22: a cache that revalidates never keeps an outdated document, and no representation passes for another.
+// A revalidating cache never keeps an outdated document, and representations have different tags (IDN-22).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { principals } from "../../src/db/tables/principals.ts";
@@ -17,7 +17,7 @@ const tagOf = async (did: string, query = "", headers = {}) => {
   if (tag === null) throw new Error("no entity tag");
   return tag;
 };
-/** The answer to a cache that knows the tag. */
+/** The answer to a cache that has the tag. */
 const revalidated = async (did: string, tag: string) => {
   const { status, body } = await read(did, "", { "If-None-Match": tag });
   return status === 304 ? 304 : body.live.status;
@@ -26,7 +26,7 @@ const set = (agent: Agent, status: string) =>
   world.call("PATCH", `/v1/agents/${agent.did}/status`, { body: { status } }).then((reply) => expectStatus(reply, 200));
 
 describe("a cache that revalidates", () => {
-  it("shows a suspension, a return and a termination at once", async () => {
+  it("shows a suspension, a reactivation and a termination at once", async () => {
     const agent = await world.consumer();
     const active = await tagOf(agent.did);
     expect(await revalidated(agent.did, active)).toBe(304);
@@ -40,7 +40,7 @@ describe("a cache that revalidates", () => {
     expect(await revalidated(agent.did, active)).toBe("TERMINATED");
   });
 
-  it("shows the end of an attestation at its instant, before anything records it", async () => {
+  it("shows the end of an attestation at its instant, before a job records it", async () => {
     const agent = await world.consumer();
     const tag = await tagOf(agent.did);
     const attestationExpiresAt = world.now() - 1;
@@ -64,7 +64,7 @@ describe("a cache that revalidates", () => {
     expect([status, shown.identity?.principal.verification.attestation_id]).toEqual([200, "att-renewed"]);
   });
 
-  it("revalidates the present document each time", async () => {
+  it("revalidates the present document every time", async () => {
     const agent = await world.consumer();
     expect((await read(agent.did)).headers.get("cache-control")).toBe("no-cache");
   });
@@ -72,7 +72,7 @@ describe("a cache that revalidates", () => {
 
 describe("the JSON and the JWT", () => {
   it.each(["", "?version=2", "?revision=R"])(
-    "of %s have a tag each, and neither is 304 for the other's",
+    "of %s have a tag each, and neither answers 304 to the other's tag",
     async (query) => {
       const { did } = await world.consumer();
       const { version, revision } = expectStatus(await read(did), 200);

@@ -31,7 +31,7 @@ describe("a challenge", () => {
     expect(world.meter.reading.trips).toBe(0);
   });
 
-  it("is answered once", async () => {
+  it("can be answered once", async () => {
     const { nonce } = expectStatus(await open("/v1/verify/challenge"), 200);
     const answer = await answerTo(nonce);
     expect((await open("/v1/verify/proof", answer)).body).toEqual({
@@ -82,7 +82,7 @@ describe("a bound proof", () => {
 });
 
 describe("a certificate", () => {
-  it("is checked with status 200 whether or not it holds", async () => {
+  it("is checked with status 200 whether it is valid or not", async () => {
     const good = expectStatus(await open("/v1/verify/certificate", { certificate: agent.certificate }), 200);
     expect(good).toMatchObject({
       valid: true,
@@ -97,10 +97,10 @@ describe("a certificate", () => {
     expect(bad.reason).toBeTruthy();
   });
 
-  it("names its place in a status list that a library reads: valid, suspended, revoked", async () => {
+  it("names its place in a status list, in which a library reads valid, suspended and revoked", async () => {
     const other = await world.consumer();
     const statusOf = async () => {
-      // A list is signed once a minute: this is the next one.
+      // A list is signed at most once a minute: this forces the next one.
       await env.DB.prepare("update status_lists set signed_at = 0").run();
       const next = await withEmptyCache(world);
       const reply = await next.call("GET", "/.well-known/aeap-status-lists/1", { key: null });
@@ -122,7 +122,7 @@ describe("a certificate", () => {
 });
 
 describe("an identity document", () => {
-  it("is checked in both forms, and any change of it is found", async () => {
+  it("is checked in both forms, and every change is detected", async () => {
     const document = expectStatus(await open(`/v1/agents/${agent.did}/aid`), 200);
     expect((await open("/v1/verify/aid", { aid: document })).body).toMatchObject({
       valid: true,
@@ -134,7 +134,7 @@ describe("an identity document", () => {
       headers: { Accept: "application/jwt" },
     });
     expect((await open("/v1/verify/aid", { aid: compact.text })).body.valid).toBe(true);
-    // A number is not the text of an amount.
+    // A number is not accepted in place of an amount's text.
     const spender = await world.consumer({
       scope: { authorized_actions: ["purchase"], capabilities: ["translation"], max_transaction_value: "10.50" },
     });

@@ -1,5 +1,5 @@
-// What the service signs is verified by libraries of other authors, from what it publishes alone (IDN-5, IDN-12, IDN-17): the certificate, the
-// whole identity document with its rating, and the status list. None of the service's own code reads anything here.
+// Libraries of other authors verify what the service signs, using only what it publishes (IDN-5, IDN-12, IDN-17): the certificate, the complete
+// identity document with its rating, and the status list. None of the service's own code reads anything here.
 import { createPublicKey, type JsonWebKey } from "node:crypto";
 import { inflateSync } from "node:zlib";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
@@ -29,13 +29,13 @@ const get = async (address: string, accept = "*/*", of = world): Promise<string>
   return reply.text;
 };
 
-/** The keys of an issuer, as its name alone leads to them. */
+/** The keys of an issuer, found by its name alone. */
 const keysOf = async (issuer: string): Promise<JSONWebKeySet> =>
   JSON.parse(await get(`${issuer}/.well-known/aeap-ca-jwks`)) as JSONWebKeySet;
 
 type Options = { readonly typ: string; readonly at?: Date };
 type Reader = readonly [name: string, read: (jws: string, keys: JSONWebKeySet, options: Options) => Promise<Json>];
-/** Each verifies a compact JWS and returns what it says. */
+/** Each verifies a compact JWS and returns its payload. */
 const READERS: readonly Reader[] = [
   [
     "jose",
@@ -56,7 +56,7 @@ const READERS: readonly Reader[] = [
   ],
 ];
 
-/** A stranger's key under the name of the issuer's. */
+/** The issuer's key set, with a stranger's public key in it. */
 async function strangersKeys(keys: JSONWebKeySet): Promise<JSONWebKeySet> {
   const algorithm = { name: "ECDSA", namedCurve: "P-256" };
   const { publicKey } = (await crypto.subtle.generateKey(algorithm, true, ["verify", "sign"])) as CryptoKeyPair;
@@ -66,7 +66,7 @@ async function strangersKeys(keys: JSONWebKeySet): Promise<JSONWebKeySet> {
 const claimsOf = (jws: string): Json => JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
 
 describe.each(READERS)("by %s", (_name, read) => {
-  it("a certificate verifies until its end, by its issuer's keys alone", async () => {
+  it("a certificate verifies until its expiry with only its issuer's keys", async () => {
     const { certificate } = provider;
     const { iss, exp } = claimsOf(certificate);
     const [keys, typ] = [await keysOf(iss), "aeap-cert+jwt"];
@@ -78,7 +78,7 @@ describe.each(READERS)("by %s", (_name, read) => {
   });
 
   it.each(["", "?revision", "?version"])(
-    "the identity document%s verifies from itself alone, rating included",
+    "the identity document%s verifies on its own, including the rating",
     async (numbered) => {
       const path = `/v1/agents/${provider.did}/aid`;
       const present = JSON.parse(await get(path));
@@ -102,20 +102,20 @@ describe.each(READERS)("by %s", (_name, read) => {
       }
       const elsewhere = { ...document, identity: { ...document.identity, endpoint_url: "https://elsewhere.example" } };
       await expect(verify(elsewhere)).rejects.toThrow(/signature/);
-      // The other form is the same text under the same signature.
+      // The other form has the same text with the same signature.
       const jwt = await get(`${path}${query}`, "application/jwt");
       expect(await read(jwt, await keysOf(document.issuer), { typ: "aeap-aid+jws" })).toEqual(content);
       expect(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString()).toBe(canonicalize(content));
     },
   );
 
-  it("the key in the document is the key in its certificate, which the same keys verify", async () => {
+  it("the key in the document is the key in its certificate, which verifies with the same keys", async () => {
     const { issuer, identity } = JSON.parse(await get(`/v1/agents/${provider.did}/aid`));
     const { cnf, sub } = await read(identity.certificate, await keysOf(issuer), { typ: "aeap-cert+jwt" });
     expect([sub, cnf.jwk]).toEqual([identity.did, identity.public_key_jwk]);
   });
 
-  it("a status list verifies at the address that certificates name, by the keys of its issuer", async () => {
+  it("a status list verifies at the address that certificates name, with its issuer's keys", async () => {
     const { uri } = getStatusListFromJWT(provider.certificate);
     const list = await get(uri);
     const { iss, exp } = claimsOf(list);
@@ -135,7 +135,7 @@ it("the detached proof verifies as flattened JSON (RFC 7515, appendix F)", async
   expect(protectedHeader?.typ).toBe("aeap-aid+jws");
 });
 
-it("a status list verifies by @vess-id, whose authors are others than @sd-jwt's", async () => {
+it("a status list verifies with @vess-id, which has other authors than @sd-jwt", async () => {
   const { uri } = extractStatusListReference(provider.certificate);
   const list = await get(uri);
   const { iss, exp } = claimsOf(list);
@@ -151,7 +151,7 @@ it("a status list verifies by @vess-id, whose authors are others than @sd-jwt's"
   await expect(verified(exp - 1, `${head}.${body}.${forged}`)).rejects.toThrow(/signature/);
 });
 
-/** Reads a list as the IETF draft describes it: zlib, then `bits` bits a place, the lowest bits of a byte first. */
+/** Reads a list as in the IETF draft: zlib, then `bits` bits per place, the lowest bits of a byte first. */
 function statusesIn({ bits, lst }: { readonly bits: number; readonly lst: string }): number[] {
   const bytes = inflateSync(Buffer.from(lst, "base64url"));
   const places = 8 / bits;
@@ -162,18 +162,18 @@ function statusesIn({ bits, lst }: { readonly bits: number; readonly lst: string
 }
 
 describe("a status list", () => {
-  it("is read here as the draft's own examples are", () => {
+  it("is read correctly here: the draft's own examples pass", () => {
     expect(statusesIn({ bits: 1, lst: "eNrbuRgAAhcBXQ" })).toEqual([1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1]);
     expect(statusesIn({ bits: 2, lst: "eNo76fITAAPfAgc" })).toEqual([1, 2, 0, 3, 0, 1, 0, 1, 1, 2, 3, 3]);
   });
 
-  it("has the same status at each of its places for @sd-jwt, @vess-id and zlib: valid, invalid, suspended", async () => {
+  it("has the same status at each place for @sd-jwt, @vess-id and zlib: valid, invalid, suspended", async () => {
     const [suspended, ended] = [await world.consumer(), await world.consumer()];
     const patch = async ({ did }: Agent, status: string) =>
       expectStatus(await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status } }), 200);
     await patch(suspended, "SUSPENDED");
     await patch(ended, "TERMINATED");
-    // A list is signed once a minute: this is the next one.
+    // A list is signed at most once a minute: this forces the next one.
     await env.DB.prepare("update status_lists set signed_at = 0").run();
     const { uri } = getStatusListFromJWT(suspended.certificate);
     const text = await get(uri, "*/*", await withEmptyCache(world));

@@ -1,5 +1,5 @@
-// Places of certificates in status lists (IDN-13, IDN-14): free ones are drawn at random, a new list begins before the newest is full, and a
-// list costs its exceptions alone.
+// Places of certificates in status lists (IDN-13, IDN-14): free ones are drawn at random, a new list is opened before the newest is full, and
+// reading a list costs only its exceptions.
 import { and, desc, eq, sql } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { STATUS_LIST_SIZE } from "../../src/core/limits.ts";
@@ -12,7 +12,7 @@ import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Places are drawn from 32-bit numbers: here they are those of a generator with a seed (mulberry32). */
+/** Places are drawn from 32-bit numbers: this makes them come from a seeded generator (mulberry32). */
 function drawSeeded(): void {
   let state = 20_270_301;
   const next = () => {
@@ -41,7 +41,7 @@ const newestList = async () => {
   if (!row) throw new Error("no status list");
   return row;
 };
-/** Begins a list for one test, in which certificates that end at `expiresAt` take the first `taken` places. */
+/** Opens a list for one test, in which certificates that end at `expiresAt` take the first `taken` places. */
 async function beginList(taken: number, expiresAt = Date.now() + 300 * DAY_MS, replacedAt: number | null = null) {
   const { db } = world.deps;
   const listId = (await newestList()).listId + 1;
@@ -60,7 +60,7 @@ const takenIn = (listId: number, idx: number) =>
   world.deps.db.$count(certificates, and(eq(certificates.listId, listId), eq(certificates.idx, idx)));
 
 describe("a certificate", () => {
-  it("is issued while three quarters of the newest list are taken, and shares its place with no other", async () => {
+  it("is issued while less than three quarters of the newest list are taken, and shares its place with no other", async () => {
     const taken = Math.floor(STATUS_LIST_SIZE * 0.74);
     const listId = await beginList(taken);
     const agents = await Promise.all(Array.from({ length: 20 }, () => world.agent("CONSUMER")));
@@ -72,14 +72,14 @@ describe("a certificate", () => {
     }
   });
 
-  it("takes no place in the order in which it was issued", async () => {
+  it("does not get its place in the order of issue", async () => {
     await beginList(0);
     const places: number[] = [];
     for (let i = 0; i < 8; i++) places.push((await placeOf((await world.agent("CONSUMER")).did)).idx);
     expect(places).not.toEqual(places.toSorted((a, b) => a - b));
   });
 
-  it("takes the place of one that ended more than 30 days ago, and of none that ended later", async () => {
+  it("may take the place of a certificate that ended more than 30 days ago, and of no later one", async () => {
     const rested = await beginList(STATUS_LIST_SIZE, Date.now() - 31 * DAY_MS);
     const { idx } = await placeOf((await world.agent("CONSUMER")).did);
     expect(await takenIn(rested, idx)).toBe(1);
@@ -89,7 +89,7 @@ describe("a certificate", () => {
 });
 
 describe("a sandbox whose clock was moved", () => {
-  it("takes no place of another certificate: all platforms share the lists, and their time is real", async () => {
+  it("takes no place of another certificate: all platforms share the lists, in real time", async () => {
     await moveClock(world, 200 * DAY_MS);
     const full = await beginList(STATUS_LIST_SIZE, Date.now() + 100 * DAY_MS);
     expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBe(full + 1);
@@ -98,7 +98,7 @@ describe("a sandbox whose clock was moved", () => {
 });
 
 describe("a new list", () => {
-  it("begins when three quarters of the newest are taken, and not before", async () => {
+  it("is opened when three quarters of the newest are taken, and not before", async () => {
     const before = await beginList(Math.floor(STATUS_LIST_SIZE * 0.75) - 1);
     expect(await world.run(openStatusLists)).toBe(0);
     expect((await newestList()).listId).toBe(before);
@@ -108,7 +108,7 @@ describe("a new list", () => {
     expect((await placeOf((await world.agent("CONSUMER")).did)).listId).toBe(full + 1);
   });
 
-  it("is considered once an hour, or when draws find taken places", async () => {
+  it("is considered once an hour, or when draws meet taken places", async () => {
     const full = await beginList(STATUS_LIST_SIZE - 6_000);
     await world.deps.db
       .update(statusLists)
@@ -119,7 +119,7 @@ describe("a new list", () => {
     expect((await newestList()).listId).toBe(full + 1);
   });
 
-  // So far from the bound that no sample errs by as much.
+  // These shares are so far from the limit that no sample errs by as much.
   it.each([0.1, 0.6])("costs a call that met taken places a sample, with %f of the list taken", async (part) => {
     const full = await beginList(Math.floor(STATUS_LIST_SIZE * part));
     world.meter.reset();
@@ -128,14 +128,14 @@ describe("a new list", () => {
     expect((await newestList()).listId).toBe(full);
   });
 
-  it("begins at once where the newest has no free place, so that nobody's activation fails", async () => {
+  it("is opened at once if the newest has no free place, so that no activation fails", async () => {
     const full = await beginList(STATUS_LIST_SIZE);
     const agents = await Promise.all(Array.from({ length: 5 }, () => world.agent("CONSUMER")));
     const lists = await Promise.all(agents.map(async ({ did }) => (await placeOf(did)).listId));
     expect(new Set(lists)).toEqual(new Set([full + 1]));
   });
 
-  it("is opened once by several runs at once", async () => {
+  it("is opened once when several runs open it at the same time", async () => {
     const full = await beginList(Math.ceil(STATUS_LIST_SIZE * 0.8));
     await Promise.all(Array.from({ length: 5 }, () => world.run(openStatusLists)));
     expect((await newestList()).listId).toBe(full + 1);
@@ -156,25 +156,25 @@ describe("reading a list", () => {
       .where(and(eq(certificates.listId, listId), sql`idx between 7 and 20`));
     world.meter.reset();
     expectStatus(await world.call("GET", `/.well-known/aeap-status-lists/${listId}`, { key: null }), 200);
-    // D1 counts the row that keeps the signed text once more, because an update reads what it writes.
+    // D1 counts the row that keeps the signed text twice, because an update reads what it writes.
     expect(world.meter.reading).toMatchObject({ trips: 2, rowsRead: 7 + 1 + 1, rowsWritten: 1 });
   });
 
-  it("that is not current is read and signed once for all who ask at that moment", async () => {
+  it("reads and signs a stale list once for all requests at that moment", async () => {
     const listId = await beginList(500, undefined, 1);
     const fresh = await withEmptyCache(world);
     fresh.meter.reset();
-    // With a header that keeps them from the shared cache.
+    // This header makes the calls bypass the shared cache.
     const read = () =>
       fresh.call("GET", `/.well-known/aeap-status-lists/${listId}`, { key: null, headers: { Authorization: "none" } });
-    // One call's turn ends after two seconds of real time, however slow the machine is.
+    // One call's turn ends after two seconds of real time, however slow the machine is: the clock stands still.
     vi.useFakeTimers({ toFake: ["Date"] });
     const replies = await Promise.all(Array.from({ length: 20 }, read)).finally(vi.useRealTimers);
     expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(fresh.meter.reading).toMatchObject({ trips: 21, rowsRead: 500 + 20 + 1, rowsWritten: 1 });
   });
 
-  it("reads no exception while it is current", async () => {
+  it("reads no exceptions while the list is current", async () => {
     const listId = await beginList(20, undefined, 1);
     const path = `/.well-known/aeap-status-lists/${listId}`;
     expectStatus(await world.call("GET", path, { key: null }), 200);

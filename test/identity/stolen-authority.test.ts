@@ -1,5 +1,4 @@
-// What whoever stole a key of the CA can make, and what still refuses it: the certificate's row names the keys (IDN-27), and a revoked key
-// of the CA verifies nothing (IDN-38).
+// The limits of a stolen key of the CA: the certificate's row names the keys (IDN-27), and a revoked key of the CA verifies nothing (IDN-38).
 import { beforeAll, describe, expect, it } from "vitest";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
@@ -41,8 +40,8 @@ const open = (on: World, as: Agent) =>
 const checkOf = async (on: World, certificate: string): Promise<Json> =>
   expectStatus(await on.call("POST", "/v1/verify/certificate", { key: null, body: { certificate } }), 200);
 
-describe("whoever has the signing key of the CA", () => {
-  it("cannot call as an agent by a certificate over a key of its own, though DID and jti are the agent's", async () => {
+describe("a thief of the CA's signing key", () => {
+  it("cannot call as an agent with a certificate over another key, although DID and jti are the agent's", async () => {
     const { publicKey, privateKey } = await newPair();
     const jwk = publicPart((await crypto.subtle.exportKey("jwk", publicKey)) as never);
     const certificate = await issueCertificate({ ...claims, cnf: { jwk } }, (await world.deps.ca()).signing);
@@ -53,7 +52,7 @@ describe("whoever has the signing key of the CA", () => {
     expect((await open(world, victim)).status).toBe(201);
   });
 
-  it("of a key that only verifies, makes no certificate that counts in place of one under the signing key", async () => {
+  it("with a key that only verifies cannot make a valid certificate in place of one by the signing key", async () => {
     const earlier = await newAuthorityJwk();
     const rotated = await createWorld({
       CA_KEYS: secretOf([presentAuthorityKey("signing"), { jwk: earlier, use: "published" }]),
@@ -73,7 +72,7 @@ describe("a stolen key that the secret names as revoked", () => {
     after = await createWorld({ CA_KEYS: secretOf(keys) });
   });
 
-  it("is published no more, and no fault or alert stands for it", async () => {
+  it("is no longer published, and causes no fault or alert", async () => {
     const { kid } = (await world.deps.ca()).signing;
     const { keys } = expectStatus(await after.call("GET", "/.well-known/aeap-ca-jwks", { key: null }), 200);
     expect(keys.map((key: Json) => key.kid)).toEqual([(await after.deps.ca()).signing.kid]);
@@ -89,7 +88,7 @@ describe("a stolen key that the secret names as revoked", () => {
     });
   });
 
-  it("verifies nothing, and every agent goes on with a certificate that its platform has signed anew", async () => {
+  it("verifies nothing, and every agent continues with a certificate that its platform has reissued", async () => {
     const refused = await open(after, victim);
     expect([refused.status, refused.body.code]).toEqual([401, "aeap_verification_failed"]);
     expect(await checkOf(after, victim.certificate)).toMatchObject({ valid: false, reason: "key_unknown" });

@@ -1,4 +1,4 @@
-// What `POST /v1/verify/certificate` knows beside signature and dates: whether the certificate still counts (IDN-25).
+// `POST /v1/verify/certificate` also checks, besides signature and dates, whether the certificate is still valid (IDN-25).
 import { eq } from "drizzle-orm";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
@@ -20,7 +20,7 @@ const send = async (method: string, path: string, body?: Json): Promise<Json> =>
   expectStatus(await world.call(method, path, body === undefined ? {} : { body }), 200);
 
 describe("a certificate", () => {
-  it("that counts is valid, for one trip and three rows", async () => {
+  it("that is still valid passes, in one trip and three rows", async () => {
     const agent = await world.consumer();
     world.meter.reset();
     expect(await check(agent.certificate)).toMatchObject({ valid: true, reason: null, agent_id: agent.did });
@@ -58,7 +58,7 @@ describe("a certificate", () => {
     expect(await check(agent.certificate)).toEqual({ ...NOTHING, reason });
   });
 
-  it("is valid to the last second of a grace, and then replaced", async () => {
+  it("is valid to the last second of its grace, and then replaced", async () => {
     const agent = await world.consumer();
     const { previous_key_expires_at } = await send("POST", `/v1/agents/${agent.did}/rotate-key`, { grace_hours: 1 });
     const until = Date.parse(previous_key_expires_at);
@@ -68,7 +68,7 @@ describe("a certificate", () => {
     expect(await check(agent.certificate)).toEqual({ ...NOTHING, reason: "replaced" });
   });
 
-  it("is expired from its last second on, whatever became of it", async () => {
+  it("is expired after its last second, even if it was replaced before", async () => {
     const verification_attestation = {
       attestation_id: `att_${crypto.randomUUID()}`,
       verifier_id: "acme-verification",

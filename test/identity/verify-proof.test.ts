@@ -1,4 +1,4 @@
-// What `POST /v1/verify/proof` knows beside the signature: whether the certificate of the key still counts (IDN-27).
+// `POST /v1/verify/proof` also checks, besides the signature, whether the certificate of the key is still valid (IDN-27).
 import { beforeAll, describe, expect, it } from "vitest";
 import { issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { publicPart } from "../../src/protocol/jwks.ts";
@@ -35,7 +35,7 @@ describe.each([
   ["bound", bound],
   ["challenge", challenged],
 ] as const)("a %s proof", (_kind, prove) => {
-  it("counts with a certificate that counts, for one trip and three rows", async () => {
+  it("passes with a valid certificate, in one trip and three rows", async () => {
     const agent = await world.consumer();
     const answer = await prove(agent);
     world.meter.reset();
@@ -55,7 +55,7 @@ describe.each([
     expect(await open("/v1/verify/proof", await prove(agent))).toEqual(refused);
   });
 
-  it("is unknown under a certificate that a stolen key of the CA made for another key", async () => {
+  it("is unknown with a certificate that a stolen key of the CA made for another key", async () => {
     const agent = await world.consumer();
     const { signing, verification } = await world.deps.ca();
     const checked = await verifyCertificate(agent.certificate, verification, { issuer: ISSUER, now: Date.now() });
