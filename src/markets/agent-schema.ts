@@ -1,4 +1,4 @@
-// A provider's own markets on the wire (MKT-5, MKT-10).
+// Requests about a provider's own markets (MKT-5, MKT-10).
 import * as z from "zod";
 
 import { type FieldError, fieldError } from "../core/errors.ts";
@@ -29,13 +29,13 @@ export const marketInput = z
 export type MarketInput = z.infer<typeof marketInput>;
 export type ProposedMarket = Partial<z.infer<typeof marketEntry>>;
 
-/** The valid parts of a faulty body, each entry at its place. */
+/** The valid parts of a faulty body, each entry at its index. */
 export const proposedMarkets = (raw: unknown): ProposedMarket[] =>
   entriesOf(raw)
     .slice(0, MARKETS_PER_CALL_MAX)
     .map((entry) => validFields(marketEntry, entry));
 
-/** A malformed identifier has a code of its own (MKT-1). */
+/** A malformed identifier has its own error code (MKT-1). */
 export function marketRules(raw: unknown): FieldError[] {
   return entriesOf(raw).flatMap((entry, i) => {
     const market = typeof entry === "object" && entry !== null && "market" in entry ? entry.market : undefined;

@@ -1,5 +1,5 @@
-// Opens markets, the platform's side (MKT-5 to MKT-12): judges the request and writes the rows. The chain's side is provision.ts; a row in
-// PROVISIONING is all that passes between them (MKT-8).
+// Opens markets, the request's side (MKT-5 to MKT-12): judges the request and writes the rows. provision.ts does the chain's side; a row in
+// PROVISIONING is the only link between them (MKT-8).
 
 import { findOwnAgent } from "../agents/find-store.ts";
 import { refuseFinal } from "../agents/revise.ts";
@@ -69,7 +69,7 @@ export async function authorizeMarkets(
       null,
     );
 
-  // The chain may be slow: a suspension of the agent must not wait for it.
+  // The chain may be slow, and a suspension of the agent must not wait for it.
   call.unlock();
   const rows = await askChain(deps, { did, environment }, networks, until);
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
@@ -98,7 +98,7 @@ function noted(
   ];
 }
 
-/** Open markets of which a change of wallet is asked for that waits already: the old wallet may have confirmed it since (MKT-21). */
+/** Open markets whose pending change of wallet is requested again: the present wallet may have confirmed it since (MKT-21). */
 const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>
   markets.filter((row) =>
     input.markets.some(
@@ -110,7 +110,7 @@ const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[
     ),
   );
 
-/** The rows that ask the chain, each market once. */
+/** The rows for which the chain has to be asked, each market once. */
 function wantedRows(
   { deps, now, environment }: ManagementCall,
   agent: AgentRow,
@@ -125,14 +125,14 @@ function wantedRows(
 
 type Facts = ReadResults<ReturnType<typeof marketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
 
-/** Writes the wish. */
+/** The statements that record the request: the markets, the document and the activity entry. */
 async function requested(
   { db, deps, now, environment }: ManagementCall,
   agent: AgentRow,
   { found, newest, markets, escrows, caller }: Facts,
   wanted: readonly MarketRow[],
 ): Promise<Statement[]> {
-  // One split per network (MKT-9): a waiting market takes the wallet of the last request; an open one follows when the contract has it.
+  // The contract has one split per network (MKT-9): a waiting market takes the last requested wallet; an open one follows when the contract has it.
   const moved = markets
     .filter((row) => row.status === "PROVISIONING")
     .filter((row) => wanted.some((other) => other.network === row.network))
@@ -158,7 +158,7 @@ async function requested(
       subject: { type: "agent", id: agent.did },
       changes: {
         authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
-        // The rows that wait come first: they have the wallet that is asked for.
+        // Waiting rows come first, because they have the requested wallet.
         ...walletChanges(markets, [...wanted, ...markets]),
       },
     }),
@@ -166,8 +166,8 @@ async function requested(
 }
 
 /**
- * Asks the chain for what has been written, and returns the markets afterwards. The wish stands: where this fails, the markets wait, and
- * the queue or the minute's job takes them up again.
+ * Asks the chain for the stored markets, and returns the markets afterwards. If this fails, the markets stay waiting, and the queue or the
+ * minute's job resumes them.
  */
 async function askChain(
   deps: Deps,
@@ -188,7 +188,7 @@ async function askChain(
   );
 }
 
-/** Null, and a line in the log, when the work failed. */
+/** Returns null, and logs a line, if the work failed. */
 async function unlessFailed<T>(step: string, work: Promise<T>): Promise<T | null> {
   try {
     return await work;
@@ -199,18 +199,18 @@ async function unlessFailed<T>(step: string, work: Promise<T>): Promise<T | null
   }
 }
 
-/** The markets as the networks' answers left them; null where one is missing. */
+/** Merges the markets from the results for each network; null if a result is missing. */
 function provisionedRows(
   networks: readonly string[],
   provisioned: readonly (MarketRow[] | null)[],
 ): MarketRow[] | null {
   const [first] = provisioned;
   if (!first || provisioned.includes(null)) return null;
-  // Each answer knows its own network's rows as they are now.
+  // Each result is current only for the rows of its own network.
   return first.map((row) => provisioned[networks.indexOf(row.network)]?.find((other) => sameMarket(row, other)) ?? row);
 }
 
-/** Judges the agent, and finds the further faults of a body that the schema refuses. */
+/** Judges the agent, and adds the faults that depend on it, for a body that the schema refused. */
 export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
   const reads = {
     found: findOwnAgent(call.db, call.tenant, did),
@@ -241,7 +241,7 @@ function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void
 }
 
 /**
- * The row that asks the chain for this market; null when the market is open as requested. A market whose wallet changes keeps its vault
+ * The row that asks the chain for this market; null if the market is already open as requested. A market whose wallet changes keeps its vault,
  * and takes no new intents until the contract has the new wallet.
  */
 function provisioningRow(
@@ -268,7 +268,7 @@ function provisioningRow(
     ...NO_CHANGE,
     createdAt: now,
   };
-  // The job that takes waiting markets up again compares it with the service's own clock, not with the sandbox's.
+  // The job that resumes waiting markets compares this with the service's own clock, not with the sandbox clock.
   const updatedAt = deps.clock.now();
   const waitsAlready = present?.reason === OTHER_WALLET && present.operationalWallet === operationalWallet;
   const reason = waitsAlready ? OTHER_WALLET : null;

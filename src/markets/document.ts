@@ -8,8 +8,8 @@ import { type AidSource, marketCodes, signVersion } from "../identity/aid.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 
 /**
- * For markets of the agent's own environment: a new version of its document and a directory record. `source` has the new markets.
- * `states` are those of the escrows of that environment which the same batch opens.
+ * For markets of the agent's own environment: makes a new version of its document and a directory record. `source` has the new markets; `states`
+ * are those of the escrows that the same batch opens in that environment.
  */
 export async function documentChange(
   deps: Deps,

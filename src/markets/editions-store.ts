@@ -1,4 +1,4 @@
-// Store of the moves to a new edition of the contract (MKT-22): for each network the edition to which its providers are taken, and those on their way.
+// Store of moves to a new edition of the contract (MKT-22): for each network its present edition, and the providers that are still to move.
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
@@ -7,8 +7,8 @@ import { type EditionMove, type EditionRow, editionMoves, registeredEditions } f
 export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.select().from(registeredEditions));
 
 /**
- * Looks through all escrows of a network for those that stand in another edition's vault than the present one's, while their provider sells. It
- * reads as many rows as there are escrows, and so only when an edition is new.
+ * Plans a move for each escrow of a network that is in another edition's vault while its provider sells there. It scans all escrows, so it runs
+ * only when an edition is new.
  */
 export function planMoves(db: Database, { network, contract, plannedAt, plans }: EditionRow): Statement[] {
   const known = { contract, plannedAt, plans };
@@ -28,7 +28,7 @@ export function planMoves(db: Database, { network, contract, plannedAt, plans }:
   ];
 }
 
-/** In the order of the primary key. */
+/** The planned moves, in the order of the primary key. */
 export const findMoves = (db: Database, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, network, plannedAt } = editionMoves;
   const [ofNetwork = "", ofDid = "", ofEnvironment = ""] = after.id.split(" ");

@@ -1,4 +1,4 @@
-// Judges the entries of a request to open markets: all faults of one body together (MKT-1, MKT-9 to MKT-11, MKT-24).
+// Judges the entries of a request to open markets, and reports all faults of a body together (MKT-1, MKT-9 to MKT-11, MKT-24).
 import type { ManagementCall } from "../call.ts";
 import { editionsOf } from "../chain/events.ts";
 import { didHash, isAddress } from "../chain/hashes.ts";
@@ -25,7 +25,7 @@ export async function marketFaults(
     const known = network === undefined ? null : findNetwork(deps.config.networks, network);
     const [jurisdiction = "", currency] = market?.split("-") ?? [];
     const faults: FieldError[] = [];
-    // With a live key an unknown network is `market_not_authorized` (MKT-11).
+    // With a live key, an unknown network is `market_not_authorized` instead (MKT-11).
     if (network !== undefined && !known && environment === "sandbox")
       faults.push(fieldError(at("network"), "invalid_value", "No such network; see GET /v1/markets."));
     if (market !== undefined && !WIDE.has(jurisdiction) && !deps.config.jurisdictions.has(jurisdiction)) {
@@ -57,7 +57,7 @@ export async function marketFaults(
 
 const A_VAULT = "an escrow's vault";
 
-/** What an address of a network is that is nobody's wallet: what is paid there is lost, or refused by the contract. */
+/** Names the kind of an address that cannot be a wallet: a payment to it would be lost, or refused by the contract. */
 function noWallet(known: Network, wallet: string, did: string): string | null {
   const editions = editionsOf(known);
   if (known.token.toLowerCase() === wallet) return "the network's token";
@@ -69,8 +69,8 @@ function noWallet(known: Network, wallet: string, did: string): string | null {
 const placeOf = ({ network }: Pick<Network, "network">, address: string): string => `${network} ${address}`;
 
 /**
- * The places of anybody's vaults among the wallets. Each network's node is asked once, of wallets that the contract does not have: where it
- * fails or is slow nothing is known, and the contract's plan finds them (MKT-24).
+ * Finds the vaults of any provider among the wallets. Each network's node is asked once, about wallets that the contract does not have. If it
+ * fails or is slow, none is found here, and the plan of the transaction finds them later (MKT-24).
  */
 async function vaultsAmong(
   { chain, config }: Deps,

@@ -1,4 +1,4 @@
-// Market codes and the markets that cover a buyer (MKT-1, MKT-3): its country's, those of regions that contain it, and the world's.
+// Market codes, and the markets that cover a buyer (MKT-1, MKT-3): those of its country, of regions that contain it, and of the world.
 
 /** Jurisdictions that are more than one country, and the countries in them. */
 export const REGIONS: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -9,7 +9,7 @@ export const EVERYWHERE = "GLOBAL";
 
 export const marketCode = (jurisdiction: string, currency: string): string => `${jurisdiction}-${currency}`;
 
-/** The markets that cover a buyer of this country, the narrowest first. */
+/** The markets that cover a buyer of this country, narrowest first. */
 export function marketsCovering(country: string, currency: string): string[] {
   const regions = Object.keys(REGIONS).filter((region) => REGIONS[region]?.has(country));
   return [country, ...regions, EVERYWHERE].map((jurisdiction) => marketCode(jurisdiction, currency));

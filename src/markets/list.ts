@@ -1,4 +1,4 @@
-// Lists the markets (MKT-2). They are configuration, so no database is read.
+// Lists the markets (MKT-2). They come from the configuration, so no database is read.
 import { askedPage, type PublicCall } from "../call.ts";
 import { caip2Of, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
@@ -18,7 +18,7 @@ export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<
   );
 }
 
-/** Every jurisdiction with every currency that some network settles, in the order of their codes. */
+/** Every jurisdiction with every currency in which some network settles, sorted by code. */
 function marketsOf(config: Config): MarketListing[] {
   const currencies = [...new Set(config.networks.map((network) => network.currency))];
   const listings = marketJurisdictions(config.jurisdictions).flatMap((jurisdiction) =>

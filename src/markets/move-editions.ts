@@ -1,5 +1,5 @@
-// Takes providers to a new edition of the contract (CHN-22, MKT-22): it is another address in the configuration, where nobody is registered yet. A
-// provider's markets wait until the new contract has its split; what the vault of the earlier edition holds stays there.
+// Moves providers to a new edition of the contract (CHN-22, MKT-22): another address in the configuration, where no provider is registered yet.
+// A provider's markets wait until the new contract has its split; the balance in the earlier edition's vault stays there.
 import { networkNamed } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -41,7 +41,7 @@ export const moveEditions: EachJob = {
   },
 };
 
-/** While a configuration is rolled out, a Worker with the earlier one may still register providers there: so all are looked through again. */
+/** During a rollout, a Worker with the earlier configuration may still register providers in the earlier edition, so all are scanned again. */
 const PLANS = 2;
 const BETWEEN_PLANS_MS = 10 * MINUTE_MS;
 
@@ -57,7 +57,7 @@ function plansOf({ config }: Deps, editions: readonly EditionRow[]): EditionRow[
   });
 }
 
-/** Its open markets wait, and the queue registers it. Safe to run at any time and twice. */
+/** Makes the provider's open markets wait, and lets the queue register it. Safe to run at any time and twice. */
 async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
   const { db, config, env } = deps;
   const { did, environment, network } = job;
@@ -91,13 +91,13 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
       environment === found.agent.environment ? await documentChange(deps, source, now) : [];
     statements.push(...[...after].flatMap(([before, row]) => updateMarket(db, before, row)), ...documented);
   }
-  // What is lost from here on is found as any market that waits (resume_market_provisioning).
+  // If this message is lost, resume_market_provisioning finds the waiting markets.
   await commitAll(deps, [...statements, endMove(db, job)]);
   await env.CHAIN_QUEUE.send({ kind: "provision_market", ...job });
   return true;
 }
 
-/** With the wallet that it asks for: a first one in a contract does not wait. */
+/** The market waits with the wallet that it asks for: the first wallet in a contract has no delay. */
 const again = (row: MarketRow, updatedAt: number): MarketRow => ({
   ...row,
   ...NO_CHANGE,

@@ -29,19 +29,19 @@ export const marketReads = ({ db, tenant, environment }: ManagementCall, did: st
   newest: findNewestVersion(db, did),
 });
 
-/** A live key reaches the platform's sandbox agents here (MKT-11). */
+/** A live key also reaches the platform's sandbox agents here (MKT-11). */
 export function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
   const visible = found && (found.agent.environment === environment || environment === "production");
   if (!visible) throw new ServiceError("not_found");
   return found.agent;
 }
 
-/** In production the wallet is where the money goes (CRED-30). */
+/** In production the wallet receives real money (CRED-30). */
 export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
   if (caller.environment === "production") requireConfirmed(caller);
 }
 
-/** Before the faults of a removal. */
+/** Refuses the call before the faults of the removal are reported. */
 export function precheckRemoval(call: ManagementCall, did: string): Precheck {
   const reads = { found: findOwnAgent(call.db, call.tenant, did) };
   return precheck<typeof reads, ManagementCaller>(reads, ({ found, caller }) => {
@@ -73,7 +73,7 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
   );
 }
 
-/** Removes a market. The vault and its balance stay: they belong to the provider and not to the market (MKT-13). */
+/** Removes a market. The vault and its balance stay: they belong to the provider, not to the market (MKT-13). */
 export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
   const { db, now, deps, environment } = call;
   const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));
@@ -89,7 +89,7 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   await call.commit(
     [
       ...deleteMarket(db, row),
-      // Its wallet may be on its way to the contract.
+      // The market's wallet may be on its way to the contract.
       ...(row.status === "PROVISIONING" ? [doubtOperation(db, splitKey(row.network, did), Date.now())] : []),
       ...(own
         ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now)

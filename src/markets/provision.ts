@@ -1,5 +1,5 @@
-// Opens markets, the chain's side (MKT-6 to MKT-8). The wish is written first (PROVISIONING), then the chain is asked, then its answer is
-// written (settle.ts). A crash between any two leaves a row that the queue or the minute's job takes up again.
+// Opens markets on the chain (MKT-6 to MKT-8). The request is written first (PROVISIONING), then the chain is asked, then its answer is written
+// (settle.ts). After a crash between any two steps, the queue or the minute's job resumes the row.
 import { networkNamed } from "../chain/networks.ts";
 import { type Driven, driveSplit } from "../chain/split.ts";
 import type { Deps } from "../context.ts";
@@ -20,12 +20,12 @@ import { mayAsk, noteAsk } from "./wallet-asks.ts";
 import { askedWallet, changeOf, holdsOtherWallet, OTHER_WALLET, withAsked } from "./wallets.ts";
 
 /**
- * Brings the contract to the wish of the rows, and the rows to the state of the contract. Returns the agent's markets when nothing is left
- * to do, null when time ran out or the chain could not be asked. Safe to run at any time and twice.
+ * Brings the contract to the state that the rows request, and the rows to the contract's state. Returns the agent's markets when all is done;
+ * null if time ran out or the chain could not be asked. Safe to run at any time and twice.
  */
 export async function provisionMarkets(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
   const lasts = Math.max(0, until - Date.now());
-  // One run at a time: each reads the wish of its turn, so that no earlier wish overwrites a later one on the chain.
+  // One run at a time: each reads the present request in its turn, so that no earlier request overwrites a later one on the chain.
   using lock = await takeLock(deps.env, `${job.network} ${job.did}`, lasts, lasts + SECOND_MS);
   return lock ? await provisionNow(deps, job, until) : null;
 }
@@ -47,12 +47,12 @@ async function provisionNow(deps: Deps, job: Provisioning, until: number): Promi
   const { operationalWallet: wallet } = asked;
   const base = baseThreshold(networkNamed(config.networks, name));
   const known = escrows.find((row) => row.network === name);
-  // One that has left and comes again begins anew.
+  // A provider that has left the network and returns starts with its first threshold again.
   const own = known && known.baseThreshold > 0 ? known.threshold : firstThreshold(base, environment, agent);
-  // The vault is shared: the environment with the higher threshold decides (MKT-20).
+  // Both environments share the vault: the one with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
   const split = { wallet, threshold, scheduled: changeOf(first) };
-  // What somebody else has changed is changed back so often alone (MKT-24).
+  // A wallet that was changed from outside is changed back only within the daily limit (MKT-24).
   const returning = asking.some(({ reason }) => reason === OTHER_WALLET);
   if (returning && !mayAsk(agent, deps.clock.now())) return null;
   const forbidden = forbiddenBy(agent, asked, [...production, ...others]);
@@ -70,7 +70,7 @@ async function provisionNow(deps: Deps, job: Provisioning, until: number): Promi
   return settleMarkets(deps, job, { driven, split, base });
 }
 
-/** Refusals that arose while the market waited; the market's `reason` reports them. */
+/** Refusals that arose while the market waited; its `reason` reports them. */
 function forbiddenBy(
   agent: Pick<AgentRow, "status">,
   asked: MarketRow,
@@ -98,7 +98,7 @@ export const resumeProvisioning: EachJob = {
   },
 };
 
-/** Sends open markets whose change of wallet has waited long enough to the queue (MKT-21). */
+/** Sends open markets whose change of wallet is due to the queue (MKT-21). */
 export const applyWalletChanges: EachJob = {
   kind: "each",
   name: "apply_wallet_changes",

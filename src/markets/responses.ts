@@ -1,4 +1,4 @@
-// Responses about markets: the public list (MKT-2) and those of a provider (MKT-5, MKT-10).
+// Responses about markets: the public list (MKT-2) and a provider's own markets (MKT-5, MKT-10).
 import * as z from "zod";
 import { marketView } from "../agents/schema.ts";
 import { listOf } from "../http/response-parts.ts";

@@ -1,4 +1,4 @@
-// The public list of markets on the wire (MKT-2).
+// The query of the public list of markets (MKT-2).
 import * as z from "zod";
 import { pageQuery } from "../http/schemas.ts";
 

@@ -1,5 +1,5 @@
-// The escrow of a provider as the contract's answer leaves it (MKT-15): opened with its first market, moved into another vault with a new edition
-// of the contract (MKT-22), else followed in wallet and threshold alone.
+// Derives a provider's escrow from the contract's answer (MKT-15). It is opened with the first market and moved to another vault with a new
+// edition of the contract (MKT-22); otherwise only its wallet and contract threshold follow.
 import { recordEscrowChange } from "../agents/rate.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { networkNamed } from "../chain/networks.ts";
@@ -15,25 +15,25 @@ import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Job = Pick<MarketRow, "did" | "environment" | "network">;
 
-/** The rows of the provider: its own environment's, and the escrows of the other one. */
+/** The provider's rows: those of the job's environment, and the escrows of the other one. */
 export type EscrowFacts = {
   readonly found: AgentWithPrincipal | null;
   readonly markets: MarketRow[];
   readonly escrows: EscrowRow[];
   readonly otherEscrows: EscrowRow[];
-  /** Of its vault in the present edition of the contract. */
+  /** The newest ledger line of its vault in the present edition of the contract. */
   readonly newestLine: LedgerLine | null;
 };
 
 export const presentEdition = ({ config }: Pick<Deps, "config">, network: string): string =>
   networkNamed(config.networks, network).settlement_contract.toLowerCase();
 
-/** What the contract says; `base` is the threshold of an unrated provider. */
+/** The contract's answer; `base` is the threshold of an unrated provider. */
 export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet: string; readonly base: number };
 
 /**
- * The row as the chain has it when the first market opens. An existing one in the same vault is not overwritten from a reading that may be
- * outdated: its balance follows the settlements and its threshold the rating; only wallet and contract threshold are written here.
+ * The escrow's row when its first market opens. An existing row of the same vault is not overwritten from a read that may be outdated: its
+ * balance follows settlements and its threshold the rating, so only its wallet and contract threshold are written here.
  */
 export function escrowAfter(
   { config }: Deps,
@@ -54,7 +54,7 @@ export function escrowAfter(
     const back = { ...thresholds, state: escrowStateAt({ ...known, ...thresholds }) };
     return { ...known, contract, operationalWallet: wallet, chainThreshold, ...(known.baseThreshold === 0 && back) };
   }
-  // What the follower has booked of it: deposits that it sees later are added to the row.
+  // The amount that the follower has booked: it adds later deposits to the row itself.
   const balance = newestLine?.deposited ?? 0;
   return {
     ...job,
@@ -63,7 +63,7 @@ export function escrowAfter(
     vault,
     contract,
     operationalWallet: wallet,
-    // A payment through an earlier edition may still be facilitated: moving the vault adds the wallet that was paid there.
+    // A payment through an earlier edition may still be facilitated: `moveVault` adds the wallet that was paid there.
     formerWallets: known?.formerWallets ?? "[]",
     balance,
     contributed: 0,
@@ -71,7 +71,7 @@ export function escrowAfter(
     threshold,
     otherThreshold: 0,
     chainThreshold,
-    // A rating may have moved since the contract got its threshold: then the contract is behind already.
+    // The rating may have moved since the contract got its threshold: then the contract's is already outdated.
     behindSince: Date.now(),
     disputed: known?.disputed ?? 0,
     owed: known?.owed ?? 0,
@@ -81,7 +81,7 @@ export function escrowAfter(
   };
 }
 
-/** Writes the row, and what both environments know of each other. Another vault may have brought another state, which is told. */
+/** Writes the row, and what both environments know of each other. If another vault brought another state, that is reported. */
 export function escrowStatements(
   deps: Deps,
   job: Job,
@@ -93,10 +93,10 @@ export function escrowStatements(
   const { operationalWallet, chainThreshold, vault } = escrow;
   const known = onNetwork(facts.escrows, job);
   const other = onNetwork(facts.otherEscrows, job);
-  // One that is still in the vault of an earlier edition has its own split there.
+  // An escrow that is still in an earlier edition's vault has its own split there.
   const follows = other?.vault === vault ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [];
   return [
-    // One that was opened from an earlier line would miss what was booked meanwhile.
+    // An escrow that is opened from an older line would miss amounts that were booked meanwhile.
     ...(known?.vault === vault ? [] : [whileNewest(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
     ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
     ...follows,
@@ -108,7 +108,7 @@ export function escrowStatements(
   ];
 }
 
-/** It had no threshold any more (MKT-30). */
+/** True if the provider had left the network, which removed its threshold, and now returns (MKT-30). */
 const hasLeft = (known: EscrowRow, after: EscrowRow): boolean =>
   known.vault === after.vault && known.baseThreshold === 0 && after.baseThreshold > 0;
 

@@ -1,5 +1,4 @@
-// Writes the chain's answer about a provider's markets in one batch: markets, escrow, document, events and directory record (MKT-6,
-// MKT-12).
+// Writes the chain's answer about a provider's markets in one batch: markets, escrow, document, events and directory record (MKT-6, MKT-12).
 
 import { toMarketView } from "../agents/views.ts";
 import type { SplitOnChain, WalletChange } from "../chain/gateway.ts";
@@ -40,7 +39,7 @@ export type Provisioned = {
   readonly base: number;
 };
 
-/** Nothing is decided: the markets wait with a reason. An empty gas account raises an alert (MKT-7). */
+/** The chain has decided nothing yet: the markets wait with a reason. An empty gas account raises an alert (MKT-7). */
 export async function noteWaiting(
   { db }: Pick<Deps, "db">,
   job: Provisioning,
@@ -91,7 +90,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
     await doubtAnswer(deps, job, result, [...markets, ...otherMarkets]);
     return markets;
   }
-  // A production market opened while a sandbox key's transaction was waiting: its wallet is written to the contract again (MKT-9).
+  // A production market opened while a sandbox key's transaction waited: its wallet has to be written to the contract again (MKT-9).
   const overtaken =
     environment === "sandbox" &&
     result.driven.state === "done" &&
@@ -118,14 +117,14 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   return movedRows(markets, moves);
 }
 
-/** What the news of a wallet compare: the contract has one for both environments, and the job's own is looked at first. */
+/** The rows that the wallet notices compare: the contract has one wallet for both environments, and the job's environment comes first. */
 const ofBoth = ({ account, markets, otherMarkets, escrows, otherEscrows }: Facts): WalletFacts => ({
   account,
   markets: [...markets, ...otherMarkets],
   escrows: [...escrows, ...otherEscrows],
 });
 
-/** The change that is scheduled, where the contract still has a wallet that was never the provider's (MKT-31). */
+/** The scheduled change, if the contract still has a wallet that was never the provider's (MKT-31). */
 function waitingChange({ driven }: Provisioned, network: string, escrows: readonly EscrowRow[]): WalletChange | null {
   if (driven.state !== "done") return null;
   const { operationalWallet, scheduled } = driven.onChain;
@@ -134,7 +133,7 @@ function waitingChange({ driven }: Provisioned, network: string, escrows: readon
 
 type Kept = Provisioned & { readonly waits: WalletChange; readonly waiting: readonly MarketRow[] };
 
-/** Nobody is sent to such a wallet: the markets wait for the one that they ask for, and the escrow keeps the provider's. */
+/** No buyer is sent to such a wallet: the markets wait for the wallet that they ask for, and the escrow keeps the provider's. */
 async function keepWaiting(
   deps: Deps,
   job: Provisioning,
@@ -164,7 +163,7 @@ async function keepWaiting(
   return movedRows(markets, moves);
 }
 
-/** The wallet that the contract has: the one that was asked for, unless that waits for the delay. */
+/** The wallet that the contract has: the requested one, unless that still waits for the delay. */
 const heldBy = ({ driven, split }: Provisioned): string =>
   driven.state === "done" ? (driven.onChain.operationalWallet ?? split.wallet) : split.wallet;
 
@@ -174,7 +173,7 @@ const cancelledChange = ({ did, network }: Provisioning) => ({
   message: "A scheduled change of the operational wallet was cancelled on-chain; the market keeps its wallet.",
 });
 
-/** No market waits for the wallet any more, but the contract may have it: unless the open markets have it too, it is looked at again. */
+/** No market waits for the wallet any more, but the contract may have it: unless the open markets have it too, it is checked again. */
 async function doubtAnswer(
   { db }: Deps,
   { network, did }: Provisioning,
@@ -213,7 +212,7 @@ function movesOf(facts: Facts, job: Provisioning, settling: Settling, now: numbe
   ];
 }
 
-/** A change that goes on waiting leaves the row as it is. */
+/** True if the row would stay as it is, because its change is still waiting. */
 const sameChange = (a: MarketRow, b: MarketRow): boolean =>
   a.operationalWallet === b.operationalWallet &&
   a.pendingWallet === b.pendingWallet &&
@@ -245,7 +244,7 @@ async function settlement(
   ];
 }
 
-/** The contract has one split: open markets of both environments follow it (MKT-9). */
+/** The contract has one split, so open markets of both environments follow it (MKT-9). */
 const following = (
   { markets, otherMarkets }: Facts,
   { network }: Provisioning,
@@ -264,7 +263,7 @@ const following = (
     });
 };
 
-/** A new document when the ACTIVE markets of the agent's own environment have changed. */
+/** Makes a new document if the ACTIVE markets of the agent's own environment have changed. */
 async function documented(
   deps: Deps,
   { environment, network }: Provisioning,
@@ -310,11 +309,11 @@ function provisionedEvents(
     );
 }
 
-/** When a new wallet is refused, an open market continues with the wallet that the contract has (MKT-12). */
+/** If a new wallet is refused, an open market continues with the wallet that the contract has (MKT-12). */
 function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, now: number): MarketRow {
   if ("failed" in said) {
     const { failed: reason } = said;
-    // A change back is scheduled again.
+    // A change back to the provider's wallet is scheduled again, so the market keeps waiting.
     if (reason === "cancelled" && row.reason === OTHER_WALLET) return { ...row, ...NO_CHANGE, updatedAt: now };
     const kept = row.escrowWallet !== null && reason !== "agent_status_not_mutable";
     if (!kept || !known) return { ...row, status: "FAILED", reason, updatedAt: now };

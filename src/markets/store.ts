@@ -78,7 +78,7 @@ export const findOffers = (
   );
 };
 
-/** Markets that have waited since before the instant, the oldest first. */
+/** Markets that have waited since before the instant, oldest first. */
 export const findStalledMarkets = (db: Database, before: number, after: Due, limit: number): Read<Due[]> => {
   const id = sql<string>`did || ' ' || environment || ' ' || network`;
   return readAll(
@@ -98,7 +98,7 @@ export const findStalledMarkets = (db: Database, before: number, after: Due, lim
   );
 };
 
-/** Open markets whose change of wallet may be executed, the longest waiting first (MKT-21). The chain's time is real. */
+/** Open markets whose change of wallet is due, longest waiting first (MKT-21). Real time, like the chain's. */
 export const findDueChanges = (db: Database, now: number, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, market, network, pendingUntil } = agentMarkets;
   const [afterDid = "", afterEnvironment = "", afterNetwork = "", afterMarket = ""] = after.id.split(" ");
@@ -121,7 +121,7 @@ export const findDueChanges = (db: Database, now: number, after: Due, limit: num
   );
 };
 
-/** Refused when somebody else has inserted it meanwhile. Judged inside the batch whether it is the only one: of two at once, none is. */
+/** Refused if another call has inserted the market meanwhile. `sole` is decided inside the batch: of two concurrent inserts, neither is sole. */
 export const insertMarket = (db: Database, row: MarketRow): Statement[] => {
   const others = sql`did = ${row.did} and environment = ${row.environment}`;
   return [
@@ -130,13 +130,13 @@ export const insertMarket = (db: Database, row: MarketRow): Statement[] => {
   ];
 };
 
-/** Writes only onto the row that was read: another wallet may have been requested, or the market removed, meanwhile. */
+/** Writes only if the row is as it was read: meanwhile another wallet may have been requested, or the market removed. */
 export const updateMarket = (db: Database, before: MarketRow, after: MarketRow): Statement[] =>
   mustChange(
     db,
     db
       .update(agentMarkets)
-      // Another market may have been opened since the reading.
+      // Another market may have been opened since the read.
       .set({ ...after, sole: sql`sole` })
       .where(
         and(
@@ -148,7 +148,7 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
       ),
   );
 
-/** Writes the transaction that the waiting markets of a network wait for, if there is one, and the reason. */
+/** Records the transaction for which the waiting markets of a network wait, if there is one, and the reason. */
 export const noteRegistration = (
   db: Database,
   { did, environment, network }: Omit<MarketKey, "market">,
@@ -169,15 +169,15 @@ export const noteRegistration = (
       ),
     );
 
-/** Refused when it has another status meanwhile: one whose transaction waits leaves more behind. */
+/** Refused if the status has changed meanwhile: removing a market whose transaction waits takes further steps. */
 export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
   mustChange(db, db.delete(agentMarkets).where(and(keyed(row), eq(agentMarkets.status, row.status))));
 
-/** All of an agent in an environment that it leaves. */
+/** Deletes all markets of an agent in an environment that it leaves. */
 export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, "did" | "environment">): Statement =>
   db.delete(agentMarkets).where(and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
 
-/** All of agents that have left it. */
+/** Deletes the sandbox markets of agents that have left the sandbox. */
 export const dropSandboxMarkets = (db: Database, dids: readonly string[]): Statement =>
   db
     .delete(agentMarkets)
@@ -188,6 +188,6 @@ export const dropSandboxMarkets = (db: Database, dids: readonly string[]): State
       ),
     );
 
-/** Refuses once the agent has come to another environment: there a market is its own, and its document states it. */
+/** Refuses once the agent has been promoted: in its new environment, its document has to state its markets. */
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
   guard(db, sql`${environmentOf(did)} = ${environment}`);

@@ -1,4 +1,4 @@
-// Tends the transactions of the service's keys each minute: resends or replaces what waits, and raises alerts about gas and delay (CHN-17, JOB-9).
+// Tends the transactions of the service's keys each minute: resends or replaces waiting ones, and alerts about gas and delays (CHN-17, JOB-9).
 import { leastGasOf, type Network, networkNamed } from "../chain/networks.ts";
 import type { SignerName } from "../chain/roles.ts";
 import { noteLowGas } from "../chain/standing-store.ts";
@@ -11,9 +11,9 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { tendSigner } from "../objects/signers.ts";
 import type { SignerStanding } from "../objects/transactions.ts";
 
-/** A transaction that waits longer raises an alert. */
+/** A transaction that has waited longer raises an alert. */
 const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
-/** Its network takes no new intents until nobody has found it so for as long (PAY-24). */
+/** The network takes no new intents until its account has not been found low for this long (PAY-24). */
 const LOW_GAS_MS = LOW_GAS_SECONDS * SECOND_MS;
 
 const tender = (name: string, signer: SignerName): EachJob => ({
@@ -38,7 +38,7 @@ const tender = (name: string, signer: SignerName): EachJob => ({
 export const tendSigners = tender("tend_signers", "registrar");
 export const tendArbiters = tender("tend_arbiters", "arbiter");
 
-/** No node of the network is believed: nothing is sent, and nothing is read (CHN-9). */
+/** No node of the network is trusted: nothing is sent, and nothing is read (CHN-9). */
 async function raiseWrongChain({ db }: Deps, { network, chain_id }: Network): Promise<boolean> {
   const message = `chain_id is ${chain_id} in NETWORKS, and the node is of another chain.`;
   await commit(db, [raiseAlert(db, { kind: "network", subject: network, message })]);

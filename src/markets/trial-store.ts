@@ -1,4 +1,4 @@
-// Store of what accounts register on mainnets with their sandbox keys (MKT-25).
+// Store of the registrations that accounts make on mainnets with their sandbox keys (MKT-25).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Condition, type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
@@ -8,7 +8,7 @@ import type { Tenant } from "../db/tenant.ts";
 export const findTrials = (db: Database, { platformId }: Pick<Tenant, "platformId">): Read<MainnetTrials | null> =>
   readOne(db.select().from(mainnetTrials).where(eq(mainnetTrials.platformId, platformId)));
 
-/** Refused where another call of the account has counted meanwhile. */
+/** Refused if another call of the account has counted meanwhile. */
 export const putTrials = (db: Database, before: MainnetTrials | null, after: MainnetTrials): Statement[] =>
   before === null
     ? [db.insert(mainnetTrials).values(after)]
@@ -22,7 +22,7 @@ export const putTrials = (db: Database, before: MainnetTrials | null, after: Mai
 
 // ---- All accounts that are not accredited ----------------------------------------------------------------------------------
 
-/** The row of all of them together. */
+/** The key of the row that counts all of them together. */
 const TOGETHER = { platformId: "" } as const;
 export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
 
@@ -31,7 +31,7 @@ const inLastDay = (now: number): SQL =>
 
 type Further = { readonly further: number; readonly now: number };
 
-/** Relative to the row, so that calls of several accounts do not refuse each other. Refused where they would be more than `most` in 24 hours. */
+/** Adds to the row in SQL, so that calls of several accounts do not conflict. Refused if the sum would exceed `most` in 24 hours. */
 export function countTogether(db: Database, { further, now }: Further, most: number): Statement[] {
   const added = JSON.stringify(Array.from({ length: further }, () => now));
   const asks = sql`(select json_group_array(value) from (
@@ -49,7 +49,7 @@ export function countTogether(db: Database, { further, now }: Further, most: num
   );
 }
 
-/** True behind `countTogether` where it is what has reached `from`. */
+/** After `countTogether` in the same batch: true if this call made the count reach `from`. */
 export const hasReached = (from: number, { further, now }: Further): Condition =>
   sql`exists (select 1 from ${mainnetTrials} where platform_id = ${TOGETHER.platformId}
     and ${inLastDay(now)} between ${from} and ${from + further - 1})`;

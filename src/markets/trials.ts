@@ -1,5 +1,5 @@
-// Bounds what sandboxes cost the service on mainnets (MKT-25): a provider that a sandbox key registers there costs the registrar gas, and everybody
-// may open a sandbox.
+// Limits the cost of sandboxes on mainnets (MKT-25): a provider that a sandbox key registers there costs the registrar gas, and opening a sandbox
+// is free.
 import type { ManagementCall, ManagementCaller } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
@@ -14,7 +14,7 @@ import { countTogether, findTogether, findTrials, hasReached, putTrials } from "
 
 const isMainnet = ({ networks }: Config, name: string): boolean => findNetwork(networks, name)?.kind === "mainnet";
 
-/** Read by a sandbox call that names a mainnet, and by no other: what its account has registered, and all accounts together. */
+/** Reads the registrations of the account and of all accounts together, only for a sandbox call that names a mainnet. */
 export function trialReads({ db, tenant, deps, environment }: ManagementCall, { markets }: MarketInput) {
   const counts = environment === "sandbox" && markets.some(({ network }) => isMainnet(deps.config, network));
   return present({ trials: counts ? findTrials(db, tenant) : null, together: counts ? findTogether(db) : null });
@@ -22,14 +22,14 @@ export function trialReads({ db, tenant, deps, environment }: ManagementCall, { 
 
 type Known = ReadResults<ReturnType<typeof trialReads>> & {
   readonly caller: Pick<ManagementCaller, "platformStatus">;
-  /** The markets that the call asks the chain for. */
+  /** The markets for which the call asks the chain. */
   readonly wanted: readonly MarketRow[];
-  /** Where the provider has a market or an escrow, in either environment: it is registered there, or was counted. */
+  /** The provider's markets and escrows in either environment: on their networks it is registered, or was counted. */
   readonly known: readonly { readonly network: string }[];
 };
 
 /**
- * Counts the further registrations.
+ * Counts new registrations.
  * @throws ServiceError `rate_limited` when they are too many
  */
 export function countTrials(call: ManagementCall, platformId: string, found: Known): Statement[] {
@@ -49,7 +49,7 @@ function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Know
   const { aDay, inAll } = deps.config.sandboxMainnet;
   const trials = found.trials ?? null;
   const total = (trials?.total ?? 0) + further;
-  // Nothing becomes free of what is counted in all; an operator may raise it.
+  // The total never falls again, but an operator may raise its limit.
   if (total > inAll) {
     const message = `An account registers ${inAll} providers on mainnets from the sandbox.`;
     throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(DAY_MS / SECOND_MS) } });
@@ -59,7 +59,7 @@ function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Know
   return putTrials(db, trials, { platformId, asks, total });
 }
 
-/** Unaccredited accounts cost nothing to open, so they share one bound. */
+/** Unaccredited accounts cost nothing to open, so they share one limit. */
 function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counting: Counting): Statement[] {
   if (caller.platformStatus === "ACCREDITED") return [];
   const most = deps.config.sandboxMainnet.togetherADay;

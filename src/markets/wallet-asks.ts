@@ -1,4 +1,4 @@
-// Changes of an agent's operational wallets in the last 24 hours, in real time: each may cost a transaction of the registrar (MKT-24).
+// Limits an agent's changes of operational wallets in 24 hours of real time: each may cost the registrar a transaction (MKT-24).
 import { noteWalletAsks } from "../agents/store.ts";
 import { inLastDay, withFurther } from "../core/daily.ts";
 import { WALLET_CHANGES_A_DAY } from "../core/limits.ts";
@@ -13,7 +13,7 @@ const BOUND = {
 };
 
 /**
- * The instants of the last day's changes with further ones; null where there is none.
+ * The instants of the last day's changes and of the further ones; null if there are no further ones.
  * @throws ServiceError `rate_limited` when they are too many
  */
 export const walletAsks = (agent: Asks, further: number, now: number): readonly number[] | null =>

@@ -1,5 +1,5 @@
-// What the account is told of operational wallets (MKT-32): what the contract pays a provider, and what is scheduled there. Each change is a mail
-// and an entry of the activity log.
+// Notices about operational wallets (MKT-32): the wallet that the contract pays for a provider, and scheduled changes. Each change is a mail and
+// an entry of the activity log.
 import type { WalletChange } from "../chain/gateway.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -19,10 +19,10 @@ export type WalletFacts = {
   readonly escrows: readonly EscrowRow[];
 };
 
-/** `wallet`: what the contract has now; null where that is not taken over. */
+/** `wallet`: the contract's present wallet; null if the service does not adopt it. */
 export type WalletNews = { readonly wallet: string | null; readonly scheduled: WalletChange | null };
 
-/** None of a first wallet, of the one that the escrow has, and of a change that was scheduled before. */
+/** Records nothing for a first wallet, for the wallet that the escrow has, and for a change that was scheduled before. */
 export function recordWalletNews(
   deps: Deps,
   place: Place,
@@ -47,7 +47,7 @@ export function recordWalletNews(
   ];
 }
 
-/** The contract got a wallet that no market asks for (MKT-31). */
+/** The contract has a wallet that no market asks for (MKT-31). */
 export function recordStrangeWallet(
   deps: Deps,
   place: Place,
@@ -70,7 +70,7 @@ type Change = {
   readonly asked: boolean;
 };
 
-/** Writes both once for the two environments: in that of the market which the contract's answer is for, or in the agent's own (MKT-32). */
+/** Writes mail and entry once for both environments: in the environment of the settled market, or in the agent's own (MKT-32). */
 function recordChange(
   { db, clock }: Deps,
   { did, environment, network }: Place,
@@ -94,7 +94,7 @@ function recordChange(
   ];
 }
 
-/** A scheduled wallet has its instant, and `from` is the one that is paid until then. */
+/** A scheduled wallet takes effect at an instant; until then `from` is paid. */
 const changesOf = (network: string, { wallet, previous, effectiveAt }: Change): Changes =>
   effectiveAt === null
     ? { [`operational_wallet.${network}`]: { from: previous, to: wallet } }

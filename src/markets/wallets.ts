@@ -1,4 +1,4 @@
-// Compares the wallets of markets: the contract has one split for an agent and a network, whatever the environment (MKT-9).
+// Compares the wallets of markets: the contract has one split per agent and network, whatever the environment (MKT-9).
 import type { WalletChange } from "../chain/gateway.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
@@ -17,26 +17,26 @@ export const pendingChange = ({ wallet, effectiveAt, nonce }: WalletChange): Pen
   pendingNonce: nonce,
 });
 
-/** The change that an open market waits for (MKT-21). */
+/** The change for which an open market waits (MKT-21). */
 export const changeOf = ({ pendingWallet, pendingUntil, pendingNonce }: MarketRow): WalletChange | null =>
   pendingWallet === null || pendingUntil === null || pendingNonce === null
     ? null
     : { wallet: pendingWallet, effectiveAt: pendingUntil, nonce: pendingNonce };
 
-/** The wallet that a market asks the contract for: one that waits, or an open one that has a change before it; else null. */
+/** The wallet for which a market asks the contract: its own if it waits, the pending one if it is open; null if it asks for none. */
 export const askedWallet = (row: MarketRow): string | null =>
   row.status === "PROVISIONING" ? row.operationalWallet : row.status === "ACTIVE" ? row.pendingWallet : null;
 
-/** The row as it would be with the wallet that it asks for. */
+/** The row with the wallet that it asks for. */
 export const withAsked = (row: MarketRow): MarketRow => ({
   ...row,
   operationalWallet: askedWallet(row) ?? row.operationalWallet,
 });
 
-/** A market, or an escrow, which stays when its markets are taken away. */
+/** A market, or an escrow, which stays when its markets are removed. */
 type Holder = Pick<EscrowRow, "network" | "operationalWallet"> & { readonly status?: MarketStatus };
 
-/** True when production has another wallet on a network than the requested one: a sandbox key never moves it (MKT-9). */
+/** True if production has another wallet on a network than the requested one: a sandbox key never changes it (MKT-9). */
 export const holdsOtherWallet = (asked: readonly MarketRow[], production: readonly Holder[]): boolean =>
   production.some(
     ({ status, network, operationalWallet: wallet }) =>
@@ -46,8 +46,8 @@ export const holdsOtherWallet = (asked: readonly MarketRow[], production: readon
   );
 
 /**
- * The wallet that the contract should have for these markets of one network, of both environments; null when none of them needs one. The
- * last request counts, and production before the sandbox (MKT-9).
+ * The wallet that the contract should have for these markets, of one network and both environments; null if none needs one. The last request
+ * counts, and production before the sandbox (MKT-9).
  */
 export function wishedWallet(rows: readonly MarketRow[]): string | null {
   const ofState = (environment: Environment, status: MarketStatus) =>
@@ -61,7 +61,7 @@ export function wishedWallet(rows: readonly MarketRow[]): string | null {
   );
 }
 
-/** The wallets that an edit changes, one for each network, for its entry. Null: no market there has a wallet or asks for one. */
+/** The wallets that an edit changes, per network, for its activity entry. Null: no market there has a wallet or asks for one. */
 export function walletChanges(before: readonly MarketRow[], after: readonly MarketRow[]): Changes {
   const wished = (rows: readonly MarketRow[], network: string) =>
     wishedWallet(rows.filter((row) => row.network === network).map(withAsked));
@@ -74,7 +74,7 @@ export function walletChanges(before: readonly MarketRow[], after: readonly Mark
   );
 }
 
-/** Networks on which another wallet is asked for than the one that was asked for last, or that the contract has. */
+/** Networks on which the request names another wallet than the last request, or than the contract has. */
 export const otherWallets = (
   asked: readonly MarketRow[],
   markets: readonly MarketRow[],
@@ -88,15 +88,14 @@ export const otherWallets = (
     return known !== undefined && known !== "" && known !== walletOn(asked, network);
   });
 
-/** Why markets wait while the contract has a wallet that none of them asks for (MKT-31). */
+/** The reason of markets that wait while the contract has a wallet that none of them asks for (MKT-31). */
 export const OTHER_WALLET = "other_wallet";
 
-/** Whether a wallet in the contract was never the provider's, as far as its escrows on a network know. */
+/** True if the contract's wallet was never the provider's, as far as its escrows on the network know. */
 export const isStrange = (wallet: string | null, network: string, escrows: readonly EscrowRow[]): boolean => {
   const known = escrows.filter((row) => row.network === network);
   return wallet !== null && known.length > 0 && !known.some((row) => wasEver(row, wallet));
 };
 
-/** The wallet of the rows on a network. */
 export const walletOn = (rows: readonly MarketRow[], network: string): string =>
   rows.find((row) => row.network === network)?.operationalWallet ?? "";

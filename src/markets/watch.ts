@@ -1,6 +1,6 @@
-// Reads the contract again after an operation (MKT-14, CHN-19), and compares it with the wallet that the markets name now. A reorganisation
-// may have undone a registration, and a wallet that nobody wants any more may have arrived. Then the markets wait again and leave the
-// document, and the queue repeats the operation.
+// Reads the contract again after an operation (MKT-14, CHN-19), and compares it with the wallet that the markets want now. A reorg may have
+// undone a registration, or a wallet that is no longer wanted may have arrived. Then the markets wait again and leave the document, and the
+// queue repeats the operation.
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
 import { networkNamed } from "../chain/networks.ts";
@@ -51,7 +51,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
   if (!operation || operation.nextCheckAt === null) return false;
   if (operation.status === "done") {
     const read = await chain.readProvider(network, didHash(did));
-    // A node that does not answer proves nothing: the next minute asks again.
+    // A node that does not answer proves nothing: the next minute's run asks again.
     if (!read.ok) return false;
     if (hasWanted(operation, read.value)) {
       const checks = operation.checks + 1;
@@ -77,7 +77,7 @@ const reads = ({ db }: Deps, network: string, did: string) => ({
 });
 type Facts = ReadResults<ReturnType<typeof reads>>;
 
-/** The rows first: a change of theirs that the chain's answer does not show yet also changes the operation, and is a conflict. */
+/** Reads the rows before the chain: a change that the chain's answer does not include yet also changes the operation, and is a conflict. */
 async function compare(deps: Deps, network: string, did: string): Promise<boolean> {
   const facts = await readBatch(deps.db, reads(deps, network, did));
   const { operation } = facts;
@@ -114,7 +114,7 @@ async function compare(deps: Deps, network: string, did: string): Promise<boolea
 const mustNote = ({ db }: Deps, operation: OperationRow, nextCheckAt: number | null): Statement[] =>
   mustChange(db, noteCheck(db, operation, operation.checks, nextCheckAt));
 
-/** Markets that wait are driven by jobs of their own. */
+/** Waiting markets are driven by other jobs, so the check is postponed. */
 const checkLater = (deps: Deps, operation: OperationRow): Promise<void> =>
   commit(deps.db, mustNote(deps, operation, firstCheck(Date.now())));
 
@@ -131,11 +131,11 @@ type Lost = {
   readonly held: string | null;
   readonly lost: readonly MarketRow[];
   readonly wish: string;
-  /** Null: the contract has a wallet that was wanted once. */
+  /** Null: the contract has a wallet that was wanted earlier. */
   readonly reason: typeof REORGANISED | typeof OTHER_WALLET | null;
 };
 
-/** The open markets that name another wallet than the contract wait for the one that is wanted now. */
+/** Makes open markets wait if they name another wallet than the contract: they then ask for the wallet that is wanted now. */
 async function takeBack(
   deps: Deps,
   facts: Facts,
@@ -178,7 +178,7 @@ async function takeBack(
   await provisionAgain(deps, lost);
 }
 
-/** The contract has the markets' wallet. Its threshold is stored as it is, so that the job writes another one again (MKT-20). */
+/** The contract has the markets' wallet. Its threshold is recorded as it is, so that the job corrects a wrong one (MKT-20). */
 async function confirm(
   deps: Deps,
   { sandboxEscrows, productionEscrows }: Facts,
@@ -188,7 +188,7 @@ async function confirm(
   const { db, env } = deps;
   const { network, subject: did } = operation;
   if (operation.status !== "done") {
-    // A transaction that waits would move the wallet later.
+    // A waiting transaction would change the wallet later.
     const left = await signerOn(env, "registrar", network).withdraw(
       splitPurpose(did),
       Date.now() + WITHDRAWN_WITHIN_MS,
