@@ -1,9 +1,9 @@
-// Notes what each accepted request for markets asks for, in the order of their commits: the entry of the activity log is written behind the markets,
-// in one batch.
+// Records the wallet of each accepted request for markets, in the order of their commits: one batch writes the markets and then the entry of the
+// activity log.
 import { afterAll, beforeAll } from "vitest";
 import { env } from "../support/world.ts";
 
-/** For the tests of a file. Returns the wallet that was asked for last. */
+/** Starts recording for the tests of a file. The returned function finds the wallet that was requested last. */
 export function noteAccepted(): (did: string, network: string, market?: string) => Promise<string | undefined> {
   beforeAll(() =>
     env.DB.batch([

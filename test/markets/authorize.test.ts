@@ -47,7 +47,7 @@ describe("opening a market", () => {
     expect(aid.escrow.wallets).toHaveLength(1);
   });
 
-  it("is decided again when the chain's answer is written while another wallet is requested", async () => {
+  it("is decided again if another wallet is requested while the chain's answer is written", async () => {
     const { did } = await world.agent("PROVIDER");
     const silent = withSilentChain(world);
     const ask = (wallet: string) => openMarkets(silent, did, [market({ operational_wallet: wallet })]);
@@ -61,7 +61,7 @@ describe("opening a market", () => {
     ]);
   });
 
-  it("asked for twice changes nothing on-chain and answers the same", async () => {
+  it("requested twice changes nothing on-chain and returns the same answer", async () => {
     const provider = await world.agent("PROVIDER");
     const first = expectStatus(await open(provider.did, [market()]), 200);
     const second = expectStatus(await open(provider.did, [market()]), 200);
@@ -69,7 +69,7 @@ describe("opening a market", () => {
     expect(second.markets[0].status).toBe("ACTIVE");
   });
 
-  it("that is open already, as asked, answers the same and makes no new version", async () => {
+  it("that is already open as requested returns the same answer and makes no new version", async () => {
     const provider = await world.agent("PROVIDER");
     const first = expectStatus(await open(provider.did, [market()]), 200);
     const version = async () => (await world.call("GET", `/v1/agents/${provider.did}/aid`, { key: null })).body.version;
@@ -79,14 +79,14 @@ describe("opening a market", () => {
     expect(await version()).toBe(before);
   });
 
-  it("takes a wallet in its checksummed case", async () => {
+  it("accepts a wallet in its checksummed case", async () => {
     const provider = await world.agent("PROVIDER");
     const operational_wallet = "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc";
     const { markets } = expectStatus(await open(provider.did, [market({ operational_wallet })]), 200);
     expect(markets[0]).toMatchObject({ status: "ACTIVE", operational_wallet: operational_wallet.toLowerCase() });
   });
 
-  it("takes a network by its CAIP-2 name and returns both names", async () => {
+  it("accepts a network by its CAIP-2 name and returns both names", async () => {
     const provider = await world.agent("PROVIDER");
     const { markets } = expectStatus(await open(provider.did, [market({ network: "eip155:84532" })]), 200);
     expect(markets[0]).toMatchObject({ network: "base-sepolia", caip2: "eip155:84532", status: "ACTIVE" });
@@ -106,7 +106,7 @@ describe("opening a market", () => {
     ]);
   });
 
-  it("with a wallet that the chain refuses leaves the network's open markets as the chain has them", async () => {
+  it("with a wallet that the chain refuses leaves the network's open markets with the chain's wallet", async () => {
     const provider = await world.agent("PROVIDER");
     expectStatus(await open(provider.did, [market()]), 200);
     const refused = market({ market: "EU-USDC", operational_wallet: await refusedWallet(world) });
@@ -118,7 +118,7 @@ describe("opening a market", () => {
     expect(await walletOnChain(provider.did)).toBe(account(8).toLowerCase());
   });
 
-  it("moved to a wallet that the chain refuses stays open with the one that it has, and the document says so throughout", async () => {
+  it("moved to a wallet that the chain refuses stays open with its present one, and the document says so throughout", async () => {
     const provider = await world.agent("PROVIDER");
     const [before] = expectStatus(await open(provider.did, [market()]), 200).markets;
     const documents: Json[] = [];
@@ -126,7 +126,7 @@ describe("opening a market", () => {
     const { address, make } = plannedClone(await vaultImplementationOf());
     world.meter.beforeBatch(2, async () => {
       await make();
-      // While the chain is asked: the fourth trip reads what its answer is written onto.
+      // This runs while the chain is asked: the fourth trip reads the rows that the chain's answer updates.
       world.meter.beforeBatch(2, async () => documents.push(await aid()));
     });
     const [after] = expectStatus(await open(provider.did, [market({ operational_wallet: address })]), 200).markets;
@@ -141,7 +141,7 @@ describe("opening a market", () => {
     expect((await world.intent(consumer, provider)).status).toBe("OPEN");
   });
 
-  it("with a sandbox key never moves the wallet of a production market: one network has one split", async () => {
+  it("with a sandbox key never changes the wallet of a production market: one network has one split", async () => {
     const provider = await world.agent("PROVIDER");
     const path = marketsPath(provider.did);
     const body = { markets: [market({ market: "GLOBAL-USDC" })] };
@@ -155,8 +155,8 @@ describe("opening a market", () => {
     expect(await walletOnChain(provider.did)).toBe(account(7).toLowerCase());
   });
 
-  // The fifth trip writes what the chain said; the fourth read what it is written onto.
-  it("that another call gives another wallet, before the chain's answer is written, waits for that wallet", async () => {
+  // The fifth trip writes the chain's answer; the fourth read the rows that it updates.
+  it("to which another call gives another wallet before the chain's answer is written waits for that wallet", async () => {
     const provider = await world.agent("PROVIDER");
     const rows = eq(agentMarkets.did, provider.did);
     const other = account(7).toLowerCase();
@@ -226,7 +226,7 @@ describe("one split for both environments of a network", () => {
     });
   const OTHER = () => account(7).toLowerCase();
 
-  it("is what the signed document names, whichever key set it last", async () => {
+  it("has the wallet that the signed document names, whichever key set it last", async () => {
     const provider = await world.provider();
     expectStatus(await openLive(provider.did, OTHER()), 200);
     expect(await walletOnChain(provider.did)).toBe(OTHER());
@@ -236,7 +236,7 @@ describe("one split for both environments of a network", () => {
     expect(list.data[0]).toMatchObject({ status: "ACTIVE", operational_wallet: OTHER() });
   });
 
-  it("is not moved by a sandbox market that waited while a production market opened", async () => {
+  it("is not changed by a sandbox market that waited while a production market opened", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await openLive(did, OTHER()), 200);
     const now = world.now();
@@ -263,7 +263,7 @@ describe("a production market that opens while a sandbox key's transaction is on
     const { did } = await world.agent("PROVIDER");
     const wallet = account(7).toLowerCase();
     const now = world.now();
-    // The fourth trip reads what the chain's answer is written onto: by then the live key's market is open.
+    // The fourth trip reads the rows that the chain's answer updates: by then the live key's market is open.
     world.meter.beforeBatch(4, () =>
       world.deps.db.insert(agentMarkets).values({
         ...{ did, environment: "production", market: "DE-USDC", network: "base-sepolia" },
@@ -279,7 +279,7 @@ describe("a production market that opens while a sandbox key's transaction is on
   });
 });
 
-describe("while the chain takes its time", () => {
+describe("while the chain is slow", () => {
   it.each([3, 5])("an agent that is TERMINATED gets no market (before trip %i)", async (trip) => {
     const { did } = await world.agent("PROVIDER");
     world.meter.beforeBatch(trip, () =>
@@ -291,7 +291,7 @@ describe("while the chain takes its time", () => {
     expect([aid.version, aid.identity.authorized_markets]).toEqual([2, []]);
   });
 
-  it.each([4, 5])("a settlement and a rating stay what they are (before trip %i)", async (trip) => {
+  it.each([4, 5])("a settlement and a rating are not overwritten (before trip %i)", async (trip) => {
     const provider = await world.provider();
     const consumer = await world.consumer();
     const { intent_id } = await world.intent(consumer, provider, "5000.00");
@@ -317,7 +317,7 @@ describe("while the chain takes its time", () => {
 });
 
 describe("the list of a provider's markets", () => {
-  it("comes in pages that follow on each other, in the order of their codes", async () => {
+  it("comes in consecutive pages, in the order of the codes", async () => {
     const provider = await world.agent("PROVIDER");
     const codes = ["AT", "BE", "DE", "EU", "GLOBAL"].map((jurisdiction) => `${jurisdiction}-USDC`);
     await open(provider.did, codes.map((code) => market({ market: code })).reverse());
@@ -337,8 +337,8 @@ describe("the list of a provider's markets", () => {
   });
 });
 
-describe("taking a market away", () => {
-  it("removes it from the document and makes a new version", async () => {
+describe("removing a market", () => {
+  it("takes it out of the document and makes a new version", async () => {
     const provider = await world.agent("PROVIDER");
     expectStatus(await open(provider.did, [market()]), 200);
     const path = `${marketsPath(provider.did)}/DE-USDC?network=base-sepolia`;

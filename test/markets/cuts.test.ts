@@ -1,5 +1,5 @@
-// The isolate dies at each step of opening a market and of changing its wallet and threshold (MKT-8, CHN-14, CHN-16): afterwards the minute's
-// job or the client's repeated call ends it. The contract has the wallet and the threshold, and was called once for each.
+// The isolate dies at each step of opening a market and of changing its wallet and threshold (MKT-8, CHN-14, CHN-16): afterwards the minute's job
+// or the client's repeated call finishes. The contract has the wallet and the threshold, and was called once for each.
 import { eq } from "drizzle-orm";
 import { encodeEventTopics } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -37,8 +37,8 @@ const sentByRegistrar = async () =>
 const stageOf = async (did: string): Promise<Stage> => ({ world, did, sentBefore: await sentByRegistrar() });
 
 /**
- * Ends the change. Where the wish is left written, the minute's job does so after each second step, else the client's repeated call: a death after a
- * step leaves what one before the next step leaves, so that a whole run plays both on it.
+ * Finishes the change. If the request was stored, the minute's job does so after every second step; otherwise the client's repeated call does. A
+ * death after a step leaves the same as a death before the next one, so a complete run tries both on each state.
  */
 async function finish({ did }: Stage, { step }: Cut, wallet: string): Promise<void> {
   const wished = { status: "PROVISIONING", operationalWallet: wallet.toLowerCase() };
@@ -71,7 +71,7 @@ async function stateOf({ did, sentBefore }: Stage): Promise<Json> {
   };
 }
 
-/** The calls that changed the provider's split in the contract, by their events. */
+/** The events of the calls that changed the provider's split in the contract. */
 async function callsOf(did: string): Promise<string[]> {
   const { settlement_contract: address } = chainOf(NETWORK);
   const found = { address, fromBlock: "0x0", topics: [Object.keys(NAMES), didHash(did)] };
@@ -86,7 +86,7 @@ const NAMES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 describe("a market whose isolate dies while it is opened", () => {
-  it("is registered once and opens, wherever that was", async () => {
+  it("is registered once and opens, wherever the isolate dies", async () => {
     const set = async () => stageOf((await world.agent("PROVIDER", { principal_id })).did);
     const cuts = await killAtEveryStep(
       set,
@@ -109,12 +109,12 @@ describe("a market whose isolate dies while it is opened", () => {
 });
 
 describe("a wallet and a threshold whose isolate dies while they are set", () => {
-  it("are each set once, wherever that was", async () => {
+  it("are each set once, wherever the isolate dies", async () => {
     const set = async () => {
       const { did } = await world.agent("PROVIDER", { principal_id });
       expectStatus(await ask(world, did, FIRST), 200);
       await world.deps.db.update(escrows).set({ threshold: LOWERED }).where(eq(escrows.did, did));
-      // The minute's job notes that the registration is in its block.
+      // The minute's job records that the registration is in its block.
       await tendSigner(world.deps.env, "registrar", NETWORK);
       return stageOf(did);
     };

@@ -1,5 +1,5 @@
-// Another wallet waits for the contract's delay, unless the present one confirms it: until then the present one is paid and shown, and what was
-// cancelled on-chain is noticed (MKT-21, CHN-20). The network `lab-delayed` belongs to this file alone.
+// Another wallet waits for the contract's delay unless the present one confirms it: until then the present one is paid and shown, and a
+// cancellation on-chain is noticed (MKT-21, CHN-20). Only this file uses the network `lab-delayed`.
 import { and, eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -77,7 +77,7 @@ const provisioned = async (did: string) =>
       .where(and(eq(events.type, "market.provisioned"), eq(events.agentDid, did)))
   ).length;
 
-/** A provider whose wallet is A and whose change to B waits. */
+/** A provider whose wallet is A and whose change to B is waiting. */
 async function waitingForB(): Promise<string> {
   const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
   expect(await ask(did, B)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
@@ -89,7 +89,7 @@ async function pass(seconds: number): Promise<void> {
   await rpc(LAB, "anvil_mine", ["0x1"]);
 }
 
-/** The jobs of a minute when the change is due by the service's clock too, with the work that they find. */
+/** Runs a minute's jobs when the change is due by the service's clock too, and the work that they find. */
 async function dueMinute(did: string, wallet = B): Promise<number> {
   const mine = and(eq(agentMarkets.did, did), eq(agentMarkets.pendingWallet, wallet));
   await world.deps.db
@@ -129,7 +129,7 @@ async function confirmByPresent(did: string): Promise<void> {
 const acceptedLast = noteAccepted();
 
 describe("another wallet", () => {
-  it("of twenty that are asked for at once is the last one that was accepted, and counts after the delay", async () => {
+  it("of twenty requested at once is the last accepted one, and becomes effective after the delay", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
     const wallets = Array.from({ length: 20 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "b")}`);
     const replies = await Promise.all(
@@ -154,7 +154,7 @@ describe("another wallet", () => {
     expect(await walletOnChain(did)).toBe(last);
   });
 
-  it("is scheduled: the present one stays in the contract, the market and the document", async () => {
+  it("is scheduled: the present one stays in the contract, in the market and in the document", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
     const blockTime = async () => Number((await rpc<Json>(LAB, "eth_getBlockByNumber", ["latest", false])).timestamp);
     const earliest = await blockTime();
@@ -165,19 +165,19 @@ describe("another wallet", () => {
     expect(scheduled).toBeLessThanOrEqual(await blockTime());
     expect(await shown(did)).toEqual(asked);
     expect([await walletOnChain(did), await documented(did)]).toEqual([A, [A]]);
-    // The minute's jobs leave it so.
+    // The minute's jobs change nothing.
     expect(await minute(did)).toEqual([]);
     expect(await shown(did)).toEqual(asked);
-    // Asked again it is no second change.
+    // A repeated request is no second change.
     expect(await ask(did, B)).toEqual(asked);
   });
 
-  it("that the contract would refuse is refused at once, and not after the delay", async () => {
+  it("that the contract would refuse is refused at once, not after the delay", async () => {
     const { did } = await world.provider({}, "GLOBAL-USDC", LAB);
     const refused = await ask(did, await refusedWallet(world, LAB));
     expect(refused).toMatchObject({ status: "ACTIVE", operational_wallet: A, reason: "InvalidWallet" });
     expect(refused).not.toHaveProperty("pending_wallet");
-    // No request asks for the contract itself: here the row does, so that the contract is the one that refuses.
+    // Requests cannot name the contract itself, so the row does, and the contract itself refuses.
     const { db } = world.deps;
     const operationalWallet = chainOf(LAB).settlement_contract.toLowerCase();
     await db.update(agentMarkets).set({ status: "PROVISIONING", operationalWallet }).where(eq(agentMarkets.did, did));
@@ -204,7 +204,7 @@ describe("another wallet", () => {
     expect(await shown(did)).toMatchObject({ pending_wallet: { operational_wallet: B } });
   });
 
-  it("that the guardian cancelled stays away, with a reason and an alert, until it is asked for again", async () => {
+  it("that the guardian cancelled is not set, with a reason and an alert, until it is requested again", async () => {
     const did = await waitingForB();
     await cancel(did);
     await pass(DELAYS.wallet + 60);
@@ -217,7 +217,7 @@ describe("another wallet", () => {
     expect(await ask(did, B)).toMatchObject({ pending_wallet: { operational_wallet: B } });
   });
 
-  it("that the present one confirms is set at once, as soon as it is asked for again", async () => {
+  it("that the present one confirms is set as soon as it is requested again", async () => {
     const did = await waitingForB();
     await confirmByPresent(did);
     expect(await ask(did, B)).toMatchObject({ status: "ACTIVE", operational_wallet: B });
@@ -225,7 +225,7 @@ describe("another wallet", () => {
     expect([await walletOnChain(did), await documented(did)]).toEqual([B, [B]]);
   });
 
-  it("that the present one confirmed is found by the minute's jobs, and what was paid to it counts before", async () => {
+  it("that the present one confirmed is found by the minute's jobs, and earlier payments to it are settled", async () => {
     const provider = await world.provider({}, "GLOBAL-USDC", LAB);
     const consumer = await world.consumer();
     await ask(provider.did, B);
@@ -238,7 +238,7 @@ describe("another wallet", () => {
     expect(await alertsAbout(provider.did)).toEqual([]);
   });
 
-  it("that is not wanted any more is never set", async () => {
+  it("that is no longer wanted is never set", async () => {
     const did = await waitingForB();
     expect(await ask(did, A)).toMatchObject({ status: "ACTIVE", operational_wallet: A });
     expect(await shown(did)).not.toHaveProperty("pending_wallet");
@@ -249,7 +249,7 @@ describe("another wallet", () => {
     expect(await walletOnChain(did)).toBe(A);
   });
 
-  it("gives way to a third one, which waits anew", async () => {
+  it("is replaced by a third one, whose delay starts again", async () => {
     const did = await waitingForB();
     expect(await ask(did, C)).toMatchObject({ operational_wallet: A, pending_wallet: { operational_wallet: C } });
     await pass(DELAYS.wallet + 60);
@@ -262,7 +262,7 @@ describe("another wallet", () => {
     expect([await walletOnChain(did), await documented(did)]).toEqual([C, [C]]);
   });
 
-  it("that nobody executed within a week is scheduled again", async () => {
+  it("that was not executed within a week is scheduled again", async () => {
     const did = await waitingForB();
     const first = (await shown(did)).pending_wallet.effective_at;
     await pass(DELAYS.wallet + 8 * DAY_SECONDS);
@@ -279,7 +279,7 @@ describe("another wallet", () => {
 });
 
 describe("the mails and the entries", () => {
-  it("tell of a change when it is scheduled, and again when it is made", async () => {
+  it("report a change when it is scheduled, and again when it is made", async () => {
     const own = await createWorld({ NETWORKS: networksWith(LAB) });
     const { did } = await own.provider({}, "GLOBAL-USDC", LAB);
     const entry = market({ market: "GLOBAL-USDC", network: LAB, operational_wallet: B });
@@ -289,7 +289,7 @@ describe("the mails and the entries", () => {
     const scheduled = { ...change, effectiveAt: Date.parse(pending_wallet.effective_at) };
     const told = async () => (await noticesOf(own)).map(({ data }) => data);
     expect(await told()).toMatchObject([scheduled]);
-    // Asked again, and found still waiting, it is no other change.
+    // Requested again, and found still waiting, it is no further change.
     await asked();
     await provisionMarkets(own.deps, { did, environment: "sandbox", network: LAB }, later());
     expect(await told()).toHaveLength(1);
@@ -327,7 +327,7 @@ describe("writes exactly its row:", () => {
     expect(await observe(world, provision(did))).toEqual(rowOf("another wallet waits for the contract's delay"));
   });
 
-  it("a change that still waits: nothing", async () => {
+  it("a change that still waits, which writes nothing", async () => {
     const did = await waitingForB();
     await observe(world, provision(did)).then(({ events: seen, directory, document }) =>
       expect([seen, directory, document]).toEqual([{}, {}, {}]),

@@ -1,4 +1,4 @@
-// The public list of markets, which is configuration (MKT-1 to MKT-3).
+// The public list of markets, which comes from the configuration (MKT-1 to MKT-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { marketsCovering, REGIONS } from "../../src/markets/jurisdictions.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 const list = (query = "") => world.call("GET", `/v1/markets${query}`, { key: null });
 
 describe("the list of markets", () => {
-  it("is public, open to any origin, and asks no database", async () => {
+  it("is public, open to any origin, and reads no database", async () => {
     world.meter.reset();
     const reply = await list();
     expect(reply.status).toBe(200);
@@ -43,7 +43,7 @@ describe("the list of markets", () => {
     expect([body.has_more, body.next_cursor]).toEqual([false, null]);
   });
 
-  it("comes in pages of 20 that follow on each other", async () => {
+  it("comes in consecutive pages of 20", async () => {
     const first = await list();
     expect([first.body.data.length, first.body.has_more]).toEqual([20, true]);
     const second = await list(`?cursor=${first.body.next_cursor}`);
@@ -60,13 +60,13 @@ describe("the list of markets", () => {
   }
 });
 
-describe("what covers a buyer", () => {
-  it("is the country's market, then its region's, then the world's", () => {
+describe("the markets that cover a buyer", () => {
+  it("are its country's market, then its region's, then the world's", () => {
     expect(marketsCovering("DE", "USDC")).toEqual(["DE-USDC", "EU-USDC", "GLOBAL-USDC"]);
     expect(marketsCovering("US", "USDC")).toEqual(["US-USDC", "GLOBAL-USDC"]);
   });
 
-  it("the EU has 27 members, and Britain, Norway and Switzerland are none of them", () => {
+  it("include 27 members of the EU, without Britain, Norway and Switzerland", () => {
     expect(REGIONS["EU"]?.size).toBe(27);
     for (const country of ["GB", "NO", "CH"]) expect(REGIONS["EU"]?.has(country)).toBe(false);
   });

@@ -1,5 +1,5 @@
-// A new edition of the contract is another address in the configuration (CHN-22, MKT-22): every provider is registered there by itself, its markets
-// wait until that is done, its escrow begins anew in another vault, and what the earlier edition took stays facilitable.
+// A new edition of the contract is another address in the configuration (CHN-22, MKT-22): every provider is registered there by the service, its
+// markets wait until that is done, its escrow starts empty in another vault, and payments through the earlier edition can still be facilitated.
 import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { moveEditions } from "../../src/markets/move-editions.ts";
@@ -12,7 +12,7 @@ import { later, marketsPath, openMarkets, useLab } from "./support.ts";
 
 const LAB = "lab-editions";
 let world: World;
-/** The same service after the configuration has the new edition. */
+/** The service after the configuration got the new edition. */
 let upgraded: World;
 const { open, alone } = useLab(LAB, (made) => {
   world = made;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   });
   upgraded = await createWorld({ NETWORKS: JSON.stringify(networks) });
 });
-// Those of earlier tests are moved.
+// Moves the providers of earlier tests first.
 beforeEach(() => finishAll());
 
 const marketsOf = async (did: string): Promise<Json[]> => (await world.call("GET", marketsPath(did))).body.data;
@@ -37,14 +37,14 @@ const escrowOf = (did: string): Promise<Json | null> =>
   env.DB.prepare("select * from escrows where did = ? and network = ?").bind(did, LAB).first<Json>();
 const register = (did: string, environment: "sandbox" | "production" = "sandbox") =>
   provisionMarkets(upgraded.deps, { did, environment, network: LAB }, later());
-/** The edition is new to the service: providers are registered in the earlier one before each move. */
+/** Moves to an edition that is new to the service: providers are registered in the earlier one before each move. */
 async function move(): Promise<number> {
   await env.DB.prepare("delete from registered_editions").run();
   return moveOn();
 }
 const moveOn = (): Promise<number> => upgraded.run(moveEditions);
 
-/** The chain's clock stands while nothing is mined, and never goes back. */
+/** The chain's clock stands still while nothing is mined, and never goes back. */
 async function startClock(): Promise<void> {
   const { timestamp } = await rpc<{ timestamp: string }>(LAB, "eth_getBlockByNumber", ["latest", false]);
   const now = Math.floor(Date.now() / 1_000);
@@ -65,7 +65,7 @@ async function provider(): Promise<Agent> {
   return agent;
 }
 
-it("registers a provider with its wallet there; its markets wait meanwhile, and the document promises them no longer", async () => {
+it("registers a provider with its wallet there; its markets wait meanwhile and are not in the document", async () => {
   const { did } = await provider();
   const before = await escrowOf(did);
   const [{ escrow_wallet: earlier }] = (await marketsOf(did)) as [Json];
@@ -74,7 +74,7 @@ it("registers a provider with its wallet there; its markets wait meanwhile, and 
   expect(await move()).toBe(1);
   expect(await marketsOf(did)).toMatchObject([{ status: "PROVISIONING", reason: "new_edition" }]);
   expect(await documentOf(did)).toMatchObject({ version: version + 1, identity: { authorized_markets: [] } });
-  // Where it is found again while the chain is slow, nothing changes twice.
+  // If the provider is found again while the chain is slow, nothing changes twice.
   expect(await move()).toBe(1);
   expect((await documentOf(did)).version).toBe(version + 1);
 
@@ -98,7 +98,7 @@ it("registers a provider with its wallet there; its markets wait meanwhile, and 
   expect(await move()).toBe(0);
 });
 
-it("tells of an escrow that was ACTIVE and begins anew", async () => {
+it("reports an escrow that was ACTIVE and starts empty in the new vault", async () => {
   const { did } = await provider();
   await env.DB.batch([
     env.DB.prepare("update escrows set balance = 15000000, state = 'ACTIVE' where did = ?").bind(did),
@@ -113,7 +113,7 @@ it("tells of an escrow that was ACTIVE and begins anew", async () => {
 });
 
 describe("a payment", () => {
-  it("through the earlier edition is facilitated after the move, and one through the new edition too", async () => {
+  it("through the earlier edition is facilitated after the move, as is one through the new edition", async () => {
     const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
     const { did } = pair.provider;
     const ordered = async (by: World) => by.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
@@ -139,14 +139,14 @@ describe("a payment", () => {
   });
 });
 
-it("a payment to the wallet of the earlier edition is facilitated although the new one has another (FAC-17)", async () => {
+it("a payment to the earlier edition's wallet is facilitated although the new edition has another one (FAC-17)", async () => {
   const pair = { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
   const { did } = pair.provider;
   await startClock();
   const intent = await world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
   const options = { network: LAB, intentId: intent["intent_id"], contract: chainOf(LAB).settlement_contract };
   const tx = await payOnChain(pair.consumer.did, did, 10_000_000, options);
-  // A change that waits for its delay in the earlier edition is the first wallet in the new one.
+  // A change that waits for its delay in the earlier edition becomes the first wallet in the new one.
   await env.DB.prepare(
     "update agent_markets set pending_wallet = ?, pending_until = ?, pending_nonce = 1 where did = ?",
   )
@@ -159,12 +159,12 @@ it("a payment to the wallet of the earlier edition is facilitated although the n
   expect(expectStatus(await asProvider(upgraded, { ...pair, intent, tx }), 200).status).toBe("settled");
 });
 
-it("a payment of the provider's own through the earlier edition spoils no intent, which its buyer pays in the new one (FAC-22)", async () => {
+it("a provider's own payment through the earlier edition does not spoil an intent, which its buyer pays in the new one (FAC-22)", async () => {
   const pair = { consumer: await world.consumer(), provider: await provider() };
   const { did } = pair.provider;
   await move();
   await register(did);
-  // Blocks have whole seconds: the wallet is the provider's for a minute already.
+  // Blocks have whole seconds, so the wallet has been the provider's for a minute already.
   await env.DB.prepare("update agents set wallets = json_array(json_array(?, ?)) where did = ?")
     .bind(account(8).toLowerCase(), Date.now() - 60_000, did)
     .run();
@@ -184,13 +184,13 @@ it("a payment of the provider's own through the earlier edition spoils no intent
   expect(expectStatus(await asProvider(upgraded, { ...pair, intent, tx }), 200).status).toBe("settled");
 });
 
-it("a provider whose markets are gone is left where it is", async () => {
+it("a provider without markets is not moved", async () => {
   const { did } = await provider();
   expectStatus(await world.call("DELETE", `${marketsPath(did)}/DE-USDC?network=${LAB}`), 204);
   const before = await escrowOf(did);
   expect(await move()).toBe(0);
   expect({ ...(await escrowOf(did)), contract: before?.contract }).toEqual(before);
-  // Opened again, it is registered in the new edition.
+  // When a market is opened again, the provider is registered in the new edition.
   const market = { market: "DE-USDC", network: LAB, operational_wallet: account(8) };
   const again = Object.assign(Object.create(upgraded) as World, { key: world.key });
   const [opened] = expectStatus(await openMarkets(again, did, [market]), 200).markets;
@@ -199,7 +199,7 @@ it("a provider whose markets are gone is left where it is", async () => {
   expect(await escrowOf(did)).toMatchObject({ vault: opened.escrow_wallet, balance: 0 });
 });
 
-it("finds no more than it is asked for, and goes on behind the last one", async () => {
+it("finds at most as many moves as requested, and continues after the last one", async () => {
   const dids = [(await provider()).did, (await provider()).did, (await provider()).did].sort();
   const deps = { ...upgraded.deps, config: { ...upgraded.deps.config, networks: networksOf(alone().config.networks) } };
   await env.DB.prepare("delete from registered_editions").run();
@@ -213,16 +213,16 @@ it("finds no more than it is asked for, and goes on behind the last one", async 
   expect(found).toEqual(dids);
 });
 
-describe("all providers are looked through", () => {
+describe("all providers are scanned", () => {
   const plans = async (): Promise<Json> =>
     (await env.DB.prepare("select plans, planned_at from registered_editions where network = ?")
       .bind(LAB)
       .first<Json>()) ?? {};
 
-  it("when an edition is new and once more ten minutes later, and then no more", async () => {
+  it("when an edition is new, once again ten minutes later, and never after that", async () => {
     await move();
     const { did } = await provider();
-    // Registered by a Worker that had the earlier configuration still.
+    // This provider was registered by a Worker that still had the earlier configuration.
     expect(await moveOn()).toBe(0);
     await env.DB.prepare("update registered_editions set planned_at = planned_at - 600000").run();
     expect(await moveOn()).toBe(1);

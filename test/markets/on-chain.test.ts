@@ -1,6 +1,5 @@
-// A provider's markets on a node that behaves as real ones do (MKT-6 to MKT-8, MKT-14, CHN-16 to CHN-19): refused, lost
-// and undone registrations, missing blocks, an account without gas. The network `lab-markets` belongs to this file
-// alone.
+// A provider's markets on a node that behaves as real ones do (MKT-6 to MKT-8, MKT-14, CHN-16 to CHN-19): refused, lost and undone registrations,
+// missing blocks, and an account without gas. Only this file uses the network `lab-markets`.
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
@@ -42,7 +41,7 @@ const openAlerts = async (kind: string) =>
   (await openDatabase(env.DB).select().from(alerts)).filter((row) => row.kind === kind && row.acknowledgedAt === null);
 
 describe("a market", () => {
-  it("that the chain refuses is FAILED with the reason, and opens when it is asked for again", async () => {
+  it("that the chain refuses is FAILED with the reason, and opens when it is requested again", async () => {
     const { did } = await world.agent("PROVIDER");
     await send(LAB, OWNER, authority(), revoke);
     try {
@@ -55,10 +54,10 @@ describe("a market", () => {
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE", network: LAB }]);
   });
 
-  it("whose registration passed the dry run and then failed in its block is FAILED too", async () => {
+  it("whose registration passes the dry run and then fails in its block is FAILED too", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
-    // Pays more than the registration, so it comes first in the block.
+    // This pays more than the registration, so it comes first in the block.
     const revocation = { from: OWNER, to: authority(), data: revoke, gas: "0x2dc6c0", gasPrice: "0x174876e800" };
     const revoked = impatient(world, async () => {
       await lab("eth_sendTransaction", revocation);
@@ -75,7 +74,7 @@ describe("a market", () => {
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
 
-  it("waits for a chain without new blocks, blocks no other call, and finishes in the background", async () => {
+  it("waits for a chain without new blocks, blocks no other call, and opens in the background", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
     const suspending = impatient(world, async () => {
@@ -87,7 +86,7 @@ describe("a market", () => {
     });
     const [market] = expectStatus(await open(did, suspending), 200).markets;
     expect(market).toMatchObject({ status: "PROVISIONING", escrow_wallet: null });
-    // The waiting transaction is named, and no second one is sent.
+    // The answer names the waiting transaction, and no second one is sent.
     expect(market.registration_tx).toMatch(/^0x[0-9a-f]{64}$/);
     const waiting = () => lab("eth_getTransactionCount", REGISTRAR, "pending");
     const before = await waiting();
@@ -104,7 +103,7 @@ describe("a market", () => {
     });
   });
 
-  it("is asked of a node that is down, waits, and is taken up again by the cron", async () => {
+  it("waits when the node is down, and is resumed by the cron", async () => {
     const networks = JSON.parse(networksWith(LAB)) as { rpc_url: string }[];
     const silent = networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
     const deaf = await createWorld({ NETWORKS: JSON.stringify(silent) });
@@ -124,7 +123,7 @@ describe("a registration", () => {
     const [{ registration_tx }] = expectStatus(await open(lost.did, impatient(world)), 200).markets;
     await lab("anvil_dropTransaction", registration_tx);
     await lab("evm_setAutomine", true);
-    // The chain waits for the lost one before this one.
+    // The chain mines the lost transaction before this one.
     expect(expectStatus(await open(next.did, impatient(world)), 200).markets).toMatchObject([
       { status: "PROVISIONING" },
     ]);
@@ -144,14 +143,14 @@ describe("a registration", () => {
     expect(await openAlerts("low_gas")).toMatchObject([{ subject: `registrar on ${LAB}` }]);
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING", reason: "insufficient_gas" });
-    // Found again, it is the same alert.
+    // A repeated finding counts on the same alert.
     expect(await openAlerts("low_gas")).toMatchObject([{ seen: expect.any(Number) }]);
     await lab("anvil_setBalance", REGISTRAR, RICH);
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
   });
 
-  it("that a reorganisation takes back is noticed: the document promises the market no longer, until it is there again", async () => {
+  it("that a reorg undoes is noticed: the market leaves the document until it is registered again", async () => {
     const { did } = await world.agent("PROVIDER");
     const before = await lab("eth_blockNumber");
     expectStatus(await open(did), 200);
@@ -161,7 +160,7 @@ describe("a registration", () => {
     const depth = Number(await lab("eth_blockNumber")) - Number(before);
     await lab("anvil_rollback", depth);
 
-    // A minute later the contract is asked again, and not earlier.
+    // The contract is read again a minute later, and not earlier.
     expect(await watch(did)).toBe("done");
     await due(did);
     expect(await watch(did)).toBe("waiting");
@@ -177,7 +176,7 @@ describe("a registration", () => {
     expect((await aid()).identity.authorized_markets).toEqual(promised.identity.authorized_markets);
   });
 
-  it("is looked at four times in a quarter of an hour, and then no more", async () => {
+  it("is checked four times in a quarter of an hour, and never after that", async () => {
     const { did } = await world.agent("PROVIDER");
     let before = Date.now();
     expectStatus(await open(did), 200);
@@ -192,7 +191,7 @@ describe("a registration", () => {
     expect((await stored(did)).nextCheckAt).toBe(null);
   });
 
-  it("is not undone because a node does not answer", async () => {
+  it("does not count as undone when a node does not answer", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await due(did);
@@ -217,7 +216,7 @@ describe("a registration during which the isolate dies", () => {
   };
   const sentBy = async () => Number(await lab("eth_getTransactionCount", REGISTRAR, "pending"));
 
-  it("is sent by the minute's job where it was kept and never reached the node, and opens its market", async () => {
+  it("is sent by the minute's job if it was kept but never reached the node, and opens its market", async () => {
     const { did } = await world.agent("PROVIDER");
     const before = await sentBy();
     await dieAfterSubmit(did, "lose");
@@ -231,7 +230,7 @@ describe("a registration during which the isolate dies", () => {
     expect([await sentBy(), (await keptHashes(LAB)).slice(-1)]).toEqual([before + 1, [kept]]);
   });
 
-  it("is not sent again by the client's repeated call where it reached the node and its answer was lost", async () => {
+  it("is not sent again by the client's repeated call if it reached the node and the answer was lost", async () => {
     const { did } = await world.agent("PROVIDER");
     const before = await sentBy();
     await dieAfterSubmit(did, "lose_answer");
@@ -255,7 +254,7 @@ describe("a threshold", () => {
   };
   const count = async () => Number(await lab("eth_getTransactionCount", REGISTRAR, "pending"));
 
-  it("that is asked for ten times while no block comes is sent once", async () => {
+  it("that is requested ten times while no block comes is sent once", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await want(did, 9_000_000);
@@ -266,7 +265,7 @@ describe("a threshold", () => {
     const asked = Array.from({ length: 10 }, () => followThreshold(deps, job(did), later()));
     expect(await Promise.all(asked)).toEqual(Array(10).fill(false));
     expect(await count()).toBe(before + 1);
-    // The registration is watched as before.
+    // The registration is still watched as before.
     expect(await stored(did)).toEqual(registered);
     await lab("evm_setAutomine", true);
     await mine(1);
@@ -275,7 +274,7 @@ describe("a threshold", () => {
     expect(await count()).toBe(before + 1);
   });
 
-  it("that a reorganisation undoes is written again, and the market stays open", async () => {
+  it("that a reorg undoes is written again, and the market stays open", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await want(did, 8_000_000);
@@ -295,7 +294,7 @@ describe("a threshold", () => {
 });
 
 describe("the registrar's account", () => {
-  it("below its least balance is an alert", async () => {
+  it("raises an alert below its minimum balance", async () => {
     await world.run(tendSigners, alone());
     const count = (await openAlerts("low_gas")).reduce((sum, { seen }) => sum + seen, 0);
     await lab("anvil_setBalance", REGISTRAR, "0x2386f26fc0ffff");
@@ -305,7 +304,7 @@ describe("the registrar's account", () => {
     expect(alert?.seen).toBe(count + 1);
   });
 
-  it("whose transaction has waited for five minutes is an alert", async () => {
+  it("raises an alert when its transaction has waited for five minutes", async () => {
     const { did } = await world.agent("PROVIDER");
     await lab("evm_setAutomine", false);
     expectStatus(await open(did, impatient(world)), 200);
@@ -326,7 +325,7 @@ const stored = async (did: string) => {
   if (!row) throw new Error("no operation");
   return row;
 };
-/** The instant has come when the contract is looked at again. */
+/** Makes the next check of the contract due. */
 const due = (did: string) =>
   world.deps.db
     .update(chainOperations)

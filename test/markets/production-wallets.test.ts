@@ -1,11 +1,11 @@
-// A sandbox key never moves the wallet that production has, also when no market of production is left (MKT-9): the vault stands.
+// A sandbox key never changes production's wallet, even when production has no market left (MKT-9): the vault still exists.
 import { expect, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { account } from "../support/chain.ts";
 import { createWorld, expectStatus } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
 
-it("is kept from a sandbox key after the last market of production was taken away, and not from a live key", async () => {
+it("a sandbox key cannot change production's wallet after its last market was removed, but a live key can", async () => {
   const world = await createWorld();
   const { did } = await world.agent("PROVIDER");
   const path = marketsPath(did);

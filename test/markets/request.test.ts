@@ -1,4 +1,4 @@
-// A request for markets that names one twice, or whose chain part fails after the wish was written (MKT-8, MKT-10).
+// A request for markets that names one twice, or whose chain part fails after the request was stored (MKT-8, MKT-10).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Conflict } from "../../src/core/retry.ts";
@@ -15,17 +15,17 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-describe("the same market twice in one body", () => {
+describe("a market that one body names twice", () => {
   it.each([
     ["by one name", "base-sepolia"],
     ["by both names of its network", "eip155:84532"],
-  ])("is one market: %s", async (_name, network) => {
+  ])("is one market: named %s", async (_name, network) => {
     const { did } = await world.agent("PROVIDER");
     const { markets } = expectStatus(await openMarkets(world, did, [market(), market({ network })]), 200);
     expect(markets).toMatchObject([{ market: "DE-USDC", network: "base-sepolia", status: "ACTIVE" }]);
   });
 
-  it("with two wallets is refused", async () => {
+  it("is refused with two different wallets", async () => {
     const { did } = await world.agent("PROVIDER");
     const twice = [market(), market({ network: "eip155:84532", operational_wallet: account(7) })];
     const { field_errors } = expectStatus(await openMarkets(world, did, twice), 422);
@@ -34,7 +34,7 @@ describe("the same market twice in one body", () => {
 });
 
 describe("a market whose chain part fails after it was requested", () => {
-  // The third trip reads what the chain is asked for; the fifth writes its answer.
+  // The third trip reads the requested markets for the chain; the fifth writes its answer.
   it.each([
     ["cannot be read", 3, new Error("died")],
     ["cannot be recorded", 5, new Error("died")],
@@ -49,7 +49,7 @@ describe("a market whose chain part fails after it was requested", () => {
     expect(entries.filter(({ action }) => action === "agent.markets_changed")).toHaveLength(1);
   });
 
-  it("is taken up again in a sandbox whose clock is ahead", async () => {
+  it("is resumed in a sandbox whose clock is ahead", async () => {
     const { did } = await world.agent("PROVIDER");
     await moveClock(world, 30 * 86_400_000);
     const reply = await openMarkets(withSilentChain(world), did, [market()]);
@@ -57,7 +57,7 @@ describe("a market whose chain part fails after it was requested", () => {
     expect(expectStatus(reply, 200).markets).toMatchObject([{ status: "PROVISIONING" }]);
     takeMessages(world, did);
     await world.run(resumeProvisioning);
-    // The call that asked for it may still be working on it.
+    // The call that requested it may still be working on it.
     expect(takeMessages(world, did)).toEqual([]);
     await world.run(resumeProvisioning, { ...world.deps, clock: { now: () => world.now() + 120_000 } });
     expect(takeMessages(world, did)).toContainEqual({

@@ -1,5 +1,5 @@
-// Requests with different wallets at once (MKT-6): the last accepted one counts on each network, the contract has its wallet, and none leaves a market
-// FAILED. Where a wallet waits for the contract's delay: delayed-wallets.test.ts.
+// Concurrent requests with different wallets (MKT-6): the last accepted one counts on each network, the contract has its wallet, and no market ends
+// FAILED. delayed-wallets.test.ts covers wallets that wait for the contract's delay.
 import { beforeAll, expect, it } from "vitest";
 import { WALLET_CHANGES_A_DAY } from "../../src/core/limits.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
@@ -28,7 +28,7 @@ it.each([
   ["one network", NETWORKS.slice(0, 1)],
   ["two networks", NETWORKS],
 ])(
-  `${AT_ONCE} requests for %s leave each market ACTIVE with the wallet of the last one that was accepted`,
+  `${AT_ONCE} requests for %s leave each market ACTIVE with the wallet of the last accepted one`,
   async (_which, networks) => {
     const { did } = await world.agent("PROVIDER");
     const replies = await Promise.all(
@@ -40,7 +40,7 @@ it.each([
         ),
       ),
     );
-    // The first wallet of each is no change.
+    // The first wallet of each network does not count as a change.
     expect(statusesOf(replies)).toEqual(statusesWith(Math.floor(WALLET_CHANGES_A_DAY / networks.length) + 1));
     expect(shownIn(replies)).not.toContain("FAILED");
     const data = await listed(did);
@@ -52,7 +52,7 @@ it.each([
   },
 );
 
-it(`${AT_ONCE} requests for two markets of one network in turn leave both ACTIVE with one wallet, the last one that was accepted`, async () => {
+it(`${AT_ONCE} requests for two markets of one network in turn leave both ACTIVE with the wallet of the last accepted one`, async () => {
   const { did } = await world.agent("PROVIDER");
   const markets = ["DE-USDC", "GLOBAL-USDC"];
   const replies = await Promise.all(

@@ -1,4 +1,4 @@
-// What an account registers on mainnets with its sandbox key is bounded: each costs the service gas, and everybody may open a sandbox (MKT-25).
+// An account's registrations on mainnets with its sandbox key are limited: each costs the service gas, and opening a sandbox is free (MKT-25).
 import { beforeEach, describe, expect, it } from "vitest";
 import { account } from "../support/chain.ts";
 import { withConfig, withSilentChain } from "../support/variants.ts";
@@ -27,7 +27,7 @@ const counted = async (): Promise<Json | null> => {
 const refusal = ({ status, body, headers }: Reply) => [status, body?.code, Number(headers.get("retry-after"))];
 
 describe("registrations on a mainnet with a sandbox key", () => {
-  it("are so many a day, and the next one is 429 until the first of them is a day old; nothing of it is written", async () => {
+  it("are limited per day: the next one is 429 until the first is a day old, and writes nothing", async () => {
     for (let n = 0; n < A_DAY; n++) expectStatus(await openNew(), 200);
     const did = await drawn();
     const [status, code, seconds] = refusal(await open(did));
@@ -40,7 +40,7 @@ describe("registrations on a mainnet with a sandbox key", () => {
     expectStatus(await open(did), 200);
   });
 
-  it("are so many in all, however many days pass, until an operator allows more", async () => {
+  it("are limited in total, however many days pass, until an operator allows more", async () => {
     for (let n = 0; n < IN_ALL; n++) {
       expectStatus(await openNew(), 200);
       world.offset += 25 * HOUR;
@@ -53,7 +53,7 @@ describe("registrations on a mainnet with a sandbox key", () => {
     expectStatus(await openNew(withConfig(world, config)), 200);
   });
 
-  it("at once are no more than the day has", async () => {
+  it("do not exceed the daily limit when they come at once", async () => {
     const silent = withSilentChain(world);
     const dids = await Promise.all(Array.from({ length: 5 }, drawn));
     const answers = await Promise.all(dids.map((did) => open(did, {}, silent)));
@@ -61,27 +61,27 @@ describe("registrations on a mainnet with a sandbox key", () => {
     expect(await counted()).toEqual({ asks: A_DAY, total: A_DAY });
   });
 
-  it("count once for a provider: further markets, another wallet and a repeated call are none", async () => {
+  it("count once per provider: further markets, another wallet and a repeated call do not count", async () => {
     const did = await drawn();
     expectStatus(await open(did), 200);
     expectStatus(await open(did), 200);
     expectStatus(await open(did, { market: "GLOBAL-USDC" }), 200);
     expectStatus(await open(did, { operational_wallet: account(7) }), 200);
     expect(await counted()).toEqual({ asks: 1, total: 1 });
-    // What is registered stays so when the market goes.
+    // The registration stays when the market is removed.
     for (const code of ["DE-USDC", "GLOBAL-USDC"])
       expectStatus(await world.call("DELETE", `${marketsPath(did)}/${code}?network=base`), 204);
     expectStatus(await open(did), 200);
     expect(await counted()).toEqual({ asks: 1, total: 1 });
   });
 
-  it("are counted also where the chain does not answer", async () => {
+  it("count even if the chain does not answer", async () => {
     const silent = withSilentChain(world);
     for (let n = 0; n < A_DAY; n++) expectStatus(await openNew(silent), 200);
     expect((await openNew()).status).toBe(429);
   });
 
-  it("leave testnets, other accounts and live keys alone", async () => {
+  it("do not affect testnets, other accounts and live keys", async () => {
     for (let n = 0; n < A_DAY; n++) expectStatus(await openNew(), 200);
     const did = await drawn();
     expectStatus(await openMarkets(world, did, [market()]), 200);
@@ -89,14 +89,14 @@ describe("registrations on a mainnet with a sandbox key", () => {
       await world.call("POST", marketsPath(did), { key: world.liveKey, body: { markets: [onMainnet()] } }),
       200,
     );
-    // The live key has registered it, so the sandbox's market costs nothing.
+    // The live key has registered the provider, so the sandbox's market costs nothing.
     expectStatus(await open(did), 200);
     expect(await counted()).toEqual({ asks: A_DAY, total: A_DAY });
     const other = await createWorld({ SANDBOX_MAINNET_A_DAY: "1", SANDBOX_MAINNET_IN_ALL: "1" });
     expectStatus(await openMarkets(other, (await other.agent("PROVIDER")).did, [onMainnet()]), 200);
   });
 
-  it("are counted by the service's own clock, wherever the sandbox's stands", async () => {
+  it("are counted by the service's own clock, whatever the sandbox clock says", async () => {
     for (let n = 0; n < A_DAY; n++) expectStatus(await openNew(), 200);
     const ahead = (ms: number) =>
       env.DB.prepare("update platforms set clock_offset_ms = ? where platform_id = ?").bind(ms, world.platformId).run();
@@ -105,7 +105,7 @@ describe("registrations on a mainnet with a sandbox key", () => {
     await ahead(0);
   });
 
-  it("cost a row more, and nothing where no mainnet is named", async () => {
+  it("take no further trip", async () => {
     const did = await drawn();
     world.meter.reset();
     expectStatus(await openMarkets(world, did, [market()]), 200);

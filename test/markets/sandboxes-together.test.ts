@@ -1,4 +1,4 @@
-// What all accounts that are not accredited register together on mainnets from their sandboxes is bounded too (MKT-25): one person opens many accounts.
+// The registrations of all unaccredited accounts together on mainnets are limited too (MKT-25), because one person can open many accounts.
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { playEveryOrder } from "../support/orders.ts";
@@ -7,14 +7,14 @@ import { createWorld, env, expectStatus, type Json, type Reply, type World } fro
 import { market, marketsPath, openMarkets } from "./support.ts";
 
 const TOGETHER = 5;
-/** 80 % of them. */
+/** The number at which the operator is alerted: 80 %. */
 const ALERTED = 4;
 
 beforeEach(async () => {
   for (const table of ["mainnet_trials", "alerts"]) await env.DB.prepare(`delete from ${table}`).run();
 });
 
-/** The chain does not answer: what counts is the request. */
+/** The chain does not answer: the request alone is counted. */
 async function account(status = "KYB_PENDING"): Promise<World> {
   const world = withSilentChain(await createWorld({ SANDBOX_MAINNET_TOGETHER_A_DAY: String(TOGETHER) }));
   await env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, world.platformId).run();
@@ -39,7 +39,7 @@ async function registered(count: number): Promise<World> {
 }
 
 describe("registrations of accounts that are not accredited", () => {
-  it("are so many a day together: the next one is 429 that says so, and nothing of it is written", async () => {
+  it("share a daily limit: the next one is 429 with that reason, and writes nothing", async () => {
     await registered(TOGETHER);
     const world = await account();
     const did = await drawn(world);
@@ -57,7 +57,7 @@ describe("registrations of accounts that are not accredited", () => {
     expect(await together()).toBe(1);
   });
 
-  it("leave testnets, live keys, and accredited accounts alone", async () => {
+  it("do not affect testnets, live keys and accredited accounts", async () => {
     const world = await registered(TOGETHER);
     const did = await drawn(world);
     expectStatus(await open(world, did, "base-sepolia"), 200);
@@ -69,7 +69,7 @@ describe("registrations of accounts that are not accredited", () => {
     expect((await open(world, did)).status).toBe(429);
   });
 
-  it("at once are exactly as many as the day has, and none is 5xx", async () => {
+  it("reach exactly the daily limit when they come at once, and none is 5xx", async () => {
     const worlds = await accounts(TOGETHER + 7);
     const calls = await Promise.all(worlds.map(async (world) => ({ world, did: await drawn(world) })));
     const answers = await Promise.all(calls.map(({ world, did }) => open(world, did)));
@@ -80,7 +80,7 @@ describe("registrations of accounts that are not accredited", () => {
     expect([await together(), (await alerts()).map(({ seen }) => seen)]).toEqual([TOGETHER, [1]]);
   });
 
-  it("have one last place for one of two, in whichever order their trips go", async () => {
+  it("give the last place to one of two, in whatever order their trips go", async () => {
     type Stage = { readonly one: [World, string]; readonly other: [World, string] };
     const act = (name: keyof Stage) => (_: World, stage: Stage) => open(...stage[name]);
     const [world, other] = await accounts(2);

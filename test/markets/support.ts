@@ -1,4 +1,4 @@
-// Markets that a provider asks for, and the world of the files that ask for them on a lab's chain.
+// Requests for a provider's markets, and the world for test files that use a lab's chain.
 import { afterEach, beforeAll } from "vitest";
 import type { ChainGateway } from "../../src/chain/gateway.ts";
 import { didHash } from "../../src/chain/hashes.ts";
@@ -21,7 +21,7 @@ export const market = (overrides = {}) => ({
 export const openMarkets = (by: World, did: string, markets: readonly unknown[]): Promise<Reply> =>
   by.call("POST", marketsPath(did), { body: { markets } });
 
-/** Creates a world that knows the lab, for the tests of a file, and passes it to `set`. Each test finds the lab as new. */
+/** Creates a world that knows the lab for the tests of a file, and passes it to `set`. Each test starts with a fresh lab. */
 export function useLab(network: string, set: (world: World) => void) {
   let world: World;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ export function useLab(network: string, set: (world: World) => void) {
     open: (did: string, by = world) => openMarkets(by, did, [market({ network })]),
     marketOf: async (did: string, by = world): Promise<Json> => (await by.call("GET", marketsPath(did))).body.data[0],
     work: (did: string) => provisionMarkets(world.deps, job(did), later()),
-    /** The minute's jobs on this network alone: they also run on the chains that other files use. */
+    /** Limits the minute's jobs to this network: otherwise they would also work on the chains of other files. */
     alone: (): Deps => {
       const networks = world.deps.config.networks.filter((known) => known.network === network);
       return { ...world.deps, config: { ...world.deps.config, networks } };
@@ -44,7 +44,7 @@ export function useLab(network: string, set: (world: World) => void) {
   };
 }
 
-/** The entries of an action about an agent, in the order in which they were written. */
+/** The activity entries of an action about an agent, in the order in which they were written. */
 export const entriesAbout = async (by: World, did: string, action: ActivityAction): Promise<Json[]> =>
   expectStatus(
     await by.call("GET", `/v1/platform/activity?subject_id=${did}&action=${action}&limit=50`),
@@ -54,7 +54,7 @@ export const entriesAbout = async (by: World, did: string, action: ActivityActio
 /** An instant that no test reaches. */
 export const later = (): number => Date.now() + MINUTE_MS;
 
-/** The same world, which looks for the block of a transaction once instead of waiting for it. `meanwhile` runs before each look. */
+/** A world that checks once for a transaction's block instead of waiting for it. `meanwhile` runs before each check. */
 export function impatient(world: World, meanwhile: () => Promise<unknown> = async () => undefined): World {
   const { chain } = world.deps;
   const waitForReceipt: ChainGateway["waitForReceipt"] = async (network, txHash) => {
@@ -64,7 +64,7 @@ export function impatient(world: World, meanwhile: () => Promise<unknown> = asyn
   return withDeps(world, { ...world.deps, chain: { ...chain, waitForReceipt } });
 }
 
-/** Takes all messages from the world's queues. Returns those that name the agent. */
+/** Takes all messages from the world's queues, and returns those that name the agent. */
 export const takeMessages = (world: World, did: string): ChainMessage[] =>
   world.sent
     .splice(0)
@@ -72,8 +72,7 @@ export const takeMessages = (world: World, did: string): ChainMessage[] =>
     .filter((body) => "did" in body && body.did === did);
 
 /**
- * A wallet that is refused once the chain is asked for it: while the next request is written, after the wallet was looked at, it becomes a
- * vault.
+ * A wallet that only the chain refuses: it becomes a vault while the next request is written, after the request has checked the wallet.
  */
 export async function refusedWallet({ meter }: World, network = "base-sepolia"): Promise<string> {
   const { address, make } = plannedClone(await vaultImplementationOf(network), network);

@@ -1,5 +1,5 @@
-// A wallet that is another provider's vault, on a node that fails, lies or is slow when it is asked what stands there: nobody waits long, the
-// market is refused before anything is sent, and nothing is half done (MKT-24). The network `lab-vaults` belongs to this file alone.
+// A wallet that is another provider's vault, on a node that fails, lies or is slow when it is asked for the code there: no call waits long, the
+// market is refused before anything is sent, and nothing is half done (MKT-24). Only this file uses the network `lab-vaults`.
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { createChainGateway } from "../../src/chain/evm.ts";
@@ -25,8 +25,8 @@ const CODE = "eth_getCode";
 const WAITED_MS = 2_000;
 
 /**
- * The same world, whose node does not answer the first question for code in time; `meanwhile` runs while it is waited for. `waits`: for how
- * long each question for code is waited for, in milliseconds.
+ * A world whose node does not answer the first question for code in time; `meanwhile` runs during the wait. `waits`: the time limit of each
+ * question for code, in milliseconds.
  */
 function withSlowNode(meanwhile: () => Promise<unknown> = async () => undefined) {
   const waits: number[] = [];
@@ -61,21 +61,21 @@ const registered = async (did: string) => {
 };
 
 describe("a wallet that is another provider's vault", () => {
-  // The request knows nothing of the wallet then; the plan of the transaction asks again (MKT-24).
+  // The request then knows nothing about the wallet; the plan of the transaction asks again (MKT-24).
   it.each<[string, Omit<Spoil, "method" | "times">]>([
     ["does not answer", { how: "lose" }],
     ["answers with an error", { how: "refuse", message: "too many requests" }],
     ["answers with nothing", { how: "answer", result: null }],
     ["answers with no code", { how: "answer", result: "code" }],
-    ["lies that nothing stands there", { how: "answer", result: "0x" }],
-  ])("is refused by the market's state where the node %s at first", async (_how, fault) => {
+    ["lies that there is no code", { how: "answer", result: "0x" }],
+  ])("is refused through the market's status if the node %s at first", async (_how, fault) => {
     const vault = await vaultOfElder();
     const { did } = await world.agent("PROVIDER");
     await spoil(LAB, { method: CODE, times: 1, ...fault });
     await expectRefused(did, vault, world);
   });
 
-  it("is refused by the market's state where the node is slow at first, which is waited for two seconds", async () => {
+  it("is refused through the market's status if the node is slow at first, after a wait of two seconds", async () => {
     const vault = await vaultOfElder();
     const { did } = await world.agent("PROVIDER");
     const { slow, waits } = withSlowNode();
@@ -91,19 +91,19 @@ describe("a wallet that is another provider's vault", () => {
     expect(await registered(did)).toBeNull();
     expect(await lab("eth_getTransactionCount", REGISTRAR, "pending")).toBe(before);
     expect(await world.deps.db.select().from(escrows).where(eq(escrows.did, did))).toEqual([]);
-    // Asked for again the node knows it; another wallet opens the market.
+    // When the wallet is requested again, the node knows it; another wallet opens the market.
     expect((await ask(did, vault)).status).toBe(422);
     expect(expectStatus(await open(did), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   }
 
-  it("is refused once the node is there again, and an open market keeps its wallet", async () => {
+  it("is refused once the node is back, and an open market keeps its wallet", async () => {
     const vault = await vaultOfElder();
     const { did } = await world.agent("PROVIDER");
     const [before] = expectStatus(await open(did), 200).markets;
     expect(expectStatus(await ask(did, vault, withSilentChain(world)), 200).markets).toMatchObject([
       { status: "PROVISIONING", operational_wallet: vault },
     ]);
-    // While no node tells of the wallet, nothing is sent.
+    // While no node answers about the wallet, nothing is sent.
     await spoil(LAB, { method: CODE, times: 99, how: "refuse", message: "too many requests" });
     await work(did);
     expect(await marketOf(did)).toMatchObject({ status: "PROVISIONING" });
@@ -113,7 +113,7 @@ describe("a wallet that is another provider's vault", () => {
     expect(await registered(did)).toBe(before.operational_wallet);
   });
 
-  it("is not looked for where the contract has the wallet", async () => {
+  it("is not checked if the contract already has the wallet", async () => {
     const { did } = await world.agent("PROVIDER");
     const first = expectStatus(await open(did), 200);
     const { slow, waits } = withSlowNode();
@@ -121,7 +121,7 @@ describe("a wallet that is another provider's vault", () => {
     expect(waits).toEqual([]);
   });
 
-  it("holds up a suspension of the agent no longer than such an answer is waited for", async () => {
+  it("delays a suspension of the agent only as long as the wait for the answer", async () => {
     const { did } = await world.agent("PROVIDER");
     const suspended = Promise.withResolvers<Reply>();
     const { slow, waits } = withSlowNode(async () => {

@@ -1,5 +1,5 @@
-// No escrow's vault is a wallet (MKT-24): the provider's own before it is made, anybody else's by the code that stands there, in every edition.
-// Nodes that fail or lie are in unanswered-wallets.test.ts.
+// No escrow's vault may be a wallet (MKT-24): the provider's own before it exists, and any other by its code, in every edition. Nodes that fail or
+// lie are in unanswered-wallets.test.ts.
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { didHash } from "../../src/chain/hashes.ts";
 import { faultsOf } from "../agents/support.ts";
@@ -16,14 +16,14 @@ import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
 
-/** Of two editions: the other one came first, or comes next. */
+/** The lab has two editions: the other one came first, or comes next. */
 const LAB = "lab";
 const FIELD = "markets.0.operational_wallet";
 
 let world: World;
-/** Another platform. */
+/** A world of another platform. */
 let other: World;
-/** The services in whose configuration the lab has two editions, whichever came first. */
+/** Services whose configuration gives the lab two editions, in either order. */
 let upgraded: World;
 let upgrading: World;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ const fieldsOf = (reply: Reply): string[] =>
     .map(([field]: string[]) => String(field))
     .sort();
 
-/** Expects the refusal, and that nothing was written or asked of the contract. */
+/** Expects the refusal, and that nothing was written or sent to the contract. */
 async function refused(act: () => Promise<Reply>, fields: readonly string[] = [FIELD]): Promise<Reply> {
   const before = await dumpDatabase();
   const reply = await act();
@@ -67,7 +67,7 @@ const holds = async (did: string, network = "base-sepolia") => {
   return read.ok && read.value.registered;
 };
 
-describe("the provider's own vault, which nobody has made yet", () => {
+describe("the provider's own vault, which does not exist yet", () => {
   it.each([
     ["sandbox", (of: World) => of.key],
     ["production", (of: World) => of.liveKey],
@@ -83,7 +83,7 @@ describe("the provider's own vault, which nobody has made yet", () => {
     expect(expectStatus(await ask(did, account(8)), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
 
-  it("is refused of every edition, whichever is the present one", async () => {
+  it("is refused for every edition, whichever is the present one", async () => {
     for (const of of [upgrading, upgraded]) {
       const { did } = await of.agent("PROVIDER");
       for (const contract of [chainOf(LAB).settlement_contract, inject("lab").otherContract]) {
@@ -97,7 +97,7 @@ describe("the provider's own vault, which nobody has made yet", () => {
   });
 });
 
-describe("a vault of somebody else", () => {
+describe("another agent's vault", () => {
   it.each([
     ["another provider's", () => world],
     ["another platform's", () => other],
@@ -108,7 +108,7 @@ describe("a vault of somebody else", () => {
     await refused(() => ask(did, vault));
     await refused(() => ask(did, `0x${vault.slice(2).toUpperCase()}`));
     expect(await holds(did)).toBe(false);
-    // Also in the place of a wallet that the contract has.
+    // It is also refused as a replacement for a wallet that the contract has.
     expectStatus(await ask(did, account(8)), 200);
     await refused(() => ask(did, vault));
     await refused(() =>
@@ -121,17 +121,17 @@ describe("a vault of somebody else", () => {
     expect(data).toMatchObject([{ status: "ACTIVE", operational_wallet: account(8).toLowerCase() }]);
   });
 
-  it("is refused of an earlier edition too", async () => {
+  it("is refused for an earlier edition too", async () => {
     const { did: elder } = await upgrading.agent("PROVIDER");
     expectStatus(await ask(elder, account(8), upgrading, { network: LAB }), 200);
     const vault = await vaultOf(elder, LAB);
     const { did } = await upgraded.agent("PROVIDER");
     await refused(() => ask(did, vault, upgraded, { network: LAB }));
-    // Of the network that it is on alone: elsewhere nothing stands there.
+    // It is refused only on its own network: on others there is nothing at this address.
     expect(expectStatus(await ask(did, vault, upgraded), 200).markets).toMatchObject([{ status: "ACTIVE" }]);
   });
 
-  it("is refused that nobody registered, and so is the code of all of them", async () => {
+  it("is refused even if it was never registered, and so is the code of all vaults", async () => {
     const { did } = await world.agent("PROVIDER");
     const implementation = await vaultImplementationOf();
     const { address, make } = plannedClone(implementation);
@@ -155,7 +155,7 @@ describe("a vault of somebody else", () => {
       "markets.1.market",
       "markets.1.operational_wallet",
       "markets.2.operational_wallet",
-      // Of one network there is one wallet.
+      // A network has only one wallet.
       "markets.2.operational_wallet",
     ].sort();
     await refused(() => openMarkets(world, did, markets), fields);
@@ -164,8 +164,8 @@ describe("a vault of somebody else", () => {
   });
 });
 
-describe("a contract that is no vault", () => {
-  it("is a wallet: a smart account, also one that is a minimal clone", async () => {
+describe("a contract that is not a vault", () => {
+  it("may be a wallet: a smart account, even as a minimal clone", async () => {
     const clone = plannedClone(chainOf().token);
     await clone.make();
     const { did } = await world.agent("PROVIDER");

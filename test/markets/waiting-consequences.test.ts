@@ -1,5 +1,5 @@
-// A chain that stands still: the rows of test/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps
-// nothing else waiting (MKT-6, JOB-13). The network `lab-waiting` belongs to this file alone.
+// A chain that stands still: the rows of test/consequences/table.ts for a registration that waits (MKT-7, CHN-17, JOB-9), and that it keeps no other
+// work waiting (MKT-6, JOB-13). Only this file uses the network `lab-waiting`.
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { isNull } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
@@ -83,7 +83,7 @@ describe("a registration that waits writes exactly its row:", () => {
     expect(await marketOf(did)).toMatchObject({ status: "ACTIVE" });
   });
 
-  it("of the arbiter, whose nonces are its own, after five minutes", async () => {
+  it("of the arbiter, which has its own nonces, after five minutes", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
@@ -121,7 +121,7 @@ describe("a node that names another chain", () => {
   it.each([
     ["tend_signers", tendSigners],
     ["tend_arbiters", tendArbiters],
-  ] as const)("is an alert of its network, which %s writes and nothing else", async (name, tender) => {
+  ] as const)("raises an alert for its network, which %s writes and nothing else", async (name, tender) => {
     const act = () => world.run(tender, alone()).then(() => ({}));
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
     await spoil(LAB, { method: "eth_chainId", times: 99, how: "answer", result: "0x2105" });
@@ -138,7 +138,7 @@ describe("a node that names another chain", () => {
   });
 });
 
-/** The clock jumps over the time that the service would wait for a block of the lab. */
+/** Moves the clock over the time that the service would wait for a block of the lab. */
 function skipWaits({ deps }: World): Deps {
   let skippedMs = 0;
   const waitForReceipt: ChainGateway["waitForReceipt"] = async (network, txHash, waitMs) => {
@@ -150,7 +150,7 @@ function skipWaits({ deps }: World): Deps {
 }
 
 describe("a network that stands still", () => {
-  it("keeps no other network's messages waiting: after some that waited in vain, its own are left to the minute's job", async () => {
+  it("keeps no other network's messages waiting: after a few waits in vain, its own are left to the minute's job", async () => {
     const [stuck, free] = [await world.agent("PROVIDER"), await world.agent("PROVIDER")];
     const silent = withSilentChain(world);
     expectStatus(await open(stuck.did, silent), 200);
@@ -165,7 +165,7 @@ describe("a network that stands still", () => {
     world.meter.reset();
     await world.serve(() => workMessages(skipWaits(world), batch));
     expect((await getQueueResult(batch, createExecutionContext())).explicitAcks).toHaveLength(19);
-    // Six read, wait and are noted; the others are not even read.
+    // Six messages are read, wait and are recorded; the others are not even read.
     expect(world.meter.reading.trips).toBeLessThan(6 * 2 + 6);
     expect(await marketOf(free.did)).toMatchObject({ status: "ACTIVE" });
     expect(await marketOf(stuck.did)).toMatchObject({ status: "PROVISIONING" });
@@ -177,7 +177,7 @@ describe("a network that stands still", () => {
 });
 
 describe("the signer of a network", () => {
-  it("leaves out work whose caller no longer waits", async () => {
+  it("skips work whose caller no longer waits", async () => {
     const signer = signerOn(env, "registrar", LAB);
     const call = { network: LAB, to: account(1), data: "0x" };
     const before = await keptHashes(LAB);
@@ -188,7 +188,7 @@ describe("the signer of a network", () => {
     expect(await keptHashes(LAB)).toEqual(before);
   });
 
-  it("stops at the first of its transactions for which the node does not answer", async () => {
+  it("stops at its first transaction for which the node does not answer", async () => {
     await lab("evm_setAutomine", false);
     const dids = await Promise.all([1, 2, 3].map(() => world.agent("PROVIDER")));
     for (const { did } of dids) {

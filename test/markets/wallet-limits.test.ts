@@ -1,4 +1,4 @@
-// What is nobody's wallet is refused before the chain is asked, and an agent changes its wallets ten times a day (MKT-24).
+// Addresses that cannot be wallets are refused before the chain is asked, and an agent may change its wallets ten times a day (MKT-24).
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { mayAsk } from "../../src/markets/wallet-asks.ts";
 import { faultsOf } from "../agents/support.ts";
@@ -20,19 +20,19 @@ const ask = (did: string, wallet: string, of = world, extra: Json = {}): Promise
 
 const fieldsOf = (reply: Reply): string[] => faultsOf(reply).map(([field]: string[]) => String(field));
 
-describe("a wallet that is none", () => {
+describe("an address that cannot be a wallet", () => {
   it.each<[string, (did: string) => string | Promise<string>]>([
     ["the settlement contract", () => chainOf().settlement_contract],
     ["the settlement contract, in lower case", () => chainOf().settlement_contract.toLowerCase()],
     ["the token", () => chainOf().token],
     ["the provider's vault", (did) => vaultOf(did)],
-    ["nobody's address", () => `0x${"0".repeat(40)}`],
+    ["the zero address", () => `0x${"0".repeat(40)}`],
   ])("is refused at once: %s", async (_what, wallet) => {
     const { did } = await world.provider();
     const before = expectStatus(await world.call("GET", marketsPath(did)), 200).data;
     const refused = await ask(did, await wallet(did));
     expect([refused.status, fieldsOf(refused)]).toEqual([422, ["markets.0.operational_wallet"]]);
-    // Beside another fault of the same body.
+    // It is also refused together with another fault of the body.
     const twice = await openMarkets(world, did, [
       market({ operational_wallet: await wallet(did) }),
       { market: "DE-USDC" },
@@ -41,7 +41,7 @@ describe("a wallet that is none", () => {
     expect(expectStatus(await world.call("GET", marketsPath(did)), 200).data).toEqual(before);
   });
 
-  it("is the contract of an earlier edition too", async () => {
+  it("includes the contract of an earlier edition", async () => {
     const { otherContract, otherAuthority } = inject("lab");
     const earlier_editions = [{ settlement_contract: otherContract, authority: otherAuthority }];
     const networks = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
@@ -59,10 +59,10 @@ describe("changes of wallets", () => {
   const wallet = (n: number): string => WALLETS[n % 2] ?? "";
   const outcome = ({ status, body, headers }: Reply) => [status, body?.code, Number(headers.get("retry-after"))];
 
-  it("are ten in 24 hours, also where the chain does not answer, and what is no change is not counted", async () => {
+  it("are limited to ten in 24 hours, even if the chain does not answer, and unchanged wallets are not counted", async () => {
     const { did } = await world.agent("PROVIDER");
     const silent = withSilentChain(world);
-    // The first one is no change.
+    // The first wallet is no change.
     expectStatus(await ask(did, wallet(0)), 200);
     for (let n = 1; n <= 10; n++) {
       const by = n % 3 === 0 ? silent : world;
@@ -75,7 +75,7 @@ describe("changes of wallets", () => {
     expect(seconds).toBeGreaterThan(23 * 3_600);
     expect(seconds).toBeLessThanOrEqual(24 * 3_600);
     expect(expectStatus(await world.call("GET", marketsPath(did)), 200).data).toEqual(before);
-    // Another agent of the same platform is not held up.
+    // Another agent of the same platform is not limited by this.
     const other = await world.provider();
     expectStatus(await ask(other.did, wallet(1)), 200);
     try {
@@ -86,7 +86,7 @@ describe("changes of wallets", () => {
     }
   });
 
-  it("are counted although the market is taken away between them", async () => {
+  it("count even if the market is removed between them", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await ask(did, wallet(0)), 200);
     for (let n = 1; n <= 10; n++) {
@@ -96,7 +96,7 @@ describe("changes of wallets", () => {
     expect((await ask(did, wallet(11))).status).toBe(429);
   });
 
-  it("at once are no more than the day has", async () => {
+  it("do not exceed the daily limit when they come at once", async () => {
     const { did } = await world.agent("PROVIDER");
     const silent = withSilentChain(world);
     expectStatus(await ask(did, wallet(0)), 200);
@@ -106,13 +106,13 @@ describe("changes of wallets", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429]);
   });
 
-  it("leave none to the service, which changes back what another has changed, once they are ten", () => {
+  it("leave none to the service, which restores wallets changed from outside, once there were ten", () => {
     const now = world.now();
     const asks = (count: number) => ({ walletAsks: Array.from({ length: count }, () => now - 24 * HOUR + 1) });
     expect([mayAsk(asks(9), now), mayAsk(asks(10), now), mayAsk(asks(10), now + 1)]).toEqual([true, false, true]);
   });
 
-  it("in the sandbox's time are counted by the service's own clock", async () => {
+  it("are counted by the service's own clock in a sandbox whose clock was moved", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await ask(did, wallet(0)), 200);
     for (let n = 1; n <= 10; n++) expectStatus(await ask(did, wallet(n)), 200);

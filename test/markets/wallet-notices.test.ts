@@ -1,5 +1,5 @@
-// The mails and entries about operational wallets (MKT-32), where the contract has no delay. Those of a delay stand in delayed-wallets.test.ts, and
-// those of a wallet that nobody asked for in test/follower/wallets.test.ts too.
+// Mails and activity entries about operational wallets (MKT-32) in a contract without a delay. delayed-wallets.test.ts covers delays, and
+// test/follower/wallets.test.ts wallets that were never requested.
 import { beforeEach, describe, expect, it } from "vitest";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -22,7 +22,7 @@ const ask = async (did: string, wallet: string, more: Json = {}, by = world): Pr
   expectStatus(await openMarkets(by, did, [market({ operational_wallet: wallet, ...more })]), 200).markets.at(-1);
 const WALLET = "operational_wallet.base-sepolia";
 const walletEntries = (did: string) => entriesAbout(world, did, "agent.wallet_changed");
-/** What each request for markets says of wallets. */
+/** The wallet changes in the entries of the requests for markets. */
 const requested = async (did: string): Promise<Json[]> =>
   (await entriesAbout(world, did, "agent.markets_changed")).map(
     ({ changes: { authorized_markets: _, ...rest } }) => rest,
@@ -31,7 +31,7 @@ const remove = async (did: string, code: string): Promise<void> =>
   void expectStatus(await world.call("DELETE", `${marketsPath(did)}/${code}?network=base-sepolia`), 204);
 
 describe("an operational wallet", () => {
-  it("that is changed is told with the one before, once", async () => {
+  it("that changes is reported once, with the previous one", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     expect(await noticesOf(world)).toEqual([]);
@@ -62,7 +62,7 @@ describe("an operational wallet", () => {
     expect(mail?.text).toContain(`The one before is ${A}.`);
   });
 
-  it("is dated in the log by the sandbox's own clock, and in the mail by the real one", async () => {
+  it("is dated in the log by the sandbox clock, and in the mail by the real one", async () => {
     const moved = await createWorld();
     const { did } = await moved.agent("PROVIDER");
     await ask(did, A, {}, moved);
@@ -75,7 +75,7 @@ describe("an operational wallet", () => {
     expect(notice?.data.at).toBeLessThan(at - DAY_MS);
   });
 
-  it("that production changes is told once, where the sandbox has the same vault", async () => {
+  it("that production changes is reported once, although the sandbox has the same vault", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     const body = { markets: [market({ operational_wallet: B })] };
@@ -89,7 +89,7 @@ describe("an operational wallet", () => {
     ]);
   });
 
-  it("that the contract refuses is not told", async () => {
+  it("that the contract refuses is not reported", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     expect(await ask(did, await refusedWallet(world))).toMatchObject({ reason: "InvalidWallet" });
@@ -97,7 +97,7 @@ describe("an operational wallet", () => {
     expect(await walletEntries(did)).toEqual([]);
   });
 
-  it("that nobody asked for is told with the one before, by the job that compares", async () => {
+  it("that was never requested is reported with the previous one by the job that compares", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     await moveWallet(did, A, B, "base-sepolia");
@@ -115,7 +115,7 @@ describe("an operational wallet", () => {
 });
 
 describe("the entry of a request", () => {
-  it("names the wallet of a first market, of a change, and of the last market that is taken away", async () => {
+  it("names the wallet of a first market, of a change, and of the last market that is removed", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     await ask(did, A, { market: "EU-USDC" });
@@ -131,7 +131,7 @@ describe("the entry of a request", () => {
     ]);
   });
 
-  it("names each network by itself", async () => {
+  it("names each network separately", async () => {
     const { did } = await world.agent("PROVIDER");
     await ask(did, A);
     const markets = [market({ operational_wallet: B }), market({ network: "base", operational_wallet: A })];

@@ -1,5 +1,5 @@
-// A wallet that is not wanted any more, while its transaction is on its way to the contract or has just arrived: the contract, the markets
-// and the document end with the wallet that is wanted (MKT-9, MKT-12 to MKT-14). The network `lab-wallets` belongs to this file alone.
+// A wallet that is no longer wanted while its transaction is on its way to the contract or has just arrived: the contract, the markets and the
+// document end with the wanted wallet (MKT-9, MKT-12 to MKT-14). Only this file uses the network `lab-wallets`.
 import { eq } from "drizzle-orm";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ChainMessage } from "../../src/context.ts";
@@ -36,7 +36,7 @@ const ask = (by: World, did: string, market: string, wallet: string) =>
   by.call("POST", marketsPath(did), { body: { markets: [{ market, network: LAB, operational_wallet: wallet }] } });
 const remove = (did: string, market: string) => world.call("DELETE", `${marketsPath(did)}/${market}?network=${LAB}`);
 const job = (did: string, environment: "sandbox" | "production" = "sandbox") => ({ did, environment, network: LAB });
-/** Drives the waiting markets, and looks for a block once. */
+/** Drives the waiting markets, and checks once for a block. */
 const drive = (did: string, environment?: "sandbox" | "production") =>
   provisionMarkets(impatient(world).deps, job(did, environment), later());
 const stopBlocks = () => rpc(LAB, "evm_setAutomine", [false]);
@@ -45,7 +45,7 @@ async function resumeBlocks(): Promise<void> {
   await rpc(LAB, "anvil_mine", ["0x1"]);
 }
 
-/** A provider with DE-USDC open with A, that asks for EU-USDC with B: its transaction waits. */
+/** A provider that has DE-USDC open with A and requests EU-USDC with B: that transaction waits. */
 async function withOtherOnItsWay(): Promise<string> {
   const { did } = await world.agent("PROVIDER");
   expectStatus(await ask(world, did, "DE-USDC", A), 200);
@@ -73,7 +73,7 @@ const operation = async (did: string) => {
 const alertsAbout = async (did: string) =>
   (await world.deps.db.select().from(alerts)).filter(({ subject }) => subject.startsWith(did));
 
-/** One minute: the jobs, with all that waits due. Returns the messages, which are not delivered. */
+/** Runs the jobs of one minute, with all waiting work due. Returns the messages without delivering them. */
 async function minute(did: string): Promise<ChainMessage[]> {
   takeMessages(world, did);
   if ((await operation(did)).nextCheckAt !== null) await due(did);
@@ -87,15 +87,15 @@ const due = (did: string) =>
     .update(chainOperations)
     .set({ nextCheckAt: Date.now() - 1 })
     .where(eq(chainOperations.subject, did));
-/** Some minutes, with the work that their jobs find. */
+/** Runs some minutes, including the work that their jobs find. */
 async function minutes(did: string, many = 4): Promise<void> {
   for (let i = 0; i < many; i++) for (const message of await minute(did)) await deliver(world, "chain", [message]);
 }
-/** Until no check is left. */
+/** Runs until no check is left. */
 async function watched(did: string): Promise<void> {
   while ((await operation(did)).nextCheckAt !== null) await minute(did);
 }
-/** The contract, the open markets and the document name this wallet, and nothing else. */
+/** Expects this wallet, and no other, in the contract, the open markets and the document. */
 async function expectEverywhere(did: string, wallet: string): Promise<void> {
   expect(await walletOnChain(did)).toBe(wallet);
   const open = (await markets(did)).filter(([, , status]) => status === "ACTIVE");
@@ -104,7 +104,7 @@ async function expectEverywhere(did: string, wallet: string): Promise<void> {
 }
 
 describe("a market that is removed while its wallet is on its way", () => {
-  it("takes the wallet back: the transaction is never mined", async () => {
+  it("takes its wallet back: the transaction is never mined", async () => {
     const did = await withOtherOnItsWay();
     expect((await remove(did, "EU-USDC")).status).toBe(204);
     await minute(did);
@@ -116,20 +116,20 @@ describe("a market that is removed while its wallet is on its way", () => {
     expect(await alertsAbout(did)).toEqual([]);
   });
 
-  it("and whose transaction is mined all the same: the contract gets the open markets' wallet again", async () => {
+  it("and whose transaction is mined nevertheless gets the open markets' wallet into the contract again", async () => {
     const did = await withOtherOnItsWay();
     expect((await remove(did, "EU-USDC")).status).toBe(204);
     await resumeBlocks();
     expect(await walletOnChain(did)).toBe(B);
     await minute(did);
-    // Until then the document promises no wallet that the contract does not have.
+    // Until then the document states no wallet that the contract does not have.
     expect(await documented(did)).toEqual([]);
     await minutes(did);
     await expectEverywhere(did, A);
     expect(await alertsAbout(did)).toEqual([]);
   });
 
-  it("between its block and its record: the contract gets the open markets' wallet again", async () => {
+  it("between its block and its record gets the open markets' wallet into the contract again", async () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await ask(world, did, "DE-USDC", A), 200);
     await watched(did);
@@ -151,7 +151,7 @@ describe("a market that is removed while its wallet is on its way", () => {
   });
 });
 
-describe("a wallet that is taken back while its transaction waits", () => {
+describe("a wallet that is withdrawn while its transaction waits", () => {
   it("does not arrive later: the market waits until the transaction is replaced", async () => {
     const did = await withOtherOnItsWay();
     expectStatus(await ask(withSilentChain(world), did, "EU-USDC", A), 200);
@@ -165,7 +165,7 @@ describe("a wallet that is taken back while its transaction waits", () => {
     await expectEverywhere(did, A);
   });
 
-  it("for a third one: only that one arrives", async () => {
+  it("for a third one: only the third one arrives", async () => {
     const did = await withOtherOnItsWay();
     const third = account(6).toLowerCase();
     expectStatus(await ask(withSilentChain(world), did, "EU-USDC", third), 200);
@@ -193,7 +193,7 @@ describe("a sandbox key's wallet that is on its way", () => {
     await expectEverywhere(did, A);
   });
 
-  it("and arrives after the production market is open is taken back", async () => {
+  it("is removed again if it arrives after the production market is open", async () => {
     const did = await withOtherOnItsWay();
     const now = Date.now();
     const open = {
@@ -203,7 +203,7 @@ describe("a sandbox key's wallet that is on its way", () => {
       createdAt: now,
       updatedAt: now,
     } as const;
-    // As if the live key's call had read the contract before the sandbox key's transaction was sent.
+    // Simulates a live key's call that read the contract before the sandbox key's transaction was sent.
     await world.deps.db.insert(agentMarkets).values({ ...job(did, "production"), market: "DE-USDC", ...open });
     await resumeBlocks();
     expect(await walletOnChain(did)).toBe(B);
@@ -216,7 +216,7 @@ describe("a sandbox key's wallet that is on its way", () => {
 });
 
 describe("a check of the contract while another wallet is being registered", () => {
-  /** The market is stored, and its chain's part is yet to run. */
+  /** The market is stored, and the chain has not been asked yet. */
   async function asked(): Promise<string> {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await ask(world, did, "DE-USDC", A), 200);
@@ -224,7 +224,7 @@ describe("a check of the contract while another wallet is being registered", () 
     return did;
   }
 
-  it("between its block and its record takes nothing back", async () => {
+  it("between its block and its record changes nothing back", async () => {
     const did = await asked();
     const sent: ChainMessage[] = [];
     world.meter.beforeBatch(2, async () => void sent.push(...(await minute(did))));
@@ -236,7 +236,7 @@ describe("a check of the contract while another wallet is being registered", () 
     expect(await alertsAbout(did)).toEqual([]);
   });
 
-  it("after a crash between its block and its record has the record made", async () => {
+  it("after a crash between its block and its record gets the record written", async () => {
     const did = await asked();
     world.meter.beforeBatch(2, () => Promise.reject(new Error("died")));
     await expect(provisionMarkets(world.deps, job(did), later())).rejects.toThrow("died");
@@ -255,7 +255,7 @@ async function vaultOfNobody(): Promise<string> {
   return address;
 }
 
-describe("a registration that a reorganisation undoes", () => {
+describe("a registration that a reorg undoes", () => {
   const blocks = async () => Number(await rpc<string>(LAB, "eth_blockNumber", []));
   it.each([
     ["was refused", vaultOfNobody, "FAILED"],
