@@ -1,16 +1,16 @@
-// Store of the reading of the change feed (DIR-11). A page of n records reads n rows and a few, from wherever it begins.
+// Store of the reads of the change feed (DIR-11). A page of n records reads n rows and a few more, wherever it begins.
 import { and, asc, eq, gt, gte, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { limitWhile } from "../db/pages.ts";
 import { type ChangeRow, directoryChanges, directoryFeeds } from "../db/tables/directory.ts";
 
-/** Where a page begins: at a record that was read, behind a number, or behind an instant (epoch milliseconds). */
+/** Where a page begins: at a record that was read already, after a number, or after an instant (epoch milliseconds). */
 export type Start = { readonly read: number } | { readonly behind: number } | { readonly after: number };
 
 const { environment: of, seq, occurredAt } = directoryChanges;
 
-/** From the record that was read on, which is still the first of them unless it is gone; else those that follow. */
+/** With `read`, the page begins with the record that was read last, unless it is gone; otherwise with the records after the place. */
 export const findChanges = (db: Database, environment: Environment, start: Start, limit: number): Read<ChangeRow[]> =>
   readAll(
     db
@@ -31,9 +31,9 @@ function beginning(environment: Environment, start: Start): SQL[] {
 export const NOTED_EACH = 16;
 
 /**
- * The number of the last record up to an instant, as an expression: found by halves below the first later one that is noted, or behind the last that
- * is, because instants rise with the numbers. A record that is missing leads to an earlier one, behind which the instants are compared. `known`: the
- * number of a record that is there and not later.
+ * The number of the last record up to an instant, as an expression: a binary search below the first later record that is noted, or after the last
+ * noted one, because instants rise with the numbers. A missing record leads to an earlier number, so the caller compares instants from there.
+ * `known`: the number of an existing record that is not later.
  */
 export const placeOf = (environment: Environment, instant: number, known = sql`0`): SQL => {
   const noted = sql`select h.seq as high, h.seq - ${NOTED_EACH} as low from directory_hashes h where h.environment = ${environment}`;
@@ -50,7 +50,7 @@ export const placeOf = (environment: Environment, instant: number, known = sql`0
 export const findLastChange = (db: Database, environment: Environment): Read<ChangeRow | null> =>
   readOne(db.select().from(directoryChanges).where(eq(of, environment)).orderBy(sql`${seq} desc`).limit(1));
 
-/** The number of the last record that is gone. Where the page begins at a record that is still there, nothing behind it is gone. */
+/** The number of the last pruned record; 0 if the page begins at a record that still exists, because then nothing after it is gone. */
 export const findPruned = (db: Database, environment: Environment, start: Start): Read<number> => {
   const gone =
     "read" in start

@@ -1,4 +1,4 @@
-// Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or is told to read the listing again: never past a gap.
+// Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or has to read the listing again: it never skips a gap.
 import { askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { CHANGE_RETENTION_DAYS, DAY_MS } from "../core/limits.ts";
@@ -10,7 +10,7 @@ import type { ChangeList } from "./responses.ts";
 import type { ChangeQuery } from "./schema.ts";
 import { toChangeView } from "./views.ts";
 
-/** The first instant of the records that the feed has. */
+/** The earliest instant of the records that the feed keeps. */
 export const firstKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 export async function listChanges(call: ManagementCall, query: ChangeQuery): Promise<ChangeList> {
@@ -32,7 +32,7 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
   if (after !== null) refuseLost(after, found.rows, feed);
   const rows = (after !== null && found.rows[0]?.seq === after.at ? found.rows.slice(1) : found.rows).slice(0, limit);
   const [first, last] = [rows[0], rows.at(-1)];
-  // What is older is gone, or about to be.
+  // Older records are gone, or about to be.
   if (first && first.occurredAt < firstKept(now)) throw expired();
   return {
     data: rows.map(toChangeView),
@@ -41,11 +41,11 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
   };
 }
 
-/** Where a reader resumes: the number of a record, and its instant, by which it is known again. */
+/** Where a reader resumes: the number of a record, and its instant, which identifies it. */
 const positionOf = ({ seq, occurredAt }: ChangeRow): Position => ({ at: seq, id: String(occurredAt) });
 const endOf = (last: ChangeRow | null, end: number): Position => (last ? positionOf(last) : { at: end, id: "" });
 
-/** Without a place it begins with the oldest record that is kept. */
+/** Without a place, a page begins with the oldest record that is kept. */
 function startOf(since: ChangeQuery["since"], after: Position | null, now: number): Start {
   if (after !== null) return { read: after.at };
   if (since === undefined) return { after: firstKept(now) - 1 };
@@ -56,7 +56,7 @@ function startOf(since: ChangeQuery["since"], after: Position | null, now: numbe
 
 const expired = (): ServiceError => new ServiceError("cursor_expired");
 
-/** After the credential. */
+/** Refuses only after the credential was checked. */
 async function refuseBoth(call: ManagementCall): Promise<never> {
   await call.read({}, REAL_TIME);
   throw validationError([fieldError("since", "invalid_value", "Must not be given together with `cursor`.")]);
@@ -76,7 +76,7 @@ function refuseSince(
 }
 
 /**
- * The record that was read last is there, and is the same one; else something behind it may be gone: pruned, or lost with a database that was
+ * The record that was read last must exist and be the same one. Otherwise records after it may be gone: pruned, or lost with a database that was
  * restored to an earlier state.
  */
 function refuseLost({ at, id }: Position, rows: readonly ChangeRow[], { end, prunedTo }: Feed): void {

@@ -1,5 +1,5 @@
-// What follows a change of the directory, after its commit and beside it: the terms by which entries are found (DIR-9), and the running hash
-// of the feed (DIR-13).
+// Runs after the commit of a directory change, apart from it: writes the terms by which entries are found (DIR-9), and the running hash of the
+// feed (DIR-13).
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -32,11 +32,11 @@ export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
 
 // ---- Terms ---------------------------------------------------------------------------------------------------------------
 
-/** The entries of one reading, and the readings of one run: six statements an entry, for each of two environments in one invocation (JOB-12). */
+/** Entries per read, and reads per run: an entry takes six statements, and one invocation serves both environments (JOB-12). */
 const SLICE = 20;
 const SLICES = 2;
 
-/** Writes the terms of entries that have changed; true when more are left than one run takes. */
+/** Writes the terms of entries that have changed. Returns true if more entries are left than one run takes. */
 export async function indexEntries(deps: Deps, environment: Environment): Promise<boolean> {
   let after = "";
   for (let slice = 0; slice < SLICES; slice++) {
@@ -58,7 +58,7 @@ async function indexEntry({ db }: Deps, entry: EntryRow): Promise<void> {
   try {
     await commit(db, [...markIndexed(db, entry, wanted), ...addTerms(db, did, added), ...dropTerms(db, did, gone)]);
   } catch (thrown) {
-    // It has changed meanwhile, or another run has written them: it is found again where anything is left.
+    // The entry has changed meanwhile, or another run has written its terms: if any are missing, the entry is found again.
     if (!(thrown instanceof Conflict)) throw thrown;
   }
 }

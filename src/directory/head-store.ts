@@ -19,14 +19,14 @@ import { NOTED_EACH, placeOf } from "./change-store.ts";
 export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
   readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
 
-/** Leaves an existing one alone. */
+/** Inserts the feed's row unless it exists. */
 export const beginFeed = (db: Database, environment: Environment): Statement =>
   db
     .insert(directoryFeeds)
     .values({ environment, seq: 0, hash: FIRST_HASH, headSeq: 0, prunedTo: 0 })
     .onConflictDoNothing();
 
-/** For one of two runs that hashed the same records. */
+/** Succeeds for one of two runs that hashed the same records. */
 export const moveFeed = (
   db: Database,
   environment: Environment,
@@ -41,7 +41,7 @@ export const moveFeed = (
       .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.seq, from))),
   );
 
-/** The records without a hash, in their order. */
+/** The records that are not hashed yet, in their order. */
 export const findUnhashedChanges = (db: Database, environment: Environment, limit: number): Read<ChangeRow[]> =>
   readAll(
     db
@@ -67,7 +67,7 @@ export const noteHashes = (
     db
       .insert(directoryHashes)
       .select(sql`select ${environment}, value ->> 0, value ->> 1, value ->> 2 from ${rows} where true`)
-      // If all records were pruned, a new record can have the instant of an older one that ran ahead of the clock.
+      // After all records were pruned, a new record can have the instant of an older one that ran ahead of the clock.
       .onConflictDoUpdate({
         target: [directoryHashes.environment, directoryHashes.occurredAt],
         set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` },
@@ -75,7 +75,7 @@ export const noteHashes = (
   );
 };
 
-/** The instant of the first record that no head covers; null where all are covered. */
+/** The instant of the first record that no head covers; null if all are covered. */
 export const findUnsigned = (db: Database, environment: Environment): Read<number | null> =>
   read(
     db
@@ -127,7 +127,7 @@ export const findHead = (
 
 // ---- Pruning -------------------------------------------------------------------------------------------------------------
 
-/** The numbers of the oldest records, up to so many, that are older than an instant; null where there is none. */
+/** The numbers of the oldest records, at most `limit`, that are older than an instant; null if there are none. */
 export const findPrunable = (
   db: Database,
   environment: Environment,
@@ -149,7 +149,7 @@ export const findPrunable = (
       .where(sql`first.occurred_at < ${before}`),
   );
 
-/** Deletes records. Their noted hashes and the heads stay. */
+/** Deletes records; their noted hashes and the heads stay. */
 export const pruneChanges = (db: Database, environment: Environment, from: number, to: number): Statement[] => [
   ...mustChange(
     db,

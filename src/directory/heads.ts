@@ -1,4 +1,4 @@
-// Signs the heads of the directory's feeds, each minute in which something has changed, and reads them (DIR-14).
+// Signs heads of the directory's feeds, in each minute in which something has changed, and reads them (DIR-14).
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { isBehind } from "../core/due.ts";
@@ -19,7 +19,7 @@ import { toHeadView } from "./views.ts";
 export const signDirectoryHeads: EachJob = {
   kind: "each",
   name: "sign_directory_heads",
-  // A feed that nobody hashed yet sends some forty statements (JOB-12).
+  // A feed that was never hashed sends some forty statements (JOB-12).
   part: 1,
   find: async ({ db }, after) => {
     const { sandbox, production } = await readBatch(db, {
@@ -32,10 +32,10 @@ export const signDirectoryHeads: EachJob = {
   record: (deps, id) => (isEnvironment(id) ? signHead(deps, id) : Promise.resolve(false)),
 };
 
-/** Throws where the feed has a gap, once what is before it is signed. */
+/** Throws if the feed has a gap, after it has signed the records before the gap. */
 async function signHead(deps: Deps, environment: Environment): Promise<Recorded> {
   const { db, clock, config } = deps;
-  // Before the records are read: what was committed by then is covered by the head.
+  // Taken before the records are read: the head covers all records that were committed by this instant.
   const now = clock.now();
   const { seq, hash, more, missing } = await hashLog(deps, feedOf(environment));
   if (more) return "more";

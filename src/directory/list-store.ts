@@ -1,5 +1,5 @@
-// Store of the listing (DIR-7, DIR-8). Its order is that of an index in each environment and status. A filter by terms begins with the rarest of
-// them, unless even that is common: then few entries are passed over on the way.
+// Store of the listing (DIR-7, DIR-8). Its order is that of an index per environment and status. A filter by terms starts with the rarest term,
+// unless even that one is common: then a scan of the listing skips only few entries.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/vocabulary.ts";
@@ -28,22 +28,22 @@ export type Filter = Sought & {
   readonly updatedSince?: number | undefined;
 };
 
-/** What a listing stood at: while all of it is the same, so is the listing (DIR-10). */
+/** The state on which a listing depends: while this is unchanged, so is the listing (DIR-10). */
 export type Mark = {
   /** The number of the environment's last change. */
   readonly seq: number;
-  /** The latest end of an attestation that has passed and is not recorded, epoch milliseconds; 0 where there is none. */
+  /** The latest end of an attestation that has passed but is not recorded, in epoch milliseconds; 0 if there is none. */
   readonly ended: number;
-  /** True while a cascade has to stop entries: until then what stops their principals is read with them. */
+  /** True while a cascade still has to suspend entries: until then their principals are read with them. */
   readonly moving: boolean;
-  /** True while agents that run have still to be listed anew (DIR-15). */
+  /** True while running agents still have to be listed again (DIR-15). */
   readonly relisting: boolean;
 };
 
 const { unindexed: _unindexed, terms: _terms, ...shown } = bareColumns(directoryEntries, "listed");
 type Shown = Omit<EntryRow, "unindexed" | "terms">;
 
-/** Of its principal, or of none: an entry that has followed it. */
+/** The columns of an entry's principal; nulls if the entry already follows its principal. */
 const standingOf = (principal: SQL | null) => ({
   principalStatus: sql<PrincipalStatus | null>`${principal ? sql`${principal}.status` : sql`null`}`.as(
     "principal_status",
@@ -60,18 +60,18 @@ type Standing = {
   readonly attestationExpiresAt: number | null;
   readonly accountStopped: PrincipalStanding["accountStopped"];
 };
-/** An entry, with its principal where entries still have to follow theirs. */
+/** An entry, with its principal while entries may not follow theirs yet. */
 export type ListedEntry = Shown & Standing;
 
 // ---- What the listing stands at ------------------------------------------------------------------------------------------
 
-/** Of a principal with agents in the environment: nobody else's end shows there. Literal text, so that SQLite uses the partial index. */
+/** Only of principals with certified agents in the environment: other ends do not show. Literal text, so that SQLite uses the partial index. */
 const latestEnd = (environment: Environment, now: number): SQL =>
   sql`(select p.attestation_expires_at from principals p where p.status = 'ACTIVE' and p.attestation_expires_at <= ${now}
     and exists (select 1 from agents a where a.principal_id = p.principal_id and a.environment = ${environment} and a.certificate_jti is not null)
     order by p.attestation_expires_at desc limit 1)`;
 
-/** So many cascades are looked at, whether one of them stops agents; where there are more, one does. An equality reads nothing where there is none. */
+/** Looks at this many cascades for one that suspends agents; if there are more, it assumes one. The equality reads nothing if there are none. */
 const LOOKED_AT = 20;
 const oldest = sql.raw(`(select "trigger" as cause from cascades where (started_at >= 0) = 1 limit ${LOOKED_AT})`);
 const SOME_STOPPING = sql`(exists (select 1 from ${oldest} where cause in ('principal_stops', 'principal_closes'))
@@ -100,20 +100,20 @@ export const findMark = (db: Database, environment: Environment, now: number): R
 export type Place = { readonly limit: number; readonly after: Position | null };
 
 const ORDER = sql`updated_at, did`;
-/** Behind every DID in their order. */
+/** Sorts after every DID. */
 const LAST_DID = "~";
 
-/** The entries that follow on a place, or changed after an instant. */
+/** Selects the entries after a place, or those that changed after an instant. */
 const following = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
   const from = after ?? (updatedSince === undefined ? null : { at: updatedSince, id: LAST_DID });
   return and(
     sql`environment = ${environment}`,
-    // The space sorts before whatever a DID goes on with: SQLite begins a range of pairs at the equal one, and would read that too.
+    // The space sorts before anything that may follow in a DID: SQLite starts a range of pairs at the equal pair, and would read that one too.
     from === null ? undefined : sql`(updated_at, did) > (${from.at}, ${`${from.id} `})`,
   );
 };
 
-/** The entries of some statuses in the order of the listing, up to a page or as far as it looks. */
+/** The entries of some statuses in the order of the listing: one page, or a scan of limited length. */
 const inOrder = (statuses: readonly DirectoryStatus[], own: SQL | undefined, all: boolean, limit: number): SQL => {
   const from = statuses.map((one) => sql`directory_entries where ${and(own, sql`listed_as = ${one}`)}`);
   const ranges: Ranges = { columns: shown, order: ORDER, from };
@@ -125,8 +125,8 @@ const beyondOf = (all: boolean) => (all ? sql<number>`0`.as("beyond") : BEYOND);
 type Judged = ListedEntry & { readonly beyond: number };
 
 /**
- * The reads of a page, one of which finds it: `plain` goes through the entries in the order of the listing, `sought` through those of the rarest
- * term. Each entry has followed its principal.
+ * The reads of a page, of which one returns rows: `plain` reads the entries in the order of the listing, `sought` those of the rarest term. Every
+ * entry must already follow its principal.
  */
 export function pageReads(
   db: Database,
@@ -154,14 +154,14 @@ export function pageReads(
     .from(byRarest(environment, terms, own))
     .where(and(fits, status === "all" ? undefined : sql`listed.listed_as = ${status}`))
     .limit(limitWhile(rare, RARE + UNINDEXED));
-  // Sorted here: what the database sorts it reads once more.
+  // Sorted here, because the database reads rows that it sorts once more.
   const first = (found: ListedEntry[]) => found.sort(byPlace).slice(0, limit + 1);
   return { plain: read(plain, foundOf<Judged>), sought: read(sought, first) };
 }
 
 const byPlace = (a: ListedEntry, b: ListedEntry): number => a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
 
-/** What an entry may be listed as whose status that counts is this one: a principal only makes it worse. */
+/** How an entry with an effective status may be listed: a principal can only make a status worse. */
 const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStatus[]>> = {
   active: ["active"],
   suspended: ["active", "suspended"],
@@ -170,8 +170,8 @@ const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly Directory
 };
 
 /**
- * The same while entries still have to follow their principals, which are read with them. `now` is real time: what was recorded on a moved clock
- * shows when it is recorded.
+ * Like `pageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a moved
+ * sandbox clock shows once it is recorded.
  */
 export function findStopped(
   db: Database,
@@ -186,24 +186,24 @@ export function findStopped(
   const source = inOrder(LISTED_BEFORE[status], following(environment, filter, place), all, place.limit);
   const rows = db
     .select({ given: giveWords(filter), ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
-    // One by one: joined across, so that SQLite keeps the order.
+    // Joined one by one: `cross join` makes SQLite keep the order.
     .from(sql`${source} cross join principals p on p.principal_id = listed.principal_id`)
     .where(fits && whereFits(fits))
     .limit(place.limit + 1);
   return read(rows, foundOf<Judged>);
 }
 
-/** The status that counts at an instant, as `effectiveAgentStatus` has it. */
+/** The effective status at an instant, as in `effectiveAgentStatus`. */
 const listedAt = (now: number): SQL => sql`case
   when listed.listed_as = 'revoked' then 'revoked'
   when p.status = 'CLOSED' or p.account_stopped = 'CLOSED' then 'revoked'
   when listed.listed_as = 'suspended' or p.status <> 'ACTIVE' or p.account_stopped is not null or p.attestation_expires_at <= ${now} then 'suspended'
   else 'active' end`;
 
-// The words of a search are one parameter, because a statement has at most 100. It is the first in the text of the statement.
+// The words of a search are one parameter, because a statement has at most 100. It comes first in the text of the statement.
 type Given = "capabilities" | "markets" | "terms";
 
-/** The first column of a statement that names words: it binds them and shows nothing. */
+/** The first column of a statement that names words: it binds them, and its value is not used. */
 function giveWords({ capabilities, markets }: Filter, terms: readonly string[] = []): SQL.Aliased<number> {
   // A list is stored as JSON, and no word in it has a comma.
   const sought = (words: readonly string[]) => words.map((word) => `,${JSON.stringify(word)}`);
@@ -219,7 +219,7 @@ const wordAt = (list: Given, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[
 const has = (list: "capabilities" | "markets", place: number): SQL =>
   sql`instr(',' || substr(${sql.raw(`listed.${list}`)}, 2), ${wordAt(list, place)}) > 0`;
 
-/** A tree of few levels, because SQLite bounds the depth of an expression. */
+/** Nests conditions as a tree of few levels, because SQLite limits the depth of an expression. */
 function allOf(conditions: readonly SQL[]): SQL | undefined {
   if (conditions.length < 3) return and(...conditions);
   const middle = conditions.length >> 1;
@@ -239,15 +239,18 @@ const conditionsOf = ({ capabilities, markets, economicRole, certTier, minRating
 
 // ---- By terms ------------------------------------------------------------------------------------------------------------
 
-/** Up to so many entries are all looked at, by the rarest term; more are passed over in the order of the listing, a bounded number a page. */
+/** Up to this many entries of the rarest term are all read. With more, the listing is scanned, at most a bounded number of entries per page. */
 const RARE = 1_000;
-/** While more entries than this wait for their terms, no search begins with one. */
+/** While more entries than this wait for their terms, no search starts with a term. */
 const UNINDEXED = 200;
 
-/** Environments are words of the code. */
+/** Environments are constants of the code, so they need no parameter. */
 const unindexedIn = (environment: Environment): SQL => sql.raw(`environment = '${environment}' and unindexed = 1`);
 
-/** The rarest of the terms, as SQLite tells it beside a minimum, and how many entries have it; nobody may. Given values do not count as rows. */
+/**
+ * The rarest of the terms, which SQLite takes from the row of the minimum, and its number of entries, which may be 0. Literal values do not count
+ * as rows read.
+ */
 const counted = (terms: readonly string[]): SQL => {
   const each = terms.map((_term, place) => sql`(${wordAt("terms", place)})`);
   return sql`(select w.column1 as term, min(coalesce((select entries from directory_term_counts c where c.term = w.column1), 0)) as entries

@@ -8,13 +8,13 @@ import type { DirectoryEntry } from "./responses.ts";
 import type { EntryQuery } from "./schema.ts";
 import { toEntryView } from "./views.ts";
 
-/** The directory is everybody's: no sandbox's clock rules it. */
+/** All platforms share the directory, so no sandbox clock rules it. */
 export const REAL_TIME = { clock: () => 0 };
 
-/** A page with its entity tag, null where it has none; the view is null where the caller has it. */
+/** A page with its entity tag; null if it has none. The view is null if the caller already has the page. */
 export type Tagged = { readonly etag: string | null; readonly view: Page<DirectoryEntry> | null };
 
-/** `known`: If-None-Match. A caller that has another page than the present one costs a trip more than one that has none. */
+/** `known`: If-None-Match. A caller with an outdated page costs one trip more than a caller without a page. */
 export async function listDirectory(
   call: ManagementCall,
   query: EntryQuery,
@@ -56,11 +56,11 @@ const filterOf = (query: EntryQuery) => ({
   updatedSince: query.updated_since,
 });
 
-/** Some entry may have to follow its principal. */
+/** True if some entry may not follow its principal yet. */
 const isStopping = ({ ended, moving }: Mark): boolean => moving || ended > 0;
 
 export async function getDirectoryEntry(call: ManagementCall, did: string): Promise<DirectoryEntry> {
-  // Of the reading, and no later: an end that passes meanwhile may have been renewed.
+  // The instant of the read, not a later one: an end that passes meanwhile may have been renewed.
   const now = call.deps.clock.now();
   const { entry } = await call.read({ entry: findEntry(call.db, call.environment, did) }, REAL_TIME);
   if (!entry) throw new ServiceError("not_found");
@@ -69,7 +69,7 @@ export async function getDirectoryEntry(call: ManagementCall, did: string): Prom
 
 // ---- Entity tags (DIR-10) ------------------------------------------------------------------------------------------------
 
-/** Weak: the last change and the last end that passed, with the query. None while a change has still to be written into entries. */
+/** A weak tag of the last change, the last end that passed, and the query; null while a change still has to be written to entries. */
 const tagOf = ({ seq, ended, moving, relisting }: Mark, page: Listing): string | null =>
   moving || relisting ? null : `W/"${seq}.${ended}.${page}"`;
 

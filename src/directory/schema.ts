@@ -1,4 +1,4 @@
-// The directory on the wire (DIR-1, DIR-7, DIR-8, DIR-11, DIR-14).
+// Requests to the directory (DIR-1, DIR-7, DIR-8, DIR-11, DIR-14).
 import * as z from "zod";
 import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
 import { isDouble } from "../core/numbers.ts";
@@ -11,7 +11,7 @@ export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 
 const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX}.` };
 
-/** A list with commas, each word once. */
+/** A comma-separated list, each word once. */
 const words = (form: RegExp, message: string) =>
   z
     .string()
@@ -20,7 +20,7 @@ const words = (form: RegExp, message: string) =>
     .refine((list) => list.length <= DIRECTORY_TERMS_MAX, TOO_MANY)
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });
 
-/** A decimal in a query, in digits: other texts that JavaScript reads as a number are faults. */
+/** A decimal in a query, written in digits: other texts that JavaScript reads as numbers are faults. */
 const decimal = (number: z.ZodNumber) =>
   z.preprocess(
     (text) =>

@@ -1,4 +1,4 @@
-// The directory's jobs beside its heads: terms of entries whose notification was lost (DIR-9), and records that are older than 30 days (DIR-12).
+// The directory's other jobs: write the terms of entries whose notification was lost (DIR-9), and prune records older than 30 days (DIR-12).
 import type { Deps } from "../context.ts";
 import { isBehind } from "../core/due.ts";
 import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
@@ -31,7 +31,7 @@ export const indexDirectory: EachJob = {
   record: inEach(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
 };
 
-/** The records of one batch. */
+/** Records per batch. */
 const SLICE = 1_000;
 
 export const pruneDirectory: EachJob = {
@@ -57,7 +57,7 @@ async function prune({ db, clock }: Deps, environment: Environment): Promise<Rec
     feed: findFeed(db, environment),
     old: findPrunable(db, environment, firstKept(clock.now()), SLICE),
   });
-  // A record goes once a head covers it.
+  // Records are pruned only when a head covers them.
   if (!feed || !old || old.last > feed.headSeq) return false;
   await commit(db, pruneChanges(db, environment, feed.prunedTo, old.last));
   return old.last === old.first + SLICE - 1 ? "more" : true;

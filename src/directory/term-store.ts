@@ -1,10 +1,10 @@
-// Store of the terms by which entries are found (DIR-9), and of how many entries have each.
+// Store of the terms by which entries are found (DIR-9), and of the number of entries that have each.
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Statement } from "../db/batch.ts";
 import { inParts } from "../db/parts.ts";
 import { directoryTermCounts, directoryTerms } from "../db/tables/directory.ts";
 
-/** One statement for all of them, and one for their counts. */
+/** One statement writes all terms, and one their counts. */
 export function addTerms(db: Database, did: string, terms: readonly string[]): Statement[] {
   const rows = inParts(terms.map((term) => [term]));
   return [

@@ -20,7 +20,7 @@ export const toEntryView = (issuer: string, entry: ListedEntry, now: number): Di
   updated_at: toIso(entry.updatedAt),
 });
 
-/** The status that counts at the instant. One whose principal was not read follows it already. */
+/** The effective status at the instant. An entry whose principal was not read already follows it. */
 function statusAt(
   { status, principalStatus, attestationExpiresAt, accountStopped }: ListedEntry,
   now: number,
@@ -39,11 +39,11 @@ function statusAt(
             now,
           ),
         );
-  // It has its certificate, and waits for its escrow.
+  // A FUNDING agent has its certificate, and waits for its escrow.
   return effective === "FUNDING" || effective === "DRAFT" ? "SUSPENDED" : effective;
 }
 
-/** As the running hash covers it. */
+/** The record in the form that the running hash covers. */
 export const toChangeView = ({ seq, did, changeType, occurredAt }: ChangeRow): DirectoryChange => ({
   seq,
   did,
