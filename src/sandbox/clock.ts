@@ -1,4 +1,4 @@
-// Reads the test clock of a platform's sandbox and moves it forward (ACC-28).
+// Reads the clock of a platform's sandbox and moves it forward (ACC-28).
 import { moveSandboxClock } from "../accounts/store.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
@@ -15,10 +15,10 @@ import type { AdvanceInput } from "./schema.ts";
 const OFFSET_MAX_MS = CLOCK_DAYS_MAX * DAY_MS;
 const STEP_MAX_MS = CLOCK_STEP_DAYS * DAY_MS;
 
-/** What fell due earlier than this before the first move was the minute's jobs' to record. */
+/** Rows that fell due longer than this before the first move were left to the minute's jobs. */
 const LOOKS_BACK_MS = DAY_MS;
 
-/** The call itself is not ruled by the clock that it moves. */
+/** The call itself does not use the clock that it moves. */
 const REAL_TIME = { clock: () => 0 };
 
 function refuseProduction({ environment }: ManagementCall): void {
@@ -26,7 +26,7 @@ function refuseProduction({ environment }: ManagementCall): void {
   throw new ServiceError("forbidden", { message: "Production has no test clock; use a sandbox key." });
 }
 
-/** Before the faults of a body. */
+/** Refuses a production key before the faults of a body are reported. */
 export const precheckClock = (call: ManagementCall): Precheck =>
   precheck({}, () => {
     refuseProduction(call);
@@ -58,12 +58,12 @@ const viewOf = (now: number, offset: number): ClockView => ({
 
 export async function advanceClock(call: ManagementCall, input: AdvanceInput): Promise<ClockView> {
   const moved = await retryUnderLocks(call.deps.env, (touches) => move(call, input, touches));
-  // Where this dies, the minute's sweep goes on.
+  // If this dies, the minute's sweep continues.
   await recordDue(call.deps, moved.sandbox);
   return moved.view;
 }
 
-/** Of several at once each adds up: after a conflict they queue. */
+/** Concurrent moves add up: after a conflict they queue. */
 async function move(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
   const { db, deps, tenant } = call;
   const began = deps.clock.now();
@@ -78,7 +78,7 @@ async function move(call: ManagementCall, input: AdvanceInput, touches: (names: 
   const { clockOffsetMs: from } = clock;
   const { platformId } = caller;
   touches([platformId]);
-  // A faulty input is refused before a chain is asked, which takes time.
+  // A faulty input is refused before a chain is read, which takes time.
   offsetAfter(input, from, began);
   await seePayments(call, found.ending);
   const now = deps.clock.now();
@@ -103,11 +103,11 @@ async function move(call: ManagementCall, input: AdvanceInput, touches: (names: 
 
 const namesOf = ({ config }: ManagementCall["deps"]): string[] => config.networks.map(({ network }) => network);
 
-/** What the clock will show, in milliseconds. */
+/** The instant that the clock will show, in milliseconds; `plusOffset` has the offset still to be added. */
 const reached = ({ seconds, to }: AdvanceInput, now: number) =>
   to === undefined ? { plusOffset: now + (seconds ?? 0) * SECOND_MS } : { to };
 
-/** A payment of this instant is one of before the move: seen afterwards, its block would be shifted beyond the end of its intent (PAY-14). */
+/** Reads the chains before the move: a payment of before it that was seen later would be shifted past the end of its intent (PAY-14). */
 async function seePayments({ deps }: ManagementCall, networks: readonly string[]): Promise<void> {
   const until = Date.now() + CHAIN_LOOK_MS;
   const seen = await Promise.all(networks.map((network) => followNetwork(deps, network, until)));
@@ -116,7 +116,7 @@ async function seePayments({ deps }: ManagementCall, networks: readonly string[]
 }
 const RETRY_SECONDS = 2;
 
-/** @throws 422 for an instant that is not ahead, and beyond the days in all */
+/** @throws 422 for an instant that is not ahead, or too many days ahead of real time */
 function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): number {
   const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
   const field = to === undefined ? "seconds" : "to";
@@ -126,7 +126,7 @@ function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): 
   throw validationError([fieldError(field, "too_big", message)]);
 }
 
-/** So many rows are recorded at once only where they are of 30 days. */
+/** Refuses a step of more than 30 days if too many rows would fall due at once. */
 async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: number, sandbox: Sandbox) {
   if (step <= STEP_MAX_MS || (await countDue(call.deps, sandbox, CLOCK_DUE_MAX + 1)) <= CLOCK_DUE_MAX) return;
   const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by ${CLOCK_STEP_DAYS} days at most.`;

@@ -1,5 +1,5 @@
-// What falls due on a sandbox's clock, and how each row of it is recorded (ACC-28): as the jobs of the minute record it, each row decided again
-// on what is stored and on the clock that rules it.
+// The kinds of rows that fall due on a sandbox clock, and how each is recorded (ACC-28): as the minute's jobs record it, each row decided again by
+// the stored data and the clock that rules it.
 import { notifyExpiring } from "../accounts/notify-expiring.ts";
 import { findDecayed } from "../agents/find-store.ts";
 import { publishRatings } from "../agents/publish-ratings.ts";
@@ -30,16 +30,16 @@ import {
 
 export type DueKind = {
   readonly recorder: Recorder;
-  /** The rows of one part: an invocation's queries are limited (JOB-12). */
+  /** Rows per part: an invocation's queries are limited (JOB-12). */
   readonly part: number;
-  /** Of rows that change the same sums, such as an agent's rating: at once they would refuse each other. */
+  /** Set for rows that change the same sums, such as an agent's rating: recorded at once, they would conflict. */
   readonly inOrder?: true;
   readonly find: (db: Database, sandbox: Sandbox, limit: number) => Read<Due[]>;
 };
 
 const PART = 20;
 
-/** The principal, then its agents: a part is one principal, and a slice of its agents. */
+/** Ends the principal's attestation, then suspends its agents: a part is one principal and a slice of its agents. */
 async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
   const { offset } = await readBatch(deps.db, { offset: findClockOffset(deps.db, platformOf(principalId)) });
   const ended = await endAttestation(deps, principalId, deps.clock.now() + offset);
@@ -50,7 +50,7 @@ async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
 const findDecayedOf: DueKind["find"] = (db, { platformId, now }, limit) =>
   findDecayed(db, platformId, now, FIRST, limit);
 
-/** In their order: an intent's consumer is rated for it only once it is abandoned. */
+/** The order matters: an intent's consumer is rated for it only after it was abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
   { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
   { recorder: endDisputeDays, part: PART / 2, inOrder: true, find: findDueDisputesOf },

@@ -1,5 +1,5 @@
-// Store of what falls due in one platform's sandbox, on its own clock (ACC-28). No index is for this alone, which every purchase would write:
-// each read goes by what the platform's own rows are listed by, or by a range that ends with the sandbox's clock.
+// Store of the rows that fall due in one platform's sandbox, on its own clock (ACC-28). It has no index of its own, which every purchase would
+// have to write: each read uses an index of the platform's lists, or a range that ends at the sandbox clock.
 import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
@@ -12,10 +12,10 @@ import { FARTHEST_NOTICE_DAYS } from "../principals/notices.ts";
 
 export type Sandbox = {
   readonly platformId: string;
-  /** On its own clock: now, and the instant up to which all that fell due is recorded. Epoch milliseconds. */
+  /** On the sandbox clock, in epoch milliseconds: now, and the instant up to which everything due is recorded. */
   readonly now: number;
   readonly since: number;
-  /** By how much that clock is ahead of the chains'. */
+  /** How far that clock is ahead of the chains' time. */
   readonly ahead: number;
 };
 
@@ -29,7 +29,7 @@ const due = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due
 
 const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 
-/** Tasks of what the platform's agents bought: a window begins with the settlement, by which an account's purchases are listed. */
+/** Tasks that the platform's agents bought: a window begins with the settlement, by which an account's purchases are indexed. */
 export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> => {
   const bounds = sql`settled_at > ${since - WINDOW_MS} and settled_at <= ${now - WINDOW_MS}`;
   const bought = accountRanges(
@@ -43,7 +43,7 @@ export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox
   return due(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
 };
 
-/** Of what the platform's agents bought. Literal text, so that SQLite uses the partial index. */
+/** Disputes about purchases of the platform's agents. Literal text, so that SQLite uses the partial index. */
 export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
   due(
     db,
@@ -65,7 +65,7 @@ export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandb
     limit,
   );
 
-/** A principal that does not run has its notices too (PRN-26). Those of an attestation that has ended are none. */
+/** A suspended principal gets its notices too (PRN-26). An attestation that has ended gets none. */
 export const findDueNoticesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
   due(
     db,
@@ -78,7 +78,7 @@ export const findDueNoticesOf = (db: Database, { platformId, now }: Sandbox, lim
     limit,
   );
 
-/** Those that have ended and can't have been paid in time (PAY-21). Others than the platform's stand in the range for as long as they are open. */
+/** Intents that have ended and cannot have been paid in time (PAY-21). The range also holds other platforms' intents while they are open. */
 export const findDueIntentsOf = (
   db: Database,
   { platformId, now, since, ahead }: Sandbox,
@@ -95,7 +95,7 @@ export const findDueIntentsOf = (
     limit,
   );
 
-/** Of these networks, those of its open intents that end up to an instant on its own clock: a fixed one, or one that its offset is added to. */
+/** Finds the networks with an open intent of the sandbox that ends by an instant of its clock: a fixed one, or one to which its offset is added. */
 export const findEndingNetworks = (
   db: Database,
   platformId: string | SQL<string>,
@@ -106,7 +106,7 @@ export const findEndingNetworks = (
   const ending = sql`select 1 from payment_intents i indexed by payment_intents_due where i.status = 'OPEN'
     and i.expires_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and i.environment = 'sandbox'
     and i.consumer_platform_id = ${platformId} and i.network = n.value`;
-  // A refund of this instant is one of before the move too.
+  // A refund of before the move has to be seen before it too.
   const awaited = sql`select 1 from disputes d indexed by disputes_due_in_sandbox where d.due_at is not null
     and d.environment = 'sandbox' and d.consumer_platform_id = ${platformId}
     and d.due_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and d.refund_from = 'provider' and d.network = n.value`;
@@ -120,8 +120,8 @@ export const findEndingNetworks = (
 };
 
 /**
- * Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). Those of other clocks stand in the range for as long as
- * they are unrated.
+ * Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). The range also holds intents of other clocks while they
+ * are unrated.
  */
 export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
   due(
@@ -136,7 +136,7 @@ export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: S
     limit,
   );
 
-/** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. A range for each network that is followed. */
+/** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. One range for each followed network. */
 export const findUnspentIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
   due(
     db,
@@ -149,13 +149,13 @@ export const findUnspentIntentsOf = (db: Database, { platformId, now, since }: S
     limit,
   );
 
-/** The offset of a sandbox's clock, in milliseconds, and how far what fell due is recorded. */
+/** A sandbox clock's offset in milliseconds, and the instant up to which everything due is recorded. */
 export type SandboxClock = {
   readonly clockOffsetMs: number;
   readonly clockMovedAt: number | null;
   readonly clockRecordedTo: number | null;
   readonly ratingsDated: boolean;
-  /** Up to which instant all followed networks have been read; null where none is. */
+  /** The instant up to which all followed networks have been read; null if none is followed. */
   readonly readThrough: number | null;
 };
 

@@ -1,5 +1,5 @@
-// Records what fell due in one sandbox, to the end (ACC-28): finds it, passes it in parts to the platform's object, and finds again, because one
-// record may make another row due.
+// Records everything that fell due in one sandbox (ACC-28): finds rows, passes them in parts to the platform's object, and searches again, because
+// one record may make another row due.
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
@@ -8,14 +8,14 @@ import { readBatch } from "../db/batch.ts";
 import { DUE_KINDS, type DueKind } from "./due-kinds.ts";
 import type { Sandbox } from "./due-store.ts";
 
-/** The rows of one kind that one reading finds. */
+/** The rows of one kind that one read finds. */
 const FOUND_AT_ONCE = 1_000;
-/** How often a row is recorded that is found again: another writer was faster each time, or it fails. */
+/** How often a row is tried that is found again: another writer may win each time, or the row may fail. */
 const TRIES = 3;
 
 type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 
-/** Returns how many rows are left: the next minute finds them again. */
+/** Returns the number of rows that are left: the next minute's sweep finds them again. */
 export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   const tried = new Map<string, number>();
   const triesOf = (kind: DueKind, id: string) => tried.get(tag(kind, id)) ?? 0;
@@ -45,7 +45,7 @@ async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<F
   return DUE_KINDS.map((kind) => ({ kind, ids: inOrder(found[kind.recorder.name] ?? []).map(({ id }) => id) }));
 }
 
-/** What fell due first comes first: a reading takes one range after the other. */
+/** Rows that fell due first come first: a read returns one range after the other. */
 const inOrder = (due: readonly Due[]): Due[] => due.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
 
 const tag = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
@@ -53,12 +53,12 @@ const tag = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${i
 const partsOf = ({ part }: DueKind, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / part) }, (_, n) => ids.slice(n * part, (n + 1) * part));
 
-/** Also what a part leaves. Where the object fails, as when a new version of the Worker resets it, the rows are found again. */
+/** Also records the rows that a part leaves. If the object fails, as when a new version of the Worker resets it, the rows are found again. */
 async function recordKind(deps: Deps, { platformId }: Sandbox, kind: DueKind, ids: readonly string[]): Promise<void> {
   const { SANDBOXES } = deps.env;
   const recorder = kind.recorder.name;
   const reach = () => SANDBOXES.get(SANDBOXES.idFromName(platformId));
-  // The calls of one stub arrive in their order; one that has failed is of no more use.
+  // The calls of one stub arrive in order; a stub whose call failed cannot be used again.
   let object = reach();
   await eachAtOnce(partsOf(kind, ids), async (part) => {
     try {

@@ -1,4 +1,4 @@
-// Responses about the clock of a sandbox.
+// Responses about the sandbox clock.
 import * as z from "zod";
 import { instant } from "../http/schemas.ts";
 

@@ -1,4 +1,4 @@
-// Routes of the sandbox's test clock (ACC-28).
+// Routes of the sandbox clock (ACC-28).
 import { answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { advanceClock, getClock, precheckClock } from "./clock.ts";

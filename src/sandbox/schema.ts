@@ -1,4 +1,4 @@
-// The clock of a sandbox on the wire (ACC-28).
+// Requests about the sandbox clock (ACC-28).
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { CLOCK_DAYS_MAX, DAY_MS, SECOND_MS } from "../core/limits.ts";
@@ -20,7 +20,7 @@ export const advanceInput = z
   });
 export type AdvanceInput = z.infer<typeof advanceInput>;
 
-/** One of the two. */
+/** Requires exactly one of the two. */
 export function advanceFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { seconds, to } = raw as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Each minute's sweep of the sandboxes whose clock was moved (ACC-28): the jobs of the minute go by real time.
+// Each minute's sweep of the sandboxes whose clock was moved (ACC-28), because the minute's jobs use real time.
 import { noteRatingsDated, noteSandboxRecorded } from "../accounts/store.ts";
 import { dateRatings } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
@@ -28,7 +28,7 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
   const { clockOffsetMs: offset, clockRecordedTo } = known;
   const ahead = aheadOf(clock) + offset;
   const since = clockRecordedTo ?? now;
-  // Once: from now on the ratings of the sandbox are found by its own clock (TSK-23). A sandbox may have many, so no call waits for it.
+  // Done once: afterwards the sandbox's ratings are found by its own clock (TSK-23). A sandbox may have many, so no call waits for it.
   if (!known.ratingsDated) await commit(db, [dateRatings(db, platformId), noteRatingsDated(db, platformId)]);
   const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
   const reached = reachedBy(known, now, ahead);
@@ -39,8 +39,8 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
 }
 
 /**
- * Up to which instant nothing more can fall due: calls that began before have been answered, and what waits for a chain to be read is due later.
- * Null in the minute after a move.
+ * The instant up to which nothing more can fall due: calls that began earlier have been answered, and rows that wait for a chain to be read are due
+ * later. Null in the minute after a move.
  */
 function reachedBy(
   { clockOffsetMs, clockMovedAt, readThrough }: SandboxClock,
