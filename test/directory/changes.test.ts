@@ -30,7 +30,7 @@ const edit = async (did: string) =>
     200,
   );
 
-/** Records of many further changes, as the database numbers them. */
+/** Inserts many further records, numbered as the database numbers them. */
 async function fill(did: string, count: number): Promise<void> {
   const { db } = world.deps;
   for (let at = 0; at < count; at += 100)
@@ -40,7 +40,7 @@ async function fill(did: string, count: number): Promise<void> {
     );
 }
 
-/** Records that were kept for too long: 31 days pass, and the job comes by. */
+/** Prunes records that are too old: 31 days pass, and the job runs. */
 async function prune(): Promise<void> {
   await world.run(signDirectoryHeads);
   world.advance(31 * DAY);
@@ -48,7 +48,7 @@ async function prune(): Promise<void> {
 }
 
 describe("a page", () => {
-  it("has the records in their order, and where to go on, also at the end", async () => {
+  it("has the records in their order, and a cursor to continue, also at the end", async () => {
     const { cursor } = await changesFrom(world, "");
     const { did } = await world.consumer();
     await edit(did);
@@ -70,7 +70,7 @@ describe("a page", () => {
     expect((await read(world, `${AGENTS}/${did}`)).updated_at).toBe(records[3].occurred_at);
   });
 
-  it("begins behind a number, or behind an instant, whether or not the job has noted it", async () => {
+  it("begins after a number or after an instant, whether or not the job has noted it", async () => {
     const { did } = await world.consumer();
     for (let n = 0; n < 3; n++) await edit(did);
     const { records } = await changesFrom(world, "");
@@ -88,7 +88,7 @@ describe("a page", () => {
     }
   });
 
-  it("begins at the end, with a place to go on from, where nothing is later", async () => {
+  it("begins at the end, with a cursor to continue, if nothing is later", async () => {
     for (const place of ["seq", "occurred_at", "now"]) {
       const last = (await changesFrom(world, "")).records.at(-1);
       const since = place === "now" ? new Date().toISOString() : last[place];
@@ -100,13 +100,13 @@ describe("a page", () => {
     }
   });
 
-  it("is of the key's environment", async () => {
+  it("shows the environment of the key", async () => {
     const { did } = await world.consumer();
     const { records } = await changesFrom(world, "", world.liveKey);
     expect(records.filter((record) => record.did === did)).toEqual([]);
   });
 
-  it("has at most 1,000, by default 100", async () => {
+  it("has at most 1,000 records, by default 100", async () => {
     expect(await refused("limit=1001")).toEqual([422, "validation_failed", "limit"]);
     expect(await refused("limit=0")).toEqual([422, "validation_failed", "limit"]);
     const [{ did }] = (await read(world, `${CHANGES}?limit=1`)).data;
@@ -121,7 +121,7 @@ describe("a page", () => {
     expect(next.data[0].seq).toBe(long.data[999].seq + 1);
   });
 
-  it("is the same of an account whatever its state", async () => {
+  it("is the same for an account in any status", async () => {
     const fresh = await createWorld();
     await env.DB.prepare("update platforms set status = 'PROFILE_PENDING' where platform_id = ?")
       .bind(fresh.platformId)
@@ -133,7 +133,7 @@ describe("a page", () => {
 });
 
 describe("refusals", () => {
-  it("of a place in the future, of two places, and of what is no place", async () => {
+  it("of a place in the future, of two places, and of an invalid place", async () => {
     const [last] = (await changesFrom(world, "")).records.slice(-1);
     const later = (ms: number) => new Date(Date.now() + ms).toISOString();
     const { next_cursor } = await read(world, CHANGES);
@@ -169,7 +169,7 @@ describe("refusals", () => {
     }
   });
 
-  it("the last record's own instant is no future, even ahead of the clock", async () => {
+  it("the last record's own instant is not in the future, even ahead of the clock", async () => {
     const ahead = Date.now() + HOUR_MS;
     await world.consumer();
     await env.DB.prepare(
@@ -179,7 +179,7 @@ describe("refusals", () => {
       .run();
     const page = await read(world, `${CHANGES}?since=${new Date(ahead).toISOString()}`);
     expect(page.data).toEqual([]);
-    // What follows comes behind it all the same.
+    // The next record comes after it nevertheless.
     const { did } = await world.consumer();
     const [next] = (await read(world, `${CHANGES}?cursor=${page.next_cursor}`)).data;
     expect([next.did, Date.parse(next.occurred_at)]).toEqual([did, ahead + 1]);
@@ -188,7 +188,7 @@ describe("refusals", () => {
 });
 
 describe("after 30 days", () => {
-  it("a place is gone, whether or not the job came by, and numbers go on", async () => {
+  it("a place has expired, whether or not the job ran, and the numbers continue", async () => {
     const { did } = await world.consumer();
     const before = await changesFrom(world, "");
     const [last] = before.records.slice(-1);
@@ -204,7 +204,7 @@ describe("after 30 days", () => {
       ]) {
         expect([pruned, query, ...(await refused(query))]).toEqual([pruned, query, 410, "cursor_expired", undefined]);
       }
-      // Who has read all of it has missed nothing.
+      // A reader that has read everything has missed nothing.
       expect((await read(world, `${CHANGES}?cursor=${before.cursor}`)).data).toEqual([]);
       expect((await read(world, CHANGES)).data).toEqual([]);
       world.offset = 0;
@@ -222,10 +222,10 @@ describe("after 30 days", () => {
     }
   });
 
-  it("records go in slices, and only those that a head covers", async () => {
+  it("records are pruned in slices, and only when a head covers them", async () => {
     const { did } = await world.consumer();
     await edit(did);
-    // More than one slice.
+    // More records than one slice.
     await fill(did, 2_100);
     world.advance(31 * DAY);
     await world.run(pruneDirectory);
@@ -239,7 +239,7 @@ describe("after 30 days", () => {
 });
 
 describe("a database that was restored to an earlier state", () => {
-  it("sends those who had read further to the listing", async () => {
+  it("sends readers that had read further to the listing", async () => {
     const { did } = await world.consumer();
     await edit(did);
     const { cursor, records } = await changesFrom(world, "");

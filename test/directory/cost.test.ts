@@ -1,4 +1,4 @@
-// What the directory costs at each size (DIR-8, DIR-9, DIR-10, DIR-11): rows of the page, and no more however many agents there are.
+// The cost of the directory at each size (DIR-8, DIR-9, DIR-10, DIR-11): the rows of the page, however many agents there are.
 import { beforeAll, describe, expect, it } from "vitest";
 import { SCANNED } from "../../src/db/pages.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
@@ -9,7 +9,7 @@ import { createWorld, env, expectStatus, type Json, type World } from "../suppor
 import { AGENTS, CHANGES, read } from "./support.ts";
 
 const SIZES = isWhole() ? [1_000, 20_000, 200_000] : [1_000, 4_000];
-/** Of so many agents one has the rare word, and of twice as many the other one too. */
+/** One in this many agents has the rare word, and one in twice as many the rarer word too. */
 const RARE_ONE_IN = 50;
 const PAST = 1_500_000_000_000;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Copies up to a size: their terms are written, and each has its record. */
+/** Copies entries up to a size, with their terms and records. */
 async function fill(from: number, to: number): Promise<void> {
   const { did } = first;
   const copy = `'did:aeap:' || printf('%08x', i * 2654435761 % 4294967296) || substr(t.did, 18)`;
@@ -51,11 +51,11 @@ async function fill(from: number, to: number): Promise<void> {
   await count("rarer", to / RARE_ONE_IN / 2);
 }
 
-/** A feed of so many records. */
+/** Fills the feed up to this many records. */
 async function fillFeed(from: number, to: number): Promise<void> {
   const changed = { seq: "i + 1000", occurred_at: "t.occurred_at + i + 1000" };
   await copyRow("directory_changes", "environment = 'sandbox' and seq = 1", changed, { from, to });
-  // One record in sixteen is noted.
+  // The job notes one record in sixteen.
   const noted = { seq: "16 * i + 1000", occurred_at: "t.occurred_at + 16 * i + 1000" };
   await copyRow("directory_hashes", "environment = 'sandbox' and seq = 1", noted, { from: from / 16, to: to / 16 });
 }
@@ -78,7 +78,7 @@ describe("at each size", () => {
   const note = (name: string, rows: number) => {
     measured[name] = [...(measured[name] ?? []), rows];
   };
-  it.each(SIZES)("%i agents: pages", async (size) => {
+  it.each(SIZES)("%i agents: pages cost a bounded number of rows", async (size) => {
     if (size === SIZES[0]) {
       first = await world.consumer();
       await world.run(indexDirectory);
@@ -91,7 +91,7 @@ describe("at each size", () => {
       note(query, await rowsOf(page));
       expect(measured[query]?.at(-1)).toBeLessThanOrEqual(25);
       const { next_cursor } = await read(world, page);
-      // Of several statuses each range is begun at the place.
+      // With several statuses, each range starts at the place.
       if (next_cursor !== null)
         expect(await rowsOf(`${page}&cursor=${next_cursor}`)).toBeLessThanOrEqual(
           query.startsWith("status=all") ? 27 : 25,
@@ -99,12 +99,12 @@ describe("at each size", () => {
       const tag = (await world.call("GET", page)).headers.get("etag") ?? "";
       const known = await cost(page, { "If-None-Match": tag });
       expect([known.reply.status, known.trips]).toEqual([304, 1]);
-      // The key and its account, the feed's last number, and the latest end.
+      // These are the key and its account, the feed's last number, and the latest end.
       expect(known.rowsRead).toBeLessThanOrEqual(4);
     }
     const rarest = size / RARE_ONE_IN / 2;
     const two = await rowsOf(`${AGENTS}?limit=20&capabilities=rare,rarer`);
-    // What one call reads apart from entries, and what a search by words reads of their counts.
+    // The rows that one call reads besides entries, and a search by words besides their counts.
     const APART = 4 + 8;
     expect(two).toBeLessThanOrEqual(2 * rarest + APART);
     const found = await read(world, `${AGENTS}?limit=100&capabilities=rare,rarer,translation`);
@@ -116,23 +116,23 @@ describe("at each size", () => {
     ]) {
       expect(await rowsOf(`${AGENTS}?limit=20&${query}`)).toBeLessThanOrEqual(60);
     }
-    // As many words as an agent may carry cost no further row of an entry.
+    // As many words as an agent may have cost no further row per entry.
     const many = Array.from({ length: 48 }, (_, n) => `absent ${n}`);
     expect(await rowsOf(`${AGENTS}?limit=20&capabilities=rare,rarer,${many.join(",")}`)).toBeLessThanOrEqual(APART);
-    // What few of many fit costs what a page looks at, and the page goes on behind it.
+    // A filter that few entries match costs the scan of one page, which continues after it.
     const { reply, rowsRead } = await cost(`${AGENTS}?limit=20&min_agent_rating=0.9`);
     expect(rowsRead).toBeLessThanOrEqual(2 * SCANNED + 25);
     expect([reply.body.data, reply.body.has_more]).toEqual([[], size >= SCANNED]);
     expect(await rowsOf(`${AGENTS}/${first.did}`)).toBeLessThanOrEqual(4);
   });
 
-  it.each(SIZES)("%i records: the feed", async (size) => {
+  it.each(SIZES)("%i records: the feed costs a bounded number of rows", async (size) => {
     const before = SIZES[SIZES.indexOf(size) - 1] ?? 0;
     if (before === 0)
       await env.DB.prepare("update directory_feeds set seq = 10000000 where environment = 'sandbox'").run();
     await fillFeed(before, size);
     const { data, next_cursor } = await read(world, `${CHANGES}?limit=100&since=1100`);
-    // By an instant its record is found by halves between two that are noted.
+    // A record is found by its instant with a binary search between two noted ones.
     const places = [
       ["since=1100", 105],
       [`cursor=${next_cursor}`, 105],
@@ -148,21 +148,21 @@ describe("at each size", () => {
     expect(await rowsOf("/v1/directory/head")).toBeLessThanOrEqual(4);
   });
 
-  it("costs the same", () => {
+  it("pages and feed cost the same", () => {
     for (const [query, rows] of Object.entries(measured))
       expect([query, Math.max(...rows) - Math.min(...rows) <= 2]).toEqual([query, true]);
   });
 });
 
 describe("a change", () => {
-  it("writes nothing of the directory where the entry does not change", async () => {
+  it("writes nothing of the directory if the entry does not change", async () => {
     const { did } = await world.consumer();
     world.meter.reset();
     expectStatus(await world.call("PATCH", `/v1/agents/${did}`, { body: { metadata: { a: "b" } } }), 200);
     expect(world.meter.reading.sql.filter((text: Json) => /directory/.test(text))).toEqual([]);
   });
 
-  // The record itself was written before there were entries.
+  // The record of the change itself is not counted here.
   it("writes at most three rows of its entry", async () => {
     const { did } = await world.consumer();
     world.meter.reset();
@@ -171,7 +171,7 @@ describe("a change", () => {
     const entry = sql.flatMap((text, n) =>
       /^(insert into|update) "directory_entries"/.test(text) ? [written[n]] : [],
     );
-    // Its own, its place in the listing, and one of an index of what waits for its terms.
+    // The entry itself, its place in the listing, and the index of entries that wait for their terms.
     expect(entry).toEqual([expect.toSatisfy((rows) => rows >= 2 && rows <= 3)]);
   });
 });

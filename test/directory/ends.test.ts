@@ -1,4 +1,4 @@
-// What passes between a reading and the commit that undoes it (DIR-7, DIR-10, DIR-15), and what readers pay while somebody's end is not recorded.
+// An end that passes between a read and the commit that undoes it (DIR-7, DIR-10, DIR-15), and the cost for readers while an end is not recorded.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { followDirectory } from "../../src/directory/follow.ts";
 import { indexDirectory } from "../../src/directory/tend.ts";
@@ -15,14 +15,14 @@ beforeEach(async () => {
   world = stopped(await createWorld());
 });
 
-/** A principal whose attestation ends in 20 seconds, with an agent, and the place in the feed. */
+/** A principal whose attestation ends in 20 seconds, with an agent, and the cursor of the feed. */
 async function ending() {
   const body = attested(1);
   const principalId = await world.principal(body);
   const { did } = await world.consumer({ principal_id: principalId });
   const { cursor } = await changesFrom(world, "");
   world.advance(Date.parse(body.verification_attestation.expires_at) - 20_000 - world.now());
-  // The rows that the credential itself may write.
+  // Afterwards the credential itself writes no rows.
   await read(world, `${AGENTS}/${did}`);
   return { principalId, did, cursor };
 }
@@ -41,7 +41,7 @@ const settle = async () => {
 };
 
 describe("an attestation that is renewed as it ends", () => {
-  it("is told to whoever has seen its agents stopped between the beginning of the call and its commit", async () => {
+  it("is reported to readers that saw its agents suspended between the beginning of the call and its commit", async () => {
     const { principalId, did, cursor } = await ending();
     const seen: unknown[] = [];
     world.meter.beforeBatch(2, async () => {
@@ -58,7 +58,7 @@ describe("an attestation that is renewed as it ends", () => {
     expect((await read(world, `${AGENTS}/${did}`)).status).toBe("ACTIVE");
   });
 
-  it("has no entity tag until it is told, whoever else's end is not recorded", async () => {
+  it("has no entity tag until it is reported, whatever other end is not recorded", async () => {
     const { principalId, did } = await ending();
     const later = attested(1);
     later.verification_attestation.attestation_id = `att_${crypto.randomUUID()}`;
@@ -82,14 +82,14 @@ describe("an attestation that is renewed as it ends", () => {
     await settle();
   });
 
-  it("is judged at the reading of its entry, and no later", async () => {
+  it("is judged at the instant at which its entry is read, not later", async () => {
     const { principalId, did } = await ending();
     const { d1 } = world.meter;
     const batch = d1.batch;
     d1.batch = (async (statements: never) => {
       const answer = await batch.call(d1, statements);
       d1.batch = batch;
-      // Between the database's answer and the service's next line.
+      // This runs between the database's answer and the service's next line.
       await renew(principalId);
       world.advance(60_000);
       return answer;
@@ -98,7 +98,7 @@ describe("an attestation that is renewed as it ends", () => {
     await settle();
   });
 
-  it("far from its end is not listed anew", async () => {
+  it("is not listed again if it is renewed long before its end", async () => {
     const principalId = await world.principal();
     await world.consumer({ principal_id: principalId });
     await renew(principalId);
@@ -106,7 +106,7 @@ describe("an attestation that is renewed as it ends", () => {
   });
 });
 
-describe("what others cost a reader", () => {
+describe("the cost of other accounts for a reader", () => {
   let did: string;
   beforeAll(async () => {
     const first = await createWorld();
@@ -127,7 +127,7 @@ describe("what others cost a reader", () => {
   };
   const page = `${AGENTS}?limit=20`;
 
-  it("is nothing where a principal of the other environment, or without agents, has ended", async () => {
+  it("is nothing if a principal of the other environment, or one without agents, has ended", async () => {
     const before = await cost(page);
     expect(before).toMatchObject({ found: 20, tagged: true, trips: 1 });
     const [stranger, bare] = [await createWorld(), await createWorld()];
@@ -137,7 +137,7 @@ describe("what others cost a reader", () => {
     const after = await cost(page);
     expect(after).toMatchObject({ found: 20, tagged: true, trips: 1 });
     expect(after.rowsRead - before.rowsRead).toBeLessThanOrEqual(6);
-    // In its own environment the entries of the page, and their principals.
+    // In its own environment it is the entries of the page and their principals.
     const own = await cost(page, world.key);
     expect(own.trips).toBe(2);
     expect(own.rowsRead).toBeLessThanOrEqual(2 * 25 + 30);
@@ -146,7 +146,7 @@ describe("what others cost a reader", () => {
     await stranger.run(finishCascades);
   });
 
-  it("is nothing while agents are given back", async () => {
+  it("is nothing while agents are being reinstated", async () => {
     await env.DB.prepare(
       `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at, report) values ('prn_x', 'principal_returns', 'principal', 'system', 'x', 1, '[]')`,
     ).run();
@@ -154,7 +154,7 @@ describe("what others cost a reader", () => {
     await env.DB.prepare("delete from cascades where subject_id = 'prn_x'").run();
   });
 
-  it("is a few rows of the feed, however many records nobody has hashed", async () => {
+  it("is a few rows of the feed, however many records are not hashed yet", async () => {
     const { records } = await changesFrom(world, "");
     const last = records.at(-1);
     const backlog = { seq: `${last.seq} + i + 1`, occurred_at: "t.occurred_at + i + 1" };
@@ -185,8 +185,8 @@ describe("what others cost a reader", () => {
       .run();
   });
 
-  it("is a bounded number of statements for those who index it", async () => {
-    // More than one run indexes.
+  it("is a bounded number of statements for the job that indexes", async () => {
+    // More entries than one run indexes.
     const WAITING = 60;
     const words = JSON.stringify(Array.from({ length: 50 }, (_, n) => `word${n}`));
     const waiting = { capabilities: `'${words}'`, terms: "'[]'", unindexed: "1", updated_at: "1510000000000 + i" };

@@ -1,5 +1,5 @@
-// Three readers that follow the directory while everything in it changes hold in the end exactly what a fresh listing gives (DIR-5 to DIR-12), in
-// both environments: one that always follows, one that resumes after many changes, and one whose place was pruned.
+// Three readers follow the directory while everything in it changes, and finally hold exactly what a fresh listing shows (DIR-5 to DIR-12), in both
+// environments: one that always follows, one that resumes after many changes, and one whose place was pruned.
 import { expect, it } from "vitest";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import { indexDirectory, pruneDirectory } from "../../src/directory/tend.ts";
@@ -13,16 +13,16 @@ import { AGENTS, CHANGES, HEAD, listAll, read } from "./support.ts";
 
 const SEED = 20_270_301;
 const [OPERATIONS, RESUMED_AFTER] = isWhole() ? [10_000, 1_000] : [200, 40];
-/** Most operations make as many trips. */
+/** Most operations make this many trips. */
 const TRIPS = 4;
 const DAY = 86_400_000;
 
-/** A reader as docs/directory.md has it. */
+/** A reader as described in docs/directory.md. */
 class Mirror {
   readonly entries = new Map<string, Json>();
   /** How often it had to read the listing. */
   listed = 0;
-  /** Of the feed, as a query. */
+  /** Its place in the feed, as a query. */
   private place: string | null = null;
   private page: string | null = null;
   private readonly world: World;
@@ -33,7 +33,7 @@ class Mirror {
     this.key = key;
   }
 
-  /** One page of what it reads next; false when it has read all that there is. */
+  /** Reads one page; false when nothing is left to read. */
   async step(limit: number): Promise<boolean> {
     if (this.place === null) return this.begin();
     if (this.page !== null) return this.list(limit);
@@ -49,7 +49,7 @@ class Mirror {
     while (await this.step(50));
   }
 
-  /** The place in the feed first, at the last signed head, then the listing: what changes meanwhile is read again. */
+  /** Takes the place in the feed first, at the last signed head, then reads the listing: changes in between are read again. */
   private async begin(): Promise<boolean> {
     const { status, body } = await this.world.call("GET", HEAD, { key: this.key });
     this.place = status === 200 ? `since=${body.seq}` : "";
@@ -83,7 +83,7 @@ const lastOf = async (environment: string): Promise<number> =>
     )?.["n"] ?? 0,
   );
 
-it(`after ${OPERATIONS} operations of all kinds`, async () => {
+it(`readers agree with a fresh listing after ${OPERATIONS} operations of all kinds`, async () => {
   const [world, other, trading] = [await createWorld(), await createWorld(), await createWorld()];
   const stage = await prepare(world, other, trading, SEED);
   const drawTrip = drawFrom(SEED + 1);
@@ -99,7 +99,7 @@ it(`after ${OPERATIONS} operations of all kinds`, async () => {
     for (const { full } of sides) await full.step(7);
   };
   for (let n = 0; n < OPERATIONS; n++) {
-    // Within the operation: between two of its trips.
+    // Readers run within the operation, between two of its trips.
     world.meter.beforeBatch(1 + drawTrip.below(TRIPS), follow);
     await playOne(stage);
     for (const side of sides) {
@@ -110,7 +110,7 @@ it(`after ${OPERATIONS} operations of all kinds`, async () => {
       }
     }
     if (n === Math.floor(OPERATIONS / 2)) {
-      // A month without a reading: the place of the late readers is gone.
+      // A month passes without a read, so the place of the late readers has expired.
       await world.run(signDirectoryHeads);
       const { offset } = world;
       world.offset = offset + 31 * DAY;
@@ -126,7 +126,7 @@ it(`after ${OPERATIONS} operations of all kinds`, async () => {
       await reader.toEnd();
       expect(sorted(reader.entries.values())).toEqual(fresh);
     }
-    // Its place was pruned.
+    // The late reader's place was pruned.
     expect(late.listed).toBe(2);
     if (environment === "sandbox") expect(new Set(fresh.map(({ status }) => status)).size).toBe(4);
     expect(new Set(fresh.map((entry) => entry.updated_at)).size).toBe(fresh.length);
@@ -137,13 +137,13 @@ it(`after ${OPERATIONS} operations of all kinds`, async () => {
     "select count(*) filter (where environment = 'production') as live, count(agent_rating) as rated from directory_entries",
   ).first<Json>();
   expect([counts.live > 0, counts.rated > 0]).toEqual([true, true]);
-  // Enough of the trade was played, and not refused.
+  // The trading part was really played, and not only refused.
   const { outcomes } = stage.shop;
   const played = ["bought", "confirmed 200", "filed 201", "advanced 200"].filter((one) => !outcomes.get(one));
   expect(played, JSON.stringify([...outcomes])).toEqual([]);
 });
 
-/** From the first head behind the oldest record that is kept, as a reader that begins in the middle. */
+/** Starts at the first head after the oldest record that is kept, like a reader that begins in the middle. */
 async function expectHead(world: World, key: string): Promise<void> {
   const head = await read(world, HEAD, key);
   const { data } = await read(world, `${CHANGES}?limit=1000`, key);
@@ -165,7 +165,7 @@ async function expectHead(world: World, key: string): Promise<void> {
   ).toEqual({ seq: head.seq, hash: head.hash });
 }
 
-/** Each search says what a comparison of all entries says, and the counts are those of the terms. */
+/** Expects each search to match a comparison of all entries, and the counts to match the terms. */
 async function expectTerms(world: World): Promise<void> {
   await world.run(indexDirectory);
   const all = await listAll(world, "limit=100&status=all");

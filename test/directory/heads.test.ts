@@ -26,7 +26,7 @@ const recomputed = async (to: number) =>
   );
 
 describe("a head", () => {
-  it("is what whoever reads the feed computes, signed", async () => {
+  it("is the hash that any reader of the feed computes, signed", async () => {
     await world.run(signDirectoryHeads);
     const head = await read(world, HEAD);
     const { records } = await changesFrom(world, "since=0");
@@ -43,7 +43,7 @@ describe("a head", () => {
     expect(checked).toMatchObject({ ok: true, claims: { iss: ISSUER, environment: "sandbox", seq, hash } });
   });
 
-  it("is the same where a database has no row of the feed yet", async () => {
+  it("is the same if the database has no row of the feed yet", async () => {
     await rows("delete from directory_feeds where environment = 'sandbox'");
     await world.consumer();
     await world.run(signDirectoryHeads);
@@ -52,7 +52,7 @@ describe("a head", () => {
     expect(await rows("select hash from directory_feeds where environment = 'sandbox'")).toEqual([{ hash }]);
   });
 
-  it("is signed again only where something has changed, and earlier ones stay", async () => {
+  it("is signed again only if something has changed, and earlier heads stay", async () => {
     await world.run(signDirectoryHeads);
     const before = await read(world, HEAD);
     expect(await world.run(signDirectoryHeads)).toBe(0);
@@ -63,12 +63,12 @@ describe("a head", () => {
     const after = await read(world, HEAD);
     expect(after.seq).toBe(before.seq + 2);
     expect(await read(world, `${HEAD}?seq=${before.seq}`)).toEqual(before);
-    // The first one that covers a record.
+    // The first head that covers a record.
     expect(await read(world, `${HEAD}?seq=${before.seq + 1}`)).toEqual(after);
     expect(await recomputed(after.seq)).toEqual({ seq: after.seq, hash: after.hash });
   });
 
-  it("of a number that none covers is 404, and other numbers are faults", async () => {
+  it("is 404 for a number that no head covers, and other numbers are faults", async () => {
     const { seq } = await read(world, HEAD);
     expect((await world.call("GET", `${HEAD}?seq=${seq + 1}`)).body.code).toBe("not_found");
     for (const faulty of ["0", "-1", "x", "1.5", ""]) {
@@ -77,13 +77,13 @@ describe("a head", () => {
     }
   });
 
-  it("of the other environment stands for itself", async () => {
+  it("of the other environment is separate", async () => {
     const reply = await world.call("GET", HEAD, { key: world.liveKey });
     expect([200, 404]).toContain(reply.status);
     if (reply.status === 200) expect(reply.body.environment).toBe("production");
   });
 
-  it("two runs at once sign one", async () => {
+  it("is signed once by two concurrent runs", async () => {
     await world.consumer();
     await Promise.all([world.run(signDirectoryHeads), world.run(signDirectoryHeads)]);
     const { results } = await env.DB.prepare(
@@ -95,7 +95,7 @@ describe("a head", () => {
   });
 });
 
-describe("what is done to the table after a head", () => {
+describe("a change of the table after a head", () => {
   const change = async (sql: string, ...values: unknown[]) =>
     env.DB.prepare(sql)
       .bind(...values)
@@ -118,12 +118,12 @@ describe("what is done to the table after a head", () => {
     ],
     [
       "an inserted record",
-      // Those behind it move on by one: from above, by way of numbers that nobody has.
+      // Later records move on by one, from the last one down, through numbers that are not in use.
       "update directory_changes set seq = -seq - 1 where environment = 'sandbox' and seq > ?",
       "update directory_changes set seq = -seq where seq < 0",
       "insert into directory_changes select environment, seq + 1, did, 'updated', occurred_at from directory_changes where environment = 'sandbox' and seq = ?",
     ],
-  ])("%s is shown by recomputing", async (_what, ...statements) => {
+  ])("%s is detected by recomputing", async (_what, ...statements) => {
     const fresh = await createWorld();
     for (let n = 0; n < 4; n++) await fresh.consumer();
     await world.run(signDirectoryHeads);
@@ -133,7 +133,7 @@ describe("what is done to the table after a head", () => {
     for (const sql of statements) await change(sql, ...(sql.includes("?") ? [head.seq - 2] : []));
     const now = await recomputed(head.seq + 2_000);
     expect("missing" in now || now.hash !== head.hash || now.seq !== head.seq).toBe(true);
-    // The rows come back as they were, for the other cases.
+    // Restores the rows for the other cases.
     await change("delete from directory_changes where environment = 'sandbox'");
     for (const row of kept)
       await change(
@@ -147,7 +147,7 @@ describe("what is done to the table after a head", () => {
     expect(await recomputed(head.seq)).toEqual({ seq: head.seq, hash: head.hash });
   });
 
-  it("a gap is told by the job, and nothing behind it is signed", async () => {
+  it("a gap is reported by the job, and no record after it is signed", async () => {
     await world.consumer();
     await world.consumer();
     const last = (await changesFrom(world, "")).records.at(-1);
@@ -167,7 +167,7 @@ describe("what is done to the table after a head", () => {
 });
 
 describe("heads and hashes", () => {
-  it("go on where a noted record has the instant of one that is pruned", async () => {
+  it("continue if a noted record has the instant of a pruned one", async () => {
     const lastSeq = async () =>
       Number(
         (await env.DB.prepare("select max(seq) as n from directory_changes where environment = 'sandbox'").first())?.[
@@ -222,7 +222,7 @@ describe("heads and hashes", () => {
     await hashLog(world.deps, feedOf("sandbox"));
     await world.run(signDirectoryHeads);
     const next = await read(world, HEAD);
-    // Who holds the earlier head goes on from it.
+    // A reader with the earlier head continues from it.
     const { records } = await changesFrom(world, `since=${head.seq}`);
     expect(await followFeed({ seq: head.seq, hash: head.hash }, records)).toEqual({ seq: next.seq, hash: next.hash });
   });

@@ -56,7 +56,7 @@ describe("an entry", () => {
     ],
     ["TERMINATED", "TERMINATED", "revoked", set("TERMINATED")],
   ];
-  it.each(STATES)("in %s is %s, found under %s alone, and under all", async (_state, shown, under, to) => {
+  it.each(STATES)("in %s is %s, found only under %s and under all", async (_state, shown, under, to) => {
     const { did } = await world.consumer();
     await to(did);
     await expectUnder(did, shown, under);
@@ -76,13 +76,13 @@ describe("an entry", () => {
     }
   }
 
-  it("of a DRAFT is none", async () => {
+  it("does not exist for a DRAFT", async () => {
     const did = await agentIn(world, "DRAFT");
     expect((await world.call("GET", `${AGENTS}/${did}`)).status).toBe(404);
     expect(own(await listAll(world, "limit=100&status=all"), [did])).toEqual([]);
   });
 
-  it("is not of the other environment", async () => {
+  it("does not appear in the other environment", async () => {
     const { did } = await world.consumer();
     const reply = await world.call("GET", `${AGENTS}/${did}`, { key: world.liveKey });
     expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
@@ -95,7 +95,7 @@ describe("an entry", () => {
 });
 
 describe("the order", () => {
-  it("is that of the changes, page by page, each entry once, whatever the page's size", async () => {
+  it("follows the changes, page by page, each entry once, whatever the page's size", async () => {
     const dids = [];
     for (let n = 0; n < 7; n++) dids.push((await world.consumer()).did);
     const [first, , third] = dids;
@@ -110,7 +110,7 @@ describe("the order", () => {
     }
   });
 
-  it("goes on behind the page when an entry changes meanwhile", async () => {
+  it("continues after the page when an entry changes meanwhile", async () => {
     const dids = [];
     for (let n = 0; n < 4; n++) dids.push((await world.consumer()).did);
     const since = (await entry(String(dids[0]))).updated_at;
@@ -124,7 +124,7 @@ describe("the order", () => {
     expect(didsOf(rest.data)).toEqual([dids[3], dids[2]]);
   });
 
-  it("names the next page in a Link too", async () => {
+  it("names the next page in a Link header too", async () => {
     await world.consumer();
     await world.consumer();
     const reply = await world.call("GET", `${AGENTS}?limit=1&status=all`);
@@ -135,7 +135,7 @@ describe("the order", () => {
 });
 
 describe("updated_since", () => {
-  it("leaves out what is not later, in each form of an instant", async () => {
+  it("excludes entries that are not later, in each form of an instant", async () => {
     const [before, after] = [(await world.consumer()).did, (await world.consumer()).did];
     const at: string = (await entry(before)).updated_at;
     for (const since of [at, at.replace("Z", "%2B00:00")]) {
@@ -147,7 +147,7 @@ describe("updated_since", () => {
 });
 
 describe("filters", () => {
-  it("take as many and as long words as an agent may carry", async () => {
+  it("accept as many and as long words as an agent may have", async () => {
     const capabilities = Array.from({ length: 50 }, (_, n) => `${n}`.padEnd(100, "é"));
     const did = await scoped(capabilities);
     const query = `capabilities=${encodeURIComponent(capabilities.join(","))}`;
@@ -167,7 +167,7 @@ describe("filters", () => {
   const word = (n: number) => `skill ${n} "quoted\\" [x]`;
 
   it.each(["before the job has written their terms", "after it"])(
-    "by capabilities, markets, role, tier and rating fit together, %s",
+    "by capabilities, markets, role, tier and rating can be combined, %s",
     async (when) => {
       const tag = `only ${when}`;
       const both = await scoped([tag, word(1), word(2)]);
@@ -197,7 +197,7 @@ describe("filters", () => {
     },
   );
 
-  it("follow a change of the scope at once, and once its terms are written", async () => {
+  it("follow a change of the scope at once, and after its terms are written", async () => {
     const did = await scoped(["changes"]);
     await world.run(indexDirectory);
     expectStatus(await world.call("PATCH", `/v1/agents/${did}/scope`, { body: { capabilities: ["changed"] } }), 200);
@@ -271,16 +271,16 @@ describe("refusals", () => {
     ["updated_since=2026-01-01T00:00:00+00:00", "The plus sign of an offset is written as %2B in a query."],
     ["min_agent_rating=1.0000000000001", "Must be at most 1."],
     ["limit=12345678901", "Must be at most 100."],
-  ])("?%s says what to do", async (query, hint) => {
+  ])("?%s names the remedy", async (query, hint) => {
     const { body } = await world.call("GET", `${AGENTS}?${query}`);
     expect(body.field_errors[0].message).toContain(hint);
   });
 
-  it("a rating of many decimals is none", async () => {
+  it("do not include a rating of many decimals", async () => {
     await read(world, `${AGENTS}?min_agent_rating=0.1234567890123456`);
   });
 
-  it("a cursor of other filters, of the other environment and of other listings", async () => {
+  it("include a cursor of other filters, of the other environment and of other listings", async () => {
     await world.consumer();
     await world.consumer();
     const { next_cursor } = await read(world, `${AGENTS}?limit=1&status=all`);

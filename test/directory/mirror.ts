@@ -1,5 +1,5 @@
-// Runs the mirror script of docs/directory.md against a local stack (DIR-5 to DIR-14): on an empty copy, again, after changes, and with a copy
-// that contradicts the signed head.
+// Runs the mirror script of docs/directory.md against a local stack (DIR-5 to DIR-14): with an empty copy, again, after changes, and with a copy that
+// contradicts the signed head.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ export async function expectMirrored({ base_url, sandbox_key }: ServiceDescripti
     await ask("POST", `/v1/agents/${did}/activate`, {});
     return String(did);
   }
-  /** 0 before the first head is signed. */
+  /** The number that the head covers; 0 before the first head is signed. */
   const signedUpTo = (): Promise<number> =>
     ask("GET", "/v1/directory/head").then(
       ({ seq }) => Number(seq),

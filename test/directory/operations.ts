@@ -1,4 +1,4 @@
-// Operations of every kind that change what the directory shows, drawn at random and played through the service.
+// Random operations of every kind that change what the directory shows, played through the service.
 
 import { sql } from "drizzle-orm";
 import { publishRatings } from "../../src/agents/publish-ratings.ts";
@@ -25,7 +25,7 @@ const HOUR = 3_600_000;
 
 export type Draw = { readonly below: (count: number) => number; readonly of: <T>(list: readonly T[]) => T };
 
-/** Draws that repeat, from a seed. */
+/** Repeatable random draws from a seed. */
 export function drawFrom(seed: number): Draw {
   let state = seed >>> 0;
   const below = (count: number): number => {
@@ -37,10 +37,10 @@ export function drawFrom(seed: number): Draw {
 
 type Act = (stage: Stage) => Promise<unknown>;
 
-/** What the operations choose from. */
+/** The objects from which the operations choose. */
 export type Stage = {
   readonly world: World;
-  /** An account that is suspended, reinstated and in the end closed. */
+  /** An account that is suspended, reinstated and finally closed. */
   readonly other: World;
   readonly shop: Shop;
   readonly draw: Draw;
@@ -48,19 +48,19 @@ export type Stage = {
   readonly sellers: string[];
   readonly principals: string[];
   readonly customers: string[];
-  /** Who has attested principals, and may take that back. */
+  /** A Verifier that has attested principals and may revoke that. */
   readonly verifier: { readonly id: string; readonly pair: VerifierPair };
-  /** In production. */
+  /** An agent in production. */
   live: string;
 };
 
-/** An account whose agents trade, on a sandbox's clock of its own. */
+/** An account whose agents trade, with its own sandbox clock. */
 type Shop = {
   readonly world: World;
   readonly consumers: Agent[];
   readonly providers: Agent[];
   readonly disputes: { readonly id: string; readonly consumer: Agent; readonly provider: Agent }[];
-  /** What a refusal said, by its code. */
+  /** How often each outcome occurred; refusals by code. */
   readonly outcomes: Map<string, number>;
 };
 
@@ -102,11 +102,11 @@ export async function prepare(world: World, other: World, trading: World, seed: 
   return stage;
 }
 
-// ---- Acts. A refusal is an outcome too: what is refused changes nothing. ------------------------------------------------------
+// ---- Acts. A refusal is an outcome too: it changes nothing. -------------------------------------------------------------------
 
 const agentPath = (did: string, rest = ""): string => `/v1/agents/${did}${rest}`;
 const some = ({ draw, dids, sellers }: Stage): string => draw.of([...dids, ...sellers]);
-/** An agent may have come to production. */
+/** The agent may have been promoted. */
 const onAgent =
   (method: string, rest: string, body: (stage: Stage) => unknown): Act =>
   async (stage) => {
@@ -127,7 +127,7 @@ const register: Act = async (stage) => {
   try {
     dids.push((await world.agent("CONSUMER", { principal_id: draw.of(principals), scope })).did);
   } catch {
-    // The principal is stopped.
+    // The principal is suspended or has ended.
   }
 };
 
@@ -152,7 +152,7 @@ const rate: Act = async (stage) => {
   );
 };
 
-/** Attestations that end within the hour, their recording, and what comes after. */
+/** Makes attestations end within the hour, records them, and continues from there. */
 const expire: Act = async ({ world, draw, principals, dids }) => {
   const principal_id = await world.principal(attested(1 + (world.offset + HOUR) / HOUR));
   principals.push(principal_id);
@@ -186,7 +186,7 @@ const account: Act = async ({ other, draw }) => {
   await (draw.below(2) === 0 ? suspend(other) : reinstate(other));
 };
 
-/** An attestation that its Verifier takes back. */
+/** An attestation that its Verifier revokes. */
 const takeBack: Act = async ({ world, draw, principals, dids, verifier }) => {
   const attestation = attestationBy(verifier.id, world.now());
   const principal_id = await world.principal({ verification_attestation: attestation });
@@ -200,18 +200,18 @@ const group =
   ({ world, draw, customers }) =>
     world.call("POST", `/v1/customers/${draw.of(customers)}/${verb}`, { body: {} });
 
-/** Of the account, whose own principal has agents. */
+/** Renames the account, whose tenant principal has agents. */
 const rename: Act = async ({ world, draw }) => {
   const { platformId } = world;
   const set = (status: string) =>
     env.DB.prepare("update platforms set status = ? where platform_id = ?").bind(status, platformId).run();
-  // Before its submission an account changes its name by itself.
+  // An account can change its name itself only before its submission.
   await set("KYB_PENDING");
   await world.call("PATCH", "/v1/platform", { body: { legal_name: `Renamed ${draw.below(1_000)} GmbH` } });
   await set("ACCREDITED");
 };
 
-/** A purchase, and what becomes of it: confirmed, disputed, or left to the clock. */
+/** A purchase, which is then confirmed, disputed, or left to the clock. */
 const trade: Act = async ({ shop, draw }) => {
   const { world, disputes } = shop;
   const pair: Pair = { consumer: draw.of(shop.consumers), provider: draw.of(shop.providers) };
@@ -249,7 +249,7 @@ const status = (stage: Stage) => ({
   status: stage.draw.of(["ACTIVE", "SUSPENDED", "SUSPENDED", "ACTIVE", "TERMINATED"]),
 });
 
-/** Each as often as it is named. */
+/** Each act is as likely as often as it is listed. */
 const ACTS: readonly Act[] = [
   ...Array.from({ length: 6 }, () => register),
   ...Array.from({ length: 10 }, () => rate),
@@ -287,7 +287,7 @@ const ACTS: readonly Act[] = [
 
 export const playOne = (stage: Stage): Promise<unknown> => stage.draw.of(ACTS)(stage);
 
-/** All that fell due is recorded, and the second account is closed. */
+/** Records everything that is due, and closes the second account. */
 export async function settle({ world, other }: Stage): Promise<void> {
   other.offset = world.offset;
   await reinstate(other);

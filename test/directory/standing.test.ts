@@ -1,4 +1,4 @@
-// What counts at the instant (DIR-7), and what an entity tag says (DIR-10): ends by date and cascades that nothing has written yet.
+// Effective statuses (DIR-7) and entity tags (DIR-10) while ends by date and cascades are not written yet.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
@@ -51,7 +51,7 @@ describe("an attestation's end", () => {
 });
 
 describe("a cascade", () => {
-  it("that is not at its end shows no agent in its old status", async () => {
+  it("that is not finished shows no agent in its old status", async () => {
     const { first, dids } = await crowd(world, 203, { certified: true });
     await env.DB.prepare("update agents set environment = 'sandbox', status = 'ACTIVE' where principal_id = ?")
       .bind(first.principalId)
@@ -78,7 +78,7 @@ describe("a cascade", () => {
 });
 
 describe("an entity tag", () => {
-  it("is weak, and stands for the page as it was asked for", async () => {
+  it("is weak, and identifies the page with its query", async () => {
     const { did } = await world.consumer();
     const tag = await tagOf("limit=2&status=all");
     expect(tag).toMatch(/^W\/"[^"]+"$/);
@@ -96,7 +96,7 @@ describe("an entity tag", () => {
     expect(await again("limit=2&status=all", tag)).toBe(200);
   });
 
-  it("of a 304 carries no body, the tag and no store", async () => {
+  it("of a 304 comes without a body, with the tag and no-store", async () => {
     const tag = await tagOf("limit=2");
     const reply = await world.call("GET", `${AGENTS}?limit=2`, { headers: { "If-None-Match": tag } });
     expect([reply.status, reply.text, reply.headers.get("etag"), reply.headers.get("cache-control")]).toEqual([

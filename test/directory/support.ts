@@ -1,4 +1,4 @@
-// Readings of the directory.
+// Reads of the directory.
 import { expect } from "vitest";
 import { expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -9,7 +9,7 @@ export const HEAD = "/v1/directory/head";
 export const read = async (world: World, path: string, key = world.key): Promise<Json> =>
   expectStatus(await world.call("GET", path, { key }), 200);
 
-/** All entries of a listing, page by page, in their order. */
+/** Reads all entries of a listing, page by page, in their order. */
 export async function listAll(world: World, query = "", key = world.key): Promise<Json[]> {
   const entries: Json[] = [];
   for (let cursor = ""; ; ) {
@@ -21,13 +21,13 @@ export async function listAll(world: World, query = "", key = world.key): Promis
   }
 }
 
-/** The entries of one platform's agents among all of them. */
+/** Picks the entries of one platform's agents. */
 export const own = (entries: readonly Json[], dids: readonly string[]): Json[] =>
   entries.filter(({ did }) => dids.includes(did));
 
 export const didsOf = (entries: readonly Json[]): string[] => entries.map(({ did }) => did);
 
-/** Records from a place on, to the end. */
+/** Reads the records after a place, to the end. */
 export async function changesFrom(
   world: World,
   place: string,
