@@ -65,7 +65,7 @@ export type ListedEntry = Shown & Standing;
 
 // ---- What the listing stands at ------------------------------------------------------------------------------------------
 
-/** Only of principals with certified agents in the environment: other ends do not show. Literal text, so that SQLite uses the partial index. */
+/** Only ends of principals with certified agents in the environment show. Literal text, so that SQLite uses the partial index. */
 const latestEnd = (environment: Environment, now: number): SQL =>
   sql`(select p.attestation_expires_at from principals p where p.status = 'ACTIVE' and p.attestation_expires_at <= ${now}
     and exists (select 1 from agents a where a.principal_id = p.principal_id and a.environment = ${environment} and a.certificate_jti is not null)
