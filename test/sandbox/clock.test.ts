@@ -1,4 +1,4 @@
-// The test clock of a sandbox (ACC-28): it goes forward only, by seconds or to an instant, at most 400 days in all; production has none.
+// The sandbox clock (ACC-28): it only goes forward, by seconds or to an instant, at most 400 days in all; production has none.
 import { beforeAll, describe, expect, it } from "vitest";
 import { rows } from "../promotion/support.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
@@ -13,7 +13,7 @@ const entriesOf = ({ platformId }: World): Promise<Json[]> =>
   );
 
 describe("the clock of a sandbox (ACC-28)", () => {
-  it("stands at real time until it is moved, and answers name it only afterwards", async () => {
+  it("shows real time until it is moved, and answers have its header only afterwards", async () => {
     const world = await createWorld();
     const reply = await world.call("GET", CLOCK);
     expect(expectStatus(reply, 200)).toEqual({
@@ -37,7 +37,7 @@ describe("the clock of a sandbox (ACC-28)", () => {
     expect(await storedOffset(world)).toBe(second.offset_ms);
   });
 
-  it("is moved by a session in the sandbox, and each move has its activity entry", async () => {
+  it("can be moved by a session in the sandbox, and each move has an activity entry", async () => {
     const world = await createWorld();
     expectStatus(await world.person("POST", ADVANCE, { body: { seconds: 60 } }), 200);
     await advanced(world, 60);
@@ -52,7 +52,7 @@ describe("the clock of a sandbox (ACC-28)", () => {
     ]);
   });
 
-  it("adds up 20 advances at once", async () => {
+  it("adds up 20 concurrent advances", async () => {
     const world = await createWorld();
     const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => advance(world, { seconds: n + 1 })));
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
@@ -61,7 +61,7 @@ describe("the clock of a sandbox (ACC-28)", () => {
     expect(new Set(replies.map(({ body }) => body.offset_ms)).size).toBe(20);
   });
 
-  it("is advanced once by an Idempotency-Key, however often it is sent", async () => {
+  it("is advanced once per Idempotency-Key, however often it is sent", async () => {
     const world = await createWorld();
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const first = expectStatus(await advance(world, { seconds: HOUR_S }, headers), 200);
@@ -73,7 +73,7 @@ describe("the clock of a sandbox (ACC-28)", () => {
   });
 });
 
-describe("what moves no clock (ACC-28)", () => {
+describe("requests that move no clock (ACC-28)", () => {
   let world: World;
   beforeAll(async () => {
     world = await createWorld();
@@ -101,11 +101,11 @@ describe("what moves no clock (ACC-28)", () => {
     ["the 401st day", { seconds: 399 * DAY_S + 1 }, within(["seconds", "too_big"])],
     ["more than the clock ever goes", { seconds: 400 * DAY_S + 1 }, within(["seconds", "too_big"])],
     ["an instant after the 400 days", { to: "2099-01-01T00:00:00Z" }, within(["to", "too_big"])],
-  ])("%s", async (_name, body, expected) => {
+  ])("%s is refused", async (_name, body, expected) => {
     expect(await refusal(body)).toEqual(expected);
   });
 
-  it("both members, and an instant that is passed on the sandbox's clock alone", async () => {
+  it("both members are refused, and so is an instant that has passed only on the sandbox clock", async () => {
     expect(await refusal({ seconds: 60, to: inFuture() })).toEqual(within(["to", "invalid_value"]));
     expect(await refusal({ to: new Date(Date.now() + 60_000).toISOString() })).toEqual(within(["to", "too_small"]));
   });
@@ -119,7 +119,7 @@ describe("what moves no clock (ACC-28)", () => {
     expect(await storedOffset(world)).toBe(DAY_S * 1_000);
   });
 
-  it("the last day is reached to the second", async () => {
+  it("the last day can be reached to the second", async () => {
     const last = await createWorld();
     await advanced(last, 399 * DAY_S);
     expect((await advanced(last, DAY_S)).offset_ms).toBe(400 * DAY_S * 1_000);
@@ -129,7 +129,7 @@ describe("what moves no clock (ACC-28)", () => {
 });
 
 describe("Service-Clock (ACC-28)", () => {
-  it("stands on every answer of a moved sandbox, refusals and agents' too, and on no other", async () => {
+  it("is on every answer of a moved sandbox, including refusals and agents' calls, and on no other", async () => {
     const world = await createWorld();
     const consumer = await world.consumer();
     await advanced(world, 2 * HOUR_S);

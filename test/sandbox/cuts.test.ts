@@ -1,4 +1,4 @@
-// The isolate dies at each step of an advance of a sandbox's clock, and of the object that records what fell due (ACC-28): the clock is moved once or
+// The isolate dies at each step of an advance of a sandbox clock, and of the object that records what fell due (ACC-28): the clock is moved once or
 // not at all, and the minute's sweep records the rest, each row and each event once.
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
@@ -18,7 +18,7 @@ import { type Agent, createWorld, env, expectStatus, type Json, type World } fro
 import { ADVANCE, DAY_S, offsetOf } from "./support.ts";
 
 const FOUR_DAYS_MS = 4 * DAY_MS;
-/** Tasks, and intents, of each stage, each of so many units. */
+/** The number of tasks and of intents in each stage, and the amount of each. */
 const [DUE, AMOUNT] = [2, 10];
 
 let world: World;
@@ -26,7 +26,7 @@ let pair: Pair;
 let taskId: string;
 let intentId: string;
 let stages = 0;
-/** Of what the consumer is rated for in all stages. */
+/** The weight for which the consumer is rated in all stages. */
 let weight = 0;
 beforeAll(async () => {
   // On one network, so that a call has fewer steps.
@@ -35,19 +35,19 @@ beforeAll(async () => {
   pair = await pairOf(world);
   taskId = expectStatus(await asConsumer(world, await paid(world, pair)), 200).task_id;
   intentId = (await world.intent(pair.consumer, pair.provider)).intent_id;
-  // Templates, which fall due in no stage.
+  // These are templates, which fall due in no stage.
   await rows("update tasks set confirm_by = confirm_by + ? where task_id = ?", 1_000 * DAY_MS, taskId);
   await rows("update payment_intents set expires_at = expires_at + ? where intent_id = ?", 1_000 * DAY_MS, intentId);
 });
 
 type Stage = { readonly world: World; readonly key: string; readonly from: number; readonly name: string };
 
-/** Tasks and intents that end within four days of the sandbox's clock. */
+/** Opens tasks and intents that end within four days of the sandbox clock. */
 async function open(): Promise<Stage> {
   const name = `s${++stages}`;
   const from = await offsetOf(world);
   const end = Date.now() + from + DAY_MS;
-  // No rating of the stages before is due, which would be a part of its own.
+  // No rating of earlier stages may be due, because it would be a part of its own.
   await rows("update agents set republish_at = null");
   const named = (...columns: string[]) =>
     Object.fromEntries(columns.map((column) => [column, `t.${column} || '-${name}-' || i`]));
@@ -67,7 +67,7 @@ async function open(): Promise<Stage> {
 const advance = (of: World, { key }: Stage) =>
   of.call("POST", ADVANCE, { body: { seconds: 4 * DAY_S }, headers: { "Idempotency-Key": key } });
 
-/** How often the events of a type name each object of a stage. */
+/** How often events of a type name each object of a stage. */
 async function told({ name }: Stage, type: string, id: string): Promise<number[]> {
   const found = await rows(
     "select count(*) as n from events where type = ? and object ->> ? like ? group by object ->> ?",
@@ -92,7 +92,7 @@ async function expectRecordedOnce(stage: Stage): Promise<void> {
   expect(await ratedOf(pair.consumer)).toEqual({ interactions: stages * DUE, weight: expect.closeTo(weight, 6) });
 }
 
-/** The trips of the object that records what fell due are steps, too, one after the other. */
+/** Makes the trips of the recording object steps too, one after the other. */
 async function reachRecorder(step: Step): Promise<void> {
   const object = env.SANDBOXES.get(env.SANDBOXES.idFromName(world.platformId));
   await runInDurableObject(object, (instance) => {
@@ -107,7 +107,7 @@ async function reachRecorder(step: Step): Promise<void> {
   });
 }
 
-/** How many tasks are closed, intents abandoned and intents rated, by what a dead isolate has left. */
+/** The numbers of closed tasks, abandoned intents and rated intents that a dead isolate has left. */
 async function left({ name, from }: Stage): Promise<string> {
   if ((await offsetOf(world)) === from) return UNMOVED;
   const [recorded] = await rows(
@@ -123,7 +123,7 @@ const UNMOVED = "unmoved";
 const STEPS: readonly Leaving[] = [
   ["DB.batch", UNMOVED],
   ["IDEMPOTENCY.begin", UNMOVED],
-  // The call is read again under its own clock, and the chain is read.
+  // The call is read again with its own clock, and the chain is read.
   ["DB.batch", UNMOVED],
   ["DB.batch", UNMOVED],
   ["DB.batch", UNMOVED],
@@ -142,7 +142,7 @@ const STEPS: readonly Leaving[] = [
   ["SANDBOXES: DB.batch", "2 0 0"],
   ["SANDBOXES: DB.batch", "2 0 0", "2 1 0"],
   ["SANDBOXES: DB.batch", "2 1 0", "2 2 0"],
-  // What is due by what was recorded.
+  // Rows that are due because of what was recorded.
   ["DB.batch", "2 2 0"],
   ["SANDBOXES.record", "2 2 0", "2 2 2"],
   ["SANDBOXES: DB.batch", "2 2 0"],
@@ -153,14 +153,14 @@ const STEPS: readonly Leaving[] = [
   ["IDEMPOTENCY.end"],
 ];
 
-it("an advance that dies at any step moves the clock once, and what fell due is recorded once", async () => {
+it("an advance that dies at any step moves the clock once, and everything due is recorded once", async () => {
   const found: string[] = [];
   await killAtEveryStep(
     open,
     advance,
     async (stage, cut) => {
       found.push(leftAt(cut, isBeside(cut) ? undefined : await left(stage)));
-      // The caller has no answer and asks again.
+      // The caller has no answer and repeats the call.
       expectStatus(await advance(world, stage), 200);
       expect(await offsetOf(world)).toBe(stage.from + FOUR_DAYS_MS);
       await follow(world);

@@ -1,4 +1,4 @@
-// What fell due on a sandbox's clock is recorded when the advance answers (ACC-28), of this platform's sandbox alone: each kind of row, and none
+// Everything that fell due on a sandbox clock is recorded before the advance answers (ACC-28): each kind of row of this platform's sandbox, and none
 // of another platform or of production.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
@@ -32,7 +32,7 @@ describe("an advance records (ACC-28)", () => {
     world = await createWorld();
   });
 
-  it("tasks whose window ended: auto-confirmed at their instant, and both sides rated", async () => {
+  it("tasks whose window ended: auto-confirmed at that instant, with both sides rated", async () => {
     const { task, provider, consumer } = await bought(world, await pairOf(world));
     await advanced(world, 71 * HOUR_S);
     expect((await taskOf(task)).status).toBe("open");
@@ -67,14 +67,14 @@ describe("an advance records (ACC-28)", () => {
     expect((await agentOf(consumer)).rating_weight).toBeGreaterThan(before.rating_weight);
   });
 
-  it("no end of an intent that was paid before it: its payment is seen first, and settles it (PAY-14)", async () => {
+  it("no end of an intent that was paid before the move: its payment is read first, and settles it (PAY-14)", async () => {
     const purchase = await paid(world, await pairOf(world));
     await advanced(world, 301);
     expect(await intentOf(purchase.intent.intent_id)).toMatchObject({ status: "PAID", payment_tx: purchase.tx });
     expect(expectStatus(await asConsumer(world, purchase), 200).intent_id).toBe(purchase.intent.intent_id);
   });
 
-  it("nothing while a chain that may have paid an intent can't be read: 503, and the clock stands where it stood", async () => {
+  it("nothing while a chain with a possible payment cannot be read: the answer is 503, and the clock stays", async () => {
     const purchase = await paid(world, await pairOf(world));
     const before = await offsetOf(world);
     const answer = await advance(withSilentChain(world), { seconds: 301 });
@@ -88,7 +88,7 @@ describe("an advance records (ACC-28)", () => {
     expect((await intentOf(purchase.intent.intent_id)).status).toBe("PAID");
   });
 
-  it("both at once, where one advance passes the intent's end and the day after it", async () => {
+  it("both steps if one advance passes the intent's end and the day after it", async () => {
     const { consumer, provider } = await pairOf(world);
     const { intent_id } = await world.intent(consumer, provider);
     await follow(world);
@@ -97,7 +97,7 @@ describe("an advance records (ACC-28)", () => {
     expect([status, abandon_rated]).toEqual(["ABANDONED", 1]);
   });
 
-  it("what was paid and never facilitated: spent after 30 days", async () => {
+  it("payments that were never facilitated: spent after 30 days", async () => {
     const { intent } = await paid(world, await pairOf(world));
     await follow(world);
     expect((await intentOf(intent.intent_id)).status).toBe("PAID");
@@ -105,7 +105,7 @@ describe("an advance records (ACC-28)", () => {
     expect((await intentOf(intent.intent_id)).spent_at).not.toBe(null);
   });
 
-  it("attestations that ended: their principals, and the agents of each with them", async () => {
+  it("attestations that ended: their principals expire, and their agents are suspended", async () => {
     const fresh = await createWorld();
     const principalId = await fresh.principal(attested(48));
     const [consumer, other] = [await fresh.consumer({ principal_id: principalId }), await fresh.consumer()];
@@ -131,7 +131,7 @@ describe("an advance records (ACC-28)", () => {
 });
 
 describe("an advance leaves alone (ACC-28)", () => {
-  it("another platform's tasks, intents, disputes, attestations and answers, also where its agent is the counterparty", async () => {
+  it("another platform's tasks, intents, disputes, attestations and answers, even if its agent is the counterparty", async () => {
     const [world, other] = [await createWorld(), await createWorld()];
     const [provider, consumer] = [await world.provider(), await other.consumer()];
     const theirs = await bought(other, { consumer, provider });
@@ -177,7 +177,7 @@ describe("an advance leaves alone (ACC-28)", () => {
 });
 
 describe("the clock of the provider's platform (TSK-18)", () => {
-  it("dates the provider's signal, whatever the clock of the task: nobody's rating ages by another's", async () => {
+  it("dates the provider's signal, whatever the clock of the task: no rating ages by another platform's clock", async () => {
     const [world, other] = [await createWorld(), await createWorld()];
     const [provider, consumer] = [await other.provider(), await world.consumer()];
     const { task } = await bought(world, { consumer, provider });
@@ -191,7 +191,7 @@ describe("the clock of the provider's platform (TSK-18)", () => {
     expect(rating_interactions).toBe(1);
     const shown = expectStatus(await other.call("GET", `/v1/agents/${provider.did}/rating`, { key: null }), 200);
     expect(shown.agent_rating).toBe(agent_rating);
-    // Of its own clock: as if its consumer's had never been moved.
+    // The result is the same as if the consumer's clock had never been moved.
     const still = await createWorld();
     const same = await pairOf(still);
     const unmoved = await bought(still, same);
@@ -203,7 +203,7 @@ describe("the clock of the provider's platform (TSK-18)", () => {
 });
 
 describe("a rating in a sandbox that runs ahead (TSK-17, TSK-18)", () => {
-  it("is the same for everybody: a signal of the sandbox's time weighs no more in real time", async () => {
+  it("is the same for every reader: a signal in the sandbox's time has no more than its weight in real time", async () => {
     const world = await createWorld();
     await advanced(world, 399 * DAY_S);
     const { provider, task, consumer } = await facilitated(world);
@@ -212,13 +212,13 @@ describe("a rating in a sandbox that runs ahead (TSK-17, TSK-18)", () => {
       expectStatus(await world.call("GET", `/v1/agents/${provider.did}${path}`, key === null ? { key } : {}), 200);
     const [rating, status, own] = [await read("/rating", null), await read("/status", null), await read("")];
     expect([rating.agent_rating, status.agent_rating, own.agent_rating]).toEqual(Array(3).fill(closed.provider_ar));
-    // The number follows from the answer alone, which names the instant.
+    // The rating follows from the answer alone, which names the instant.
     expect(Math.abs(Date.parse(rating.as_of) - Date.parse(closed.closed_at))).toBeLessThan(DAY_S * 1_000);
   });
 });
 
 describe("the sweep of moved sandboxes (ACC-28)", () => {
-  it("records each minute what fell due since on their own clocks, and goes on where an advance has died", async () => {
+  it("records each minute what fell due since on their own clocks, and continues where an advance has died", async () => {
     const world = await createWorld();
     const { task } = await bought(world, await pairOf(world));
     await rows(
@@ -233,7 +233,7 @@ describe("the sweep of moved sandboxes (ACC-28)", () => {
     expect((await taskOf(task)).status).toBe("auto_confirmed");
   });
 
-  it("notes how far it came, but not in the minute after a move", async () => {
+  it("records how far it came, but not in the minute after a move", async () => {
     const world = await createWorld();
     const recordedTo = async () =>
       (await one("select clock_recorded_to as at from platforms where platform_id = ?", world.platformId)).at;
@@ -250,7 +250,7 @@ describe("the sweep of moved sandboxes (ACC-28)", () => {
   });
 });
 
-it("more than 30 days at once where more than 1,000 rows would fall due is refused (ACC-28)", async () => {
+it("more than 30 days at once are refused if more than 1,000 rows would fall due (ACC-28)", async () => {
   const world = await createWorld();
   const principalId = await world.principal(attested(24));
   const columns = (await rows("select name from pragma_table_info('principals')")).map(({ name }) => name);

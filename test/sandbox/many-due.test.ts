@@ -1,4 +1,4 @@
-// More falls due in one advance than one part, one reading or one slice holds (ACC-28): all of it is recorded when the advance answers.
+// One advance makes more rows due than one part, one read or one slice holds (ACC-28): all of them are recorded before it answers.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { DuePart } from "../../src/objects/sandbox-object.ts";
@@ -24,7 +24,7 @@ const suffixed = (...columns: string[]) =>
 
 type Opened = { readonly willed?: boolean; readonly earlierByMs?: number };
 /**
- * So many purchases of a pair whose tasks are open, each so much earlier than the one before. Unwilled: of the form that rates nobody (TSK-12).
+ * Purchases of a pair with open tasks, each earlier than the one before by the given time. Unwilled: in the form that rates neither side (TSK-12).
  */
 async function openTasks(
   world: World,
@@ -57,7 +57,7 @@ const byStatus = async (table: string, { did }: Agent): Promise<Json> =>
       ({ status, n }) => [status, n],
     ),
   );
-/** The platform's object is reset so many times, as a new version of the Worker does. */
+/** Resets the platform's object this many times, as a new version of the Worker does. */
 function withResets(world: World, times: number): World {
   let left = times;
   const { SANDBOXES } = env;
@@ -71,7 +71,7 @@ function withResets(world: World, times: number): World {
   return withVars(world, { SANDBOXES: broken as unknown as typeof SANDBOXES });
 }
 
-/** How many objects an event was about, and how often the one that it was about the most; their beginning does not count. */
+/** How many objects had an event, and the most events that one object had; the initial events are not counted. */
 const told = ({ platformId }: World, type: string, id: string): Promise<Json> =>
   one(
     `select count(*) as objects, max(n) as times from (select count(*) as n from events
@@ -82,7 +82,7 @@ const told = ({ platformId }: World, type: string, id: string): Promise<Json> =>
   );
 
 describe("an advance records to the end (ACC-28)", () => {
-  it("what is all of one pair, whose ratings each row changes", async () => {
+  it("many rows of one pair, each of which changes its ratings", async () => {
     const [world, count] = [await createWorld(), MANY];
     const pair = await pairOf(world);
     await openTasks(world, pair, count);
@@ -100,7 +100,7 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await told(world, "intent.abandoned", "intent_id")).toEqual({ objects: count, times: 1 });
   });
 
-  it("more tasks than one reading finds", async () => {
+  it("more tasks than one read finds", async () => {
     const found = isWhole() ? 1_000 : 10;
     const [world, count] = [withSlices(await createWorld(), { due: found }), 2 * found + 1];
     const pair = await pairOf(world);
@@ -119,12 +119,12 @@ describe("an advance records to the end (ACC-28)", () => {
     const [world, count] = [await createWorld(), 30];
     const pair = await pairOf(world);
     await openTasks(world, pair, count, { willed: false });
-    // Withdrawn: with each, and with the task of the one that was filed, a window ends.
+    // The dispute is withdrawn: a window ends for each copy, and for the task of the filed one.
     const { id, consumer } = await disputed(world);
     expectStatus(await act(world, consumer, id, "withdraw"), 200);
     const copied = suffixed("dispute_id", "transaction_id", "task_id");
     await copyRow("disputes", `dispute_id = '${id}'`, copied, { to: count - 1 });
-    // Of those that rate nobody.
+    // These intents rate neither side.
     const intents = 1_001 - (count + 1) - count;
     await openIntents(world, pair, intents);
     await rows("update payment_intents set opened_by = provider_did where consumer_did = ?", pair.consumer.did);
@@ -137,18 +137,18 @@ describe("an advance records to the end (ACC-28)", () => {
     const refused = await advance(world, { seconds: 30 * DAY_S + 1 });
     expect([refused.status, refused.body.field_errors[0].code]).toEqual([422, "too_big"]);
     expect([await offsetOf(world), await waiting()]).toEqual([0, [count, count, intents]]);
-    // Nothing is recorded, as where the object is reset each time: how rows are recorded is tested with fewer.
+    // Nothing is recorded, as if the object were reset each time: fewer rows suffice to test the recording.
     const unrecording = withResets(world, Number.POSITIVE_INFINITY);
     await advanced(unrecording, 30 * DAY_S);
     await back();
     await rows("update disputes set due_at = null where dispute_id = ?", id);
     await advanced(unrecording, 30 * DAY_S + 1);
     expect([await offsetOf(world), await waiting()]).toEqual([(30 * DAY_S + 1) * 1_000, [count, count - 1, intents]]);
-    // So that no sweep records it.
+    // Moves the clock back, so that no sweep records the rows.
     await back();
   });
 
-  it("the agents of a principal that has more than one slice of them", async () => {
+  it("the agents of a principal with more than one slice of them", async () => {
     const [world, count] = [await createWorld(), isWhole() ? 450 : 201];
     const principalId = await world.principal(attested(24));
     const { did } = await world.consumer({ principal_id: principalId });
@@ -164,7 +164,7 @@ describe("an advance records to the end (ACC-28)", () => {
   });
 });
 
-/** A dispute with its purchase, copied so that there are so many of them, each due a minute before the one before. */
+/** Copies a dispute with its purchase until there are `count` of them, each due a minute before the previous one. */
 async function copyDispute(id: string, count: number): Promise<void> {
   const { transaction_id, consumer_did, provider_did } = await one("select * from disputes where dispute_id = ?", id);
   const where = `transaction_id = '${transaction_id}'`;
@@ -188,7 +188,7 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
   let late: string;
   let conceded: string;
   let withdrawn: Json;
-  /** What stands in the database when the answer comes, before anything that goes on behind it. */
+  /** The database when the answer comes, before any work that continues after it. */
   let reply: Response;
   let seen: { tasks: Json[]; intents: Json[]; disputes: Json[]; events: Json[]; ratings: Json[] };
 
@@ -216,7 +216,7 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
     const other = await createWorld();
     within = await pairOf(world);
     abroad = { consumer: within.consumer, provider: await other.provider() };
-    // What is bought of the own platform and of another one, by turns.
+    // Purchases from the own platform and from another one alternate.
     await openTasks(world, within, COUNT / 2, { earlierByMs: 2 * SECOND });
     await openTasks(world, abroad, COUNT / 2, { earlierByMs: 2 * SECOND });
     await openIntents(world, within, COUNT);
@@ -256,7 +256,7 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
   it("records all of it before it answers", () => {
     expect(reply.status).toBe(200);
     const closed = seen.tasks.filter(({ status }) => status === "auto_confirmed");
-    // With that of the dispute that was withdrawn.
+    // This includes the task of the withdrawn dispute.
     expect(closed).toHaveLength(COUNT + 1);
     for (const task of closed) expect(task.closed_at).toBe(task.confirm_by);
     expect(closed.map(({ task_id }) => task_id)).toContain(withdrawn.task);
@@ -278,24 +278,24 @@ describe(`an advance over ${MANY} tasks, ${MANY} intents and ten disputes (ACC-2
     expect(among(seen.disputes, withdrawn.id)).toMatchObject([{ resolution: "withdrawn", due_at: null }]);
   });
 
-  it("records each once", async () => {
+  it("records each row once", async () => {
     const once = (count: number, times: Map<string, number>) => {
       expect(times.size).toBe(count);
       expect(new Set(times.values())).toEqual(new Set([1]));
     };
     once(COUNT + 1, timesOf("task.closed", "task_id"));
     once(COUNT, timesOf("intent.abandoned", "intent_id"));
-    // Six whose days have ended, and the one that was conceded.
+    // Six disputes whose days have ended, and the conceded one.
     once(7, timesOf("dispute.updated", "dispute_id"));
     expect(timesOf("dispute.resolved", "dispute_id").size).toBe(0);
     const rated = new Map(seen.ratings.map(({ did, n }) => [did, n]));
     expect([rated.get(within.consumer.did), rated.get(abroad.provider.did)]).toEqual([COUNT, COUNT / 2]);
     const alerts = await rows("select * from alerts where kind = 'arbitration' and subject like ?", `${late}%`);
-    // An advance tells no operator.
+    // An advance alerts no operator.
     expect(alerts).toEqual([]);
   });
 
-  it("records the tasks, then the disputes, then the intents, and each task and dispute in the order of its end", () => {
+  it("records the tasks, then the disputes, then the intents, and tasks and disputes in the order of their ends", () => {
     const types = seen.events.map(({ type }) => type);
     const kinds = types.filter((type, i) => type !== types[i - 1]);
     expect(kinds).toEqual(["task.closed", "dispute.updated", "intent.abandoned"]);
@@ -322,7 +322,7 @@ describe("a part that is not recorded (ACC-28)", () => {
     expect(await byStatus("tasks", consumer)).toEqual({ auto_confirmed: MANY });
   });
 
-  it("is left to the sweep, which goes back to it however long ago it fell due", async () => {
+  it("is left to the sweep, which returns to it however long ago it fell due", async () => {
     const { world, consumer } = await opened();
     const broken = withResets(world, Number.POSITIVE_INFINITY);
     await advanced(broken, 4 * DAY_S);

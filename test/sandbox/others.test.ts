@@ -1,5 +1,5 @@
-// What a sandbox's clock never moves (ACC-9, ACC-28, TSK-18): what others read of the agents of another platform, the signals to those, and
-// what production answers and costs.
+// Effects that a sandbox clock never has (ACC-9, ACC-28, TSK-18): on reads of another platform's agents, on signals to them, and on production's
+// answers and cost.
 import { beforeAll, describe, expect, it } from "vitest";
 import { byOperator } from "../disputes/support.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
@@ -16,14 +16,14 @@ describe("another platform's agent (TSK-18)", () => {
   let consumer: Agent;
   beforeAll(async () => {
     [buying, selling] = [await createWorld(), await createWorld()];
-    // Over on the buyer's clock, and not on its own.
+    // This attestation has expired on the buyer's clock, but not on the seller's own.
     const principal_id = await selling.principal(attested(100 * 24));
     [provider, consumer] = [await selling.provider({ principal_id }), await buying.consumer()];
   });
   const signalOf = async (task: string): Promise<Json> =>
     (await rows("select status, provider_rated_at, closed_at from tasks where task_id = ?", task))[0];
 
-  it("shows everybody the same as before, however far the clock of its buyer went", async () => {
+  it("looks the same to every reader, however far its buyer's clock went", async () => {
     const { task } = await facilitated(selling, { consumer, provider });
     expectStatus(await confirm(buying, consumer, task), 200);
     const shown = async () => {
@@ -51,7 +51,7 @@ describe("another platform's agent (TSK-18)", () => {
       const body = { minimum_counterparty_ar: rating };
       expectStatus(await buying.call("PATCH", `/v1/agents/${consumer.did}/scope`, { body }), 200);
     };
-    // Its rating just reaches this.
+    // The provider's rating just reaches this floor.
     await setFloor(before.rating.agent_rating);
     const floor = await floorOf();
     expect(floor.passed).toBe(true);
@@ -61,7 +61,7 @@ describe("another platform's agent (TSK-18)", () => {
     await setFloor(null);
   });
 
-  it("is rated at its own now, also where both clocks were moved, and also by an answer", async () => {
+  it("is rated at its own clock's instant, even if both clocks were moved, and also by an answer", async () => {
     await advanced(selling, 50 * DAY_S);
     const { task } = await facilitated(selling, { consumer, provider });
     const before = Date.now();
@@ -73,7 +73,7 @@ describe("another platform's agent (TSK-18)", () => {
     expect(provider_rated_at).toBeLessThanOrEqual(Date.now() + 50 * DAY);
   });
 
-  it("is shown to the arbiter as to everybody", async () => {
+  it("has the same rating for the arbiter as for every other reader", async () => {
     const { fac } = await facilitated(selling, { consumer, provider });
     const body = { transaction_id: fac.transaction_id, reason: "other", disputed_amount: "1.00" };
     const { dispute_id } = expectStatus(await buying.as(consumer, "POST", "/v1/disputes", body), 201);
@@ -103,7 +103,7 @@ describe("production of a platform whose sandbox runs ahead (ACC-9)", () => {
     "a call of an agent": () => world.as(live, "GET", "/v1/payment-intents/pin_none"),
   };
 
-  it("answers with as many trips, statements and rows as before, and by real time", async () => {
+  it("answers with as many trips, statements and rows as before, and in real time", async () => {
     const costs = async () => {
       const all: Json = {};
       for (const [name, act] of Object.entries(CALLS)) {

@@ -1,4 +1,4 @@
-// What stays on real time in a sandbox whose clock runs 400 days ahead (ACC-28): each of it would have ended on that clock.
+// Periods that stay in real time in a sandbox whose clock runs 400 days ahead (ACC-28): each would have ended on that clock.
 import { beforeAll, describe, expect, it } from "vitest";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
 import { signProof } from "../../src/protocol/proof.ts";
@@ -26,7 +26,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
   let stored: unknown;
   beforeAll(async () => {
     world = await createWorld();
-    // What ends on the sandbox's clock is the attestation, so that one is longer.
+    // The attestation ends on the sandbox clock, so this one is longer.
     principalId = await world.principal(attested(2 * DAYS * 24));
     consumer = await world.consumer({ principal_id: principalId });
     expectStatus(await world.person("GET", "/v1/platform"), 200);
@@ -37,7 +37,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     await advanced(world, DAYS * DAY_S);
   });
 
-  it("management keys, and the grace of one that was rotated", async () => {
+  it("management keys keep their validity, and so does the grace of a rotated one", async () => {
     const other = await createWorld();
     await advanced(other, DAYS * DAY_S);
     const rotated = expectStatus(
@@ -53,7 +53,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     expectStatus(await world.call("GET", "/v1/platform", { key: early.key }), 200);
   });
 
-  it("sessions, and when they were used", async () => {
+  it("sessions keep their validity and their last use", async () => {
     expectStatus(await world.person("GET", "/v1/platform"), 200);
     const token = await world.session({ usedAt: Date.now() - 3_600_000 });
     const headers = { Authorization: `Bearer ${token}` };
@@ -63,7 +63,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     for (const { at } of used) expect(at).toBeLessThanOrEqual(Date.now());
   });
 
-  it("proofs: signed at real time, and used once", async () => {
+  it("proofs are signed in real time, and can be used once", async () => {
     const ask = async (headers: Record<string, string>) => {
       const { status, body } = await world.call("GET", path, { key: null, headers });
       return [status, body.detail?.reason ?? body.code];
@@ -74,7 +74,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     expect(await ask(ahead)).toEqual([401, "timestamp_in_future"]);
   });
 
-  it("nonces", async () => {
+  it("nonces keep their validity", async () => {
     const timestamp = String(Math.floor(Date.now() / 1_000));
     const statement = { kind: "challenge", timestamp, nonce: early.nonce, agentDid: consumer.did } as const;
     const signed = await signProof(statement, consumer.privateKey);
@@ -85,14 +85,14 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     });
   });
 
-  it("the validity of certificates: for a year, and of a new one from now", async () => {
+  it("certificates stay valid for a year, and a new one starts now", async () => {
     expect((await world.as(consumer, "GET", path)).status).toBe(404);
     const reissued = expectStatus(await world.call("POST", `/v1/agents/${consumer.did}/certificate`), 200);
     expect(Date.parse(reissued.certificate_expires_at)).toBeLessThan(Date.now() + 366 * DAY_S * 1_000);
     expect((await world.as({ ...consumer, certificate: reissued.certificate }, "GET", path)).status).toBe(404);
   });
 
-  it("the grace in which both keys of an agent count", async () => {
+  it("both keys of an agent stay valid during a grace", async () => {
     const agent = await world.consumer({ principal_id: principalId });
     const body = { grace_hours: 24 };
     const before = Date.now();
@@ -105,7 +105,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     for (const known of [agent, next]) expect((await world.as(known, "GET", path)).status).toBe(404);
   });
 
-  it("the window of an Idempotency-Key", async () => {
+  it("the window of an Idempotency-Key does not end", async () => {
     expect(expectStatus(await world.call("POST", "/v1/principals", outcome), 201)).toEqual(stored);
     expectStatus(await world.call("POST", "/v1/principals", keyed("after")), 201);
     const ends = await rows(
@@ -115,7 +115,7 @@ describe(`at ${DAYS} days ahead, on real time (ACC-28):`, () => {
     for (const { at } of ends) expect(at).toBeLessThanOrEqual(Date.now() + DAY_S * 1_000);
   });
 
-  it("quotas", async () => {
+  it("quotas do not reset", async () => {
     const other = await createWorld();
     const rate = { credentialQuota: 2, addressQuota: 2, windowSeconds: DAY_S };
     const small = withConfig(stopped(other), { rate });

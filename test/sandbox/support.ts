@@ -1,4 +1,4 @@
-// What the tests of the sandbox's clock share.
+// Shared by the tests of the sandbox clock.
 import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
 export const CLOCK = "/v1/sandbox/clock";

@@ -1,6 +1,6 @@
-// Disputes between the sandboxes of two platforms whose clocks differ (ACC-9, DSP-3, DSP-5, DSP-9): the consumer's platform's rules what both sides
-// may do, until when a dispute is filed, and in which state every list shows it. The clocks are moved alone, so that nothing is recorded until the advance at
-// the end.
+// Disputes between two platforms whose sandbox clocks differ (ACC-9, DSP-3, DSP-5, DSP-9): the clock of the consumer's platform rules what both sides
+// may do, until when a dispute may be filed, and the status in every list. The clocks are moved without recording anything, until the advance at the
+// end.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { act, byOperator, disputed, file, filing, OPERATOR_PATH, PATH } from "../disputes/support.ts";
@@ -11,7 +11,7 @@ import { moveClock } from "../support/clock.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { advanced } from "./support.ts";
 
-/** A provider that many disputes do not stop, since its vault holds enough. */
+/** A provider that many disputes do not constrain, because its vault holds enough. */
 async function rich(of: World): Promise<Agent> {
   const provider = await of.provider();
   await deposit(provider.did, 100_000_000);
@@ -20,11 +20,11 @@ async function rich(of: World): Promise<Agent> {
 }
 const storedOf = async (id: string): Promise<Json> =>
   (await rows("select * from disputes where dispute_id = ?", id))[0];
-/** By how many hours an instant of an answer is ahead of real time. */
+/** How many hours an instant of an answer is ahead of real time. */
 const hoursAhead = (instant: string): string =>
   ((Date.parse(instant) - Date.now()) / HOUR_MS).toFixed(0).replace("-0", "0");
 
-describe("what the provider does", () => {
+describe("the provider's acts", () => {
   let [selling, buying] = [] as unknown as [World, World];
   let pair: Pair;
   beforeAll(async () => {
@@ -35,13 +35,13 @@ describe("what the provider does", () => {
     selling.call("POST", `${PATH}/${id}/${verb}`, body === undefined ? {} : { body });
   const answer = { message: "It was delivered." };
 
-  it("is in time as long as the consumer's platform's clock says so, and dated by it, by its agent and its platform", async () => {
+  it("are in time as long as the clock of the consumer's platform says so, and dated by it, by agent and by key", async () => {
     const [byAgent, byPlatform, late] = [
       await disputed(buying, { pair }),
       await disputed(buying, { pair }),
       await disputed(buying, { pair }),
     ];
-    // Its own clock is far behind the days of both.
+    // The provider's own clock is far past the days of both parties.
     await moveClock(selling, 30 * DAY_MS);
     for (const reply of [
       await act(selling, pair.provider, byAgent.id, "respond", answer),
@@ -77,7 +77,7 @@ describe("what the provider does", () => {
 });
 
 describe("the dispute window", () => {
-  it("ends on the clock of the consumer's platform, by its agent and its platform", async () => {
+  it("ends on the clock of the consumer's platform, by agent and by key", async () => {
     const [selling, buying] = [await createWorld(), await createWorld()];
     const pair = { consumer: await buying.consumer(), provider: await rich(selling) };
     const early = await facilitated(buying, pair);
@@ -95,7 +95,7 @@ describe("the dispute window", () => {
         "dispute_window_expired",
         { closed_at: late.fac.dispute_window_closes_at },
       ]);
-    // What was settled on the moved clock has all of its window.
+    // A purchase that was settled on the moved clock has its full window.
     expectStatus(await file(buying, await facilitated(buying, pair)), 201);
   });
 });
@@ -103,7 +103,7 @@ describe("the dispute window", () => {
 describe("lists by status", () => {
   let [selling, unmoved, moved] = [] as unknown as [World, World, World];
   let agents: Record<"seller" | "own" | "unmoved" | "moved" | "other", Agent>;
-  /** Each by whose clock rules it; `bought` is of an agent of `moved`, by one of `selling`. */
+  /** Disputes, named after the platform whose clock rules them; `bought` is a purchase of `selling` from an agent of `moved`. */
   let made: Record<"own" | "unmoved" | "moved" | "bought", string>;
   beforeAll(async () => {
     [selling, unmoved, moved] = [await createWorld(), await createWorld(), await createWorld()];
@@ -124,7 +124,7 @@ describe("lists by status", () => {
   });
 
   type Name = keyof typeof made;
-  /** Who lists which of them, the newest first. */
+  /** The lists and the disputes that each shows, newest first. */
   const LISTS: [string, (query: string) => Promise<Reply>, Name[]][] = [
     ["the seller", (query) => selling.as(agents.seller, "GET", query), ["moved", "unmoved", "own"]],
     ["the other seller", (query) => moved.as(agents.other, "GET", query), ["bought"]],
@@ -141,7 +141,7 @@ describe("lists by status", () => {
     ],
   ];
 
-  /** Each list by status, all of it, in pages of one, and a reading of each say the same. */
+  /** Expects that each list by status, complete and in pages of one, agrees with the read of each dispute. */
   async function expectShown(arbitration: readonly Name[]): Promise<void> {
     const stateOf = (name: Name) => (arbitration.includes(name) ? "arbitration" : "pre_arbitration");
     for (const [who, list, whole] of LISTS) {
@@ -168,17 +168,17 @@ describe("lists by status", () => {
     for (const name of names) expect((await storedOf(made[name])).status).toBe("pre_arbitration");
   };
 
-  it("show the parties' days of each on one clock as on all", async () => {
+  it("show each dispute in pre-arbitration when the clocks agree", async () => {
     await expectShown([]);
   });
 
-  it("show one as the arbiter's whose consumer's clock alone went over its days, to the seller too", async () => {
+  it("show a dispute in arbitration, also to the seller, when only its consumer's clock went past its days", async () => {
     await moveClock(moved, 8 * DAY_MS);
     await expectShown(["moved"]);
     await unrecorded("moved");
   });
 
-  it("show what the seller's own account bought by its clock, and what it sold to others by theirs", async () => {
+  it("show purchases of the seller's own account by its clock, and its sales to others by theirs", async () => {
     await moveClock(moved, 0);
     await moveClock(selling, 8 * DAY_MS);
     await expectShown(["own", "bought"]);
@@ -187,7 +187,7 @@ describe("lists by status", () => {
     await unrecorded("own", "bought", "moved", "unmoved");
   });
 
-  it("come in pages of one by status, each once", async () => {
+  it("come in pages of one by status, each dispute once", async () => {
     const walked: string[] = [];
     for (let cursor = ""; ; ) {
       const page = expectStatus(await selling.call("GET", `${PATH}?limit=1&status=arbitration${cursor}`), 200);
@@ -198,7 +198,7 @@ describe("lists by status", () => {
     expect(walked).toEqual([made.bought, made.moved, made.own]);
   });
 
-  it("are in the CSV as on the page", async () => {
+  it("are the same in the CSV as on the page", async () => {
     const csv = async (status: string) => {
       const path = `${PATH}?status=${status}`;
       const { text } = await selling.call("GET", path, { headers: { Accept: "text/csv" } });
@@ -209,7 +209,7 @@ describe("lists by status", () => {
     expect(await csv("pre_arbitration")).toEqual([[made.unmoved, false]]);
   });
 
-  it("show the same once an advance has recorded it", async () => {
+  it("show the same after an advance has recorded it", async () => {
     await advanced(moved, 60);
     await advanced(selling, 60);
     for (const name of ["own", "bought", "moved"] as const)
@@ -218,7 +218,7 @@ describe("lists by status", () => {
     await expectShown(["own", "bought", "moved"]);
   });
 
-  it("go by real time in production, whatever the clock of the consumer's sandbox", async () => {
+  it("use real time in production, whatever the clock of the consumer's sandbox", async () => {
     await rows(
       "update disputes set status = 'pre_arbitration', arbitration_at = null, due_at = answers_until, environment = 'production' where dispute_id = ?",
       made.moved,

@@ -1,5 +1,5 @@
-// What is a side's own is dated on its own platform's clock (ACC-9), though the buyer's rules the purchase: the row, the document, the directory's record and
-// the event of the seller's escrow, and each platform's log. None of them goes back.
+// Each side's own rows are dated on its own platform's clock (ACC-9), although the buyer's clock rules the purchase: the agent's row, the document,
+// the directory's record, the event of the seller's escrow, and each platform's log. No date goes back.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { act, byOperator, disputed, escrowOf, OPERATOR_PATH, overdue, PATH, resolve } from "../disputes/support.ts";
@@ -13,7 +13,7 @@ import { createWorld, expectStatus, type Json, type Reply, type World } from "..
 const AHEAD = 300;
 const dayOf = (instant: number): number => Math.round((instant - Date.now()) / DAY_MS) + 0;
 
-/** By how many days what the escrow's last turn left with the seller is ahead of real time. */
+/** How many days the rows of the escrow's last change of state are ahead of real time. */
 async function turnOf(did: string): Promise<{ state: string; days: number[] }> {
   const [agent] = await rows("select updated_at from agents where did = ?", did);
   const [feed] = await rows("select occurred_at from directory_changes where did = ? order by seq desc limit 1", did);
@@ -27,7 +27,7 @@ async function turnOf(did: string): Promise<{ state: string; days: number[] }> {
     days: [agent.updated_at, feed.occurred_at, event.occurred_at, Date.parse(updated_at)].map(dayOf),
   };
 }
-/** The directory's records are of real time (DIR-6). */
+/** The directory's records are in real time (DIR-6). */
 const turned = (state: string, days: number) => ({ state, days: [days, 0, days, days] });
 
 describe.each([
@@ -45,7 +45,7 @@ describe.each([
     provider: await selling.provider(),
     consumer: await buying.consumer(),
   });
-  /** Its vault is one base unit short of its threshold. */
+  /** A pair whose provider's vault is one base unit below its threshold. */
   async function almostFunded(): Promise<Pair> {
     const pair = await pairOf();
     const { balance, threshold } = await escrowOf(pair.provider.did);
@@ -60,9 +60,9 @@ describe.each([
     ["its consumer", (purchase) => asConsumer(buying, purchase)],
     ["its provider in the form of clients", (purchase) => asClient(selling, purchase)],
   ];
-  // Each form on one pair of clocks.
+  // Each form of facilitation runs on one pair of clocks.
   it.each(isWhole() || sellers === 0 ? FACILITATIONS : FACILITATIONS.slice(0, 1))(
-    "a facilitation by %s funds the seller at its own now, and so does its reversal",
+    "a facilitation by %s funds the seller at its own clock's instant, and so does its reversal",
     async (_by, ask) => {
       const pair = await almostFunded();
       const purchase = await paid(buying, pair);
@@ -75,7 +75,7 @@ describe.each([
     },
   );
 
-  it("a dispute constrains the seller at its own now, and each end of it sets it free", async () => {
+  it("a dispute constrains the seller at its own clock's instant, and each end of it frees the seller", async () => {
     const pair = await pairOf();
     const { did } = pair.provider;
     const withdrawn = await disputed(buying, { pair, amount: "20.00" });
@@ -85,7 +85,7 @@ describe.each([
     expect(await turnOf(did)).toEqual(turned("FUNDING", sellers));
   });
 
-  it("a dispute that is conceded, and then comes to its arbiter, is dated so too", async () => {
+  it("a dispute that is conceded and then goes to arbitration is dated in the same way", async () => {
     const pair = await pairOf();
     const { did } = pair.provider;
     const conceded = await disputed(buying, { pair, amount: "20.00" });
@@ -95,20 +95,20 @@ describe.each([
       "select occurred_at from events where agent_did = ? and type = 'agent.escrow_state_changed'",
       did,
     );
-    // Constrained, set free by the concession, and constrained again.
+    // Constrained, freed by the concession, and constrained again.
     expect(events.slice(-3).map(({ occurred_at }) => dayOf(occurred_at))).toEqual([sellers, sellers, sellers]);
     expectStatus(await resolve(selling, conceded.id, { resolution: "rejected" }), 200);
     expect(await turnOf(did)).toEqual(turned("FUNDING", sellers));
   });
 
-  it("a deposit that is seen funds the seller at its own now", async () => {
+  it("a deposit funds the seller at its own clock's instant when it is seen", async () => {
     const { provider } = await almostFunded();
     await deposit(provider.did, 1);
     await follow(selling);
     expect(await turnOf(provider.did)).toEqual(turned("ACTIVE", sellers));
   });
 
-  it("each platform's log is dated by its own clock, whoever acts", async () => {
+  it("each platform's log is dated by its own clock, whichever side acts", async () => {
     const pair = await pairOf();
     const byKey = async (world: World, id: string, verb: string, body?: unknown): Promise<Json> => {
       const reply = await world.call("POST", `${PATH}/${id}/${verb}`, body === undefined ? {} : { body });
@@ -139,7 +139,7 @@ describe.each([
   });
 });
 
-it("an agent's row does not go back where it was dated later", async () => {
+it("an agent's row is not dated back if it had a later date", async () => {
   const world = await createWorld();
   const pair = { provider: await world.provider(), consumer: await world.consumer() };
   const { did } = pair.provider;
@@ -162,7 +162,7 @@ it("an agent's row does not go back where it was dated later", async () => {
   expect(await dates()).toEqual(new Set([later]));
 });
 
-it("an operator's list of disputes goes by real time, whichever sandbox they are of", async () => {
+it("an operator's list of disputes uses real time, whatever sandbox they are in", async () => {
   const [moved, still] = [await createWorld(), await createWorld()];
   await moveClock(moved, AHEAD * DAY_MS);
   const first = await disputed(moved);

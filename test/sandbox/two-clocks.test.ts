@@ -1,5 +1,5 @@
-// Lists and counts of an agent whose tasks are ruled by several clocks (ACC-9, AGT-35, AGT-36, TSK-20): what it sold goes by each buyer's platform's,
-// and what it bought by its own's, whichever of them is ahead.
+// Lists and counts of an agent whose tasks are ruled by several clocks (ACC-9, AGT-35, AGT-36, TSK-20): its sales by the clock of each buyer's
+// platform, and its purchases by its own platform's clock, whichever is ahead.
 import { beforeAll, describe, expect, it } from "vitest";
 import { facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 const ids = (tasks: readonly Json[]): string[] => tasks.map(({ task_id }) => task_id);
-/** By the agent, and by its platform's key. */
+/** Lists the tasks as the agent, and with its platform's key. */
 const lists = async (query: string): Promise<Json[][]> => [
   expectStatus(await selling.as(provider, "GET", `/v1/tasks?${query}`), 200).data,
   expectStatus(await selling.call("GET", `/v1/agents/${provider.did}/tasks?${query}`), 200).data,
@@ -42,7 +42,7 @@ const lists = async (query: string): Promise<Json[][]> => [
 const openCount = async (): Promise<number> =>
   expectStatus(await selling.call("GET", `/v1/agents/${provider.did}/overview`), 200).open.tasks;
 
-/** Each list by status, all of them, and the count say the same as a reading of each task. */
+/** Expects that each list by status and the count agree with the read of each task. */
 async function expectShown(open: readonly string[], ended: readonly string[]): Promise<void> {
   const of = { open: [...open].sort(), auto_confirmed: [...ended].sort() };
   for (const status of STATUSES)
@@ -67,12 +67,12 @@ async function expectShown(open: readonly string[], ended: readonly string[]): P
 
 const all = (...of: readonly (keyof typeof consumers)[]): string[] => of.flatMap((one) => sold[one] ?? []);
 
-describe("what a provider sold to buyers with other clocks", () => {
-  it("is open on each of them", async () => {
+describe("a provider's sales to buyers with other clocks", () => {
+  it("are open on each of the clocks", async () => {
     await expectShown(all("own", "unmoved", "moved"), []);
   });
 
-  it("ends on the clock of one buyer alone, though the others' windows end before in real time", async () => {
+  it("end only on the clock of the buyer, although other windows end earlier in real time", async () => {
     await advanced(moved, WINDOW_S);
     await expectShown(all("own", "unmoved"), all("moved"));
     const early = await rows(
@@ -82,7 +82,7 @@ describe("what a provider sold to buyers with other clocks", () => {
     expect(early).toEqual([{ answer: "early" }, { answer: "early" }]);
   });
 
-  it("stays open where the seller's own clock goes far ahead of its buyer's", async () => {
+  it("stay open if the seller's own clock goes far ahead of its buyer's", async () => {
     await advanced(selling, 50 * DAY_S);
     await expectShown(all("unmoved"), all("moved", "own"));
     await buy("own");
@@ -94,7 +94,7 @@ describe("what a provider sold to buyers with other clocks", () => {
     );
   });
 
-  it("is not open from the instant at which its window ends on the buyer's clock, before a job has recorded it", async () => {
+  it("are not open from the instant at which the window ends on the buyer's clock, before a job has recorded it", async () => {
     const task = all("moved").at(-1) ?? "";
     await rows("update tasks set confirm_by = confirm_by - ? where task_id = ?", WINDOW_S * 1_000, task);
     for (const list of await lists("status=open")) expect(ids(list)).not.toContain(task);
@@ -104,7 +104,7 @@ describe("what a provider sold to buyers with other clocks", () => {
     await rows("update tasks set confirm_by = confirm_by + ? where task_id = ?", WINDOW_S * 1_000, task);
   });
 
-  it("comes in pages of one, each task once, whatever clock ended it", async () => {
+  it("come in pages of one, each task once, whatever clock ended it", async () => {
     for (const query of ["", "status=auto_confirmed&", "outcome=confirmed&"]) {
       const path = `/v1/agents/${provider.did}/tasks?${query}`;
       const whole = ids(expectStatus(await selling.call("GET", `${path}limit=100`), 200).data);
@@ -121,8 +121,8 @@ describe("what a provider sold to buyers with other clocks", () => {
   });
 });
 
-describe("what a consumer bought", () => {
-  it("goes by its own platform's clock", async () => {
+describe("a consumer's purchases", () => {
+  it("use its own platform's clock", async () => {
     const listed = async (world: World, consumer: Agent, status: string) =>
       ids(expectStatus(await world.as(consumer, "GET", `/v1/tasks?status=${status}`), 200).data).sort();
     const ended = all("moved").slice(0, 2).sort();
