@@ -1,5 +1,5 @@
 // The signed head of a platform's activity log (EVT-13), a compact JWS by the CA key: up to this entry the log had this running hash. It never
-// expires: it states what was, and whoever kept it can show that nothing before it was changed.
+// expires: it states a fact, and with a kept head anyone can show that nothing before it was changed.
 import type { KeySource, SigningKey } from "./jwks.ts";
 import {
   count,
@@ -44,7 +44,7 @@ export const signActivityHead = (claims: ActivityHeadClaims, caKey: SigningKey):
   signStatement(HEAD, claims, caKey);
 
 /**
- * Verifies a head offline. Never throws on what `jws` holds. The caller compares `sub`, `seq` and `hash` with the log that it has.
+ * Verifies a head offline. Never throws on the content of `jws`. The caller compares `sub`, `seq` and `hash` with its copy of the log.
  *
  * @param keys the issuer's published keys
  * @param options.issuer the only `iss` accepted

@@ -1,6 +1,6 @@
 // The Agent Identity Document, one signed record with five pillars (IDN-15 to IDN-20).
-// The signed text is the RFC 8785 form of the document without `proof`, `live` and `status`. A reader must not trust `live` or `status`
-// from the document: it asks for the live status.
+// The signed text is the RFC 8785 form of the document without `proof`, `live` and `status`. A reader must not trust `live` or `status` in the
+// document, but request the live status.
 // One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
 
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
@@ -36,7 +36,7 @@ export type IdentityPillar = {
       readonly issued_at: string;
       readonly expires_at: string;
       readonly tier?: CertTier;
-      /** Whether the service verified a proof by the Verifier. Absent from documents of earlier versions, which do not say it. */
+      /** Whether the service verified a proof by the Verifier. Absent from documents of earlier versions, which do not state it. */
       readonly signed?: boolean;
     };
   };
@@ -57,7 +57,7 @@ export type PerformancePillar = {
   /** 0.00 to 1.00; null when unrated. */
   readonly agent_rating: number | null;
   readonly interactions: number;
-  /** Decimal strings in whole units, one entry a currency. */
+  /** Decimal strings in whole units, one entry per currency. */
   readonly settled_volume: readonly { readonly currency: string; readonly amount: string }[];
   readonly as_of: string;
 };
@@ -70,11 +70,11 @@ export type LiabilityProfile = {
   readonly currency: string;
 };
 
-/** The escrow behind the agent's sales. */
+/** The escrow that covers the agent's sales. */
 export type EscrowPillar = {
-  /** Of the currency whose escrows are in the worst state. */
+  /** The profile of the currency whose escrows are in the worst state. */
   readonly liability_profile: LiabilityProfile;
-  /** One for each currency. */
+  /** One profile per currency. */
   readonly liability_profiles: readonly LiabilityProfile[];
   readonly wallets: readonly {
     readonly market: string;
@@ -105,9 +105,9 @@ export type GovernancePillar = {
 
 /** The signed content. Instants are ISO 8601 in UTC. */
 export type AidContent = {
-  /** Grows by one at every change of identity, scope, key, principal, environment or market. */
+  /** Increases by one with every change of identity, scope, key, principal, environment or market. */
   readonly version: number;
-  /** Grows by one at any change of what is signed. */
+  /** Increases by one with every change of the signed content. */
   readonly revision: number;
   readonly did: string;
   readonly issuer: string;
@@ -120,7 +120,7 @@ export type AidContent = {
   readonly governance: GovernancePillar;
 };
 
-/** Lifecycle state at an instant: never signed, never to be trusted from the document. */
+/** Lifecycle state at an instant: never signed, so never to be trusted from the document. */
 export type AidLive = { readonly status: string; readonly environment: string; readonly as_of: string };
 
 /** The document as it is served. */
@@ -132,7 +132,7 @@ export type AidDocument = AidContent & {
   readonly status?: string;
 };
 
-/** The result of signing, for storage: a later reading needs neither the key nor canonicalisation. */
+/** The result of signing, for storage: later reads need neither the key nor canonicalisation. */
 export type SignedAid = {
   /** The member `proof`. */
   readonly proof: string;
@@ -143,11 +143,11 @@ export type SignedAid = {
 /** Why a document is not accepted. */
 export type AidFault =
   | JwsFault
-  | "document_malformed" // no object, no JSON value, or a member that every reader needs is missing
+  | "document_malformed" // not an object, not a JSON value, or without a member that every reader needs
   | "proof_missing" // a draft, or a document without its proof
-  | "not_canonical" // compact form: the payload is not the canonical text of what it says
+  | "not_canonical" // compact form: the payload is not in its canonical form
   | "issuer_mismatch"
-  | "subject_mismatch"; // `did` is no DID, or not `identity.did`
+  | "subject_mismatch"; // `did` is not a DID, or not `identity.did`
 
 export type AidCheck =
   | { readonly ok: true; readonly content: AidContent; readonly kid: string }
@@ -169,7 +169,7 @@ export function aidCanonical(document: AidContent | AidDocument | JsonObject): s
  * Signs a document with the CA key. Its members `proof`, `live` and `status`, if any, are left out.
  *
  * @returns the detached JWS (header `{alg: "ES256", typ: "aeap-aid+jws", kid}`), and the signed text
- * @throws TypeError if the document has a member that is not a JSON value, or would be refused by `verifyAid`
+ * @throws TypeError if the document has a member that is not a JSON value, or `verifyAid` would refuse it
  */
 export async function signAid(document: AidContent | AidDocument, caKey: SigningKey): Promise<SignedAid> {
   const fault = contentFault(document, document.issuer);
@@ -180,12 +180,12 @@ export async function signAid(document: AidContent | AidDocument, caKey: Signing
 }
 
 /**
- * Verifies a document, from the published keys alone. Never throws on what it holds.
+ * Verifies a document with only the published keys. Never throws on its content.
  *
  * @param aid the JSON document (with `proof`), or the compact JWS as a string
  * @param keys the issuer's published keys
  * @param options.issuer the only `issuer` accepted
- * @returns the signed content without `proof`, `live` and `status`, which nobody signed
+ * @returns the signed content, without the unsigned members `proof`, `live` and `status`
  */
 export async function verifyAid(
   aid: unknown,
@@ -203,7 +203,7 @@ export async function verifyAid(
 }
 
 /**
- * The compact JWS of a signed document (`Accept: application/jwt`): the detached signature with its payload back.
+ * The compact JWS of a signed document (`Accept: application/jwt`): the detached signature with its payload inserted again.
  *
  * @param signed the stored text and proof, or the document itself
  * @throws TypeError if the document has no proof, or one that is not a detached JWS
@@ -235,7 +235,7 @@ function safeCanonical(document: JsonObject): string | undefined {
   }
 }
 
-// The members that every reader relies on. Members that a later version adds are signed like the others.
+// Checks only members on which every reader relies. Members that a later version adds are signed like the others.
 function contentFault(content: JsonObject, issuer: string): AidFault | undefined {
   const { version, revision, did, identity, performance, escrow, disputes, governance } = content;
   if (!Number.isSafeInteger(version) || !Number.isSafeInteger(revision)) return "document_malformed";

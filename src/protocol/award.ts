@@ -1,4 +1,4 @@
-// The award of a dispute (DSP-16), a compact JWS by the CA key over what the arbiter decided, so that either party can prove it offline. It never
+// The award of a dispute (DSP-16), a compact JWS by the CA key over the arbiter's decision, so that either party can prove it offline. It never
 // expires: it states a decision, not its payment.
 
 import { isDid } from "./did.ts";
@@ -21,7 +21,7 @@ import {
 /** The header's `typ`, exactly. */
 export const AWARD_TYPE = "aeap-award+jwt";
 
-/** What was decided. Amounts are decimal strings in whole units of `currency`. */
+/** The decision. Amounts are decimal strings in whole units of `currency`. */
 export type AwardClaims = {
   readonly iss: string;
   /** Epoch seconds of the decision, in real time. */
@@ -49,7 +49,7 @@ export type AwardClaims = {
   /** The side that owes the bounty. */
   readonly bounty_owed_by: "provider" | "consumer";
   readonly currency: string;
-  /** The arbiter's words. */
+  /** The arbiter's explanation. */
   readonly finding: string;
   /** ISO 8601, UTC, on the clock that rules the dispute. */
   readonly filed_at: string;
@@ -96,7 +96,7 @@ export const signAward = (claims: AwardClaims, caKey: SigningKey): Promise<strin
   signStatement(AWARD, claims, caKey);
 
 /**
- * Verifies an award offline. Never throws on what `jws` holds.
+ * Verifies an award offline. Never throws on the content of `jws`.
  *
  * @param keys the issuer's published keys
  * @param options.issuer the only `iss` accepted

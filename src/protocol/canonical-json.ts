@@ -1,5 +1,5 @@
-// RFC 8785 (JCS): the one text of a JSON value, so that a signature or a comparison does not depend on who wrote it.
-// Signed documents (IDN-17) and the comparison of idempotent bodies (IDM-4) use it.
+// RFC 8785 (JCS): the one text of a JSON value, so that a signature or a comparison does not depend on its writer. Used for signed documents
+// (IDN-17) and to compare idempotent bodies (IDM-4).
 
 /** A value that JSON can hold. */
 export type JsonValue =
@@ -10,14 +10,14 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [member: string]: JsonValue };
 
-// Deeper than any body the service takes; a hostile document must not exhaust the stack.
+// Deeper than any body that the service accepts: a hostile document must not exhaust the stack.
 const DEPTH_MAX = 128;
 
 /**
- * Canonical JSON text (RFC 8785): members sorted by UTF-16 code units, ECMAScript number and string forms, no space.
+ * Canonical JSON text (RFC 8785): members sorted by UTF-16 code units, ECMAScript forms of numbers and strings, no white space.
  *
  * @param value a JSON value: plain objects, arrays, strings, finite numbers, booleans, null
- * @returns the canonical text; its UTF-8 bytes are what is signed
+ * @returns the canonical text; its UTF-8 bytes are signed
  * @throws TypeError naming the place, for a non-finite number, undefined (also as a member's value or a hole in an
  *   array), a bigint, function or symbol, a lone surrogate, an object that is not plain, or more than 128 levels
  */
@@ -43,14 +43,14 @@ function write(value: unknown, place: string, depth: number): string {
   }
 }
 
-// RFC 8785, 3.2.2.2: JSON.stringify writes exactly the escapes that the RFC asks for, except that it tolerates lone surrogates.
+// RFC 8785, 3.2.2.2: JSON.stringify writes exactly the escapes that the RFC requires, but tolerates lone surrogates.
 function writeString(text: string, place: string): string {
   if (!text.isWellFormed()) throw new TypeError(`${place}: lone surrogate`);
   return JSON.stringify(text);
 }
 
 function writeArray(items: readonly unknown[], place: string, depth: number): string {
-  // Array.from also visits holes, which are undefined and so refused.
+  // Array.from also visits holes, which are undefined and therefore refused.
   return `[${Array.from(items, (item, i) => write(item, `${place}[${i}]`, depth + 1)).join(",")}]`;
 }
 
@@ -58,7 +58,7 @@ function writeObject(object: object, place: string, depth: number): string {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`${place}: not a plain object`);
   const members = object as Readonly<Record<string, unknown>>;
-  // RFC 8785, 3.2.3: Array.prototype.sort without a comparator orders by UTF-16 code units, which is the RFC's order.
+  // RFC 8785, 3.2.3: Array.prototype.sort without a comparator sorts by UTF-16 code units, as the RFC requires.
   const texts = Object.keys(members)
     .sort()
     .map((name) => `${writeString(name, place)}:${write(members[name], `${place}.${name}`, depth + 1)}`);

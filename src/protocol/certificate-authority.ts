@@ -1,5 +1,5 @@
-// The operator's CA (IDN-3). Its keys come from one secret: a new key is published a day before its first use, and an old one stays
-// published until the last certificate under it expires.
+// The operator's CA (IDN-3). Its keys come from one secret: a new key is published a day before its first use, and an old key stays published
+// until its last certificate expires.
 
 import {
   importJwks,
@@ -15,7 +15,7 @@ import {
 } from "./jwks.ts";
 import { isObject } from "./jws.ts";
 
-/** `signing` signs now; `keys` are all of the secret; `jwks` is published; `verification` checks what any of the published keys signed. */
+/** `signing` signs now; `keys` are all keys of the secret; `jwks` is published; `verification` verifies signatures by any published key. */
 export type CertificateAuthority = {
   readonly signing: SigningKey;
   readonly keys: readonly AuthorityKeyUse[];
@@ -24,25 +24,25 @@ export type CertificateAuthority = {
 };
 
 /**
- * `signing`: signs now, exactly one. `published`: verifies only (not yet, or no longer, signing), so that its private half may be gone.
- * `revoked`: neither; it is named so that nobody takes it for forgotten (IDN-38).
+ * `signing`: signs now; there is exactly one. `published`: only verifies (does not sign yet, or no longer), so its private half may be missing.
+ * `revoked`: does neither; it is listed so that it does not count as forgotten (IDN-38).
  */
 type AuthorityKey =
   | { readonly jwk: PrivateJwk; readonly use: "signing" }
   | { readonly jwk: PublicJwk; readonly use: "published" | "revoked" };
-/** A key by its thumbprint. */
+/** A key, named by its thumbprint. */
 export type AuthorityKeyUse = { readonly kid: string; readonly use: AuthorityKey["use"] };
 
 /**
  * Imports every key once.
  *
- * @param secret JSON: a list of `{jwk, use}`, each `jwk` a P-256 key, that of the signing one with its private half
+ * @param secret JSON: a list of `{jwk, use}`, each `jwk` a P-256 key, the signing one with its private half
  * @throws without naming a value, because the secret must not reach a log
  */
 export async function openCertificateAuthority(secret: string): Promise<CertificateAuthority> {
   const keys = parseAuthorityKeys(secret);
   const named = await Promise.all(keys.map(async ({ jwk, use }) => ({ kid: await jwkThumbprint(jwk), use })));
-  // Readers refuse a set with two keys of one id.
+  // Readers refuse a set with two keys of the same id.
   if (new Set(named.map(({ kid }) => kid)).size < named.length) throw new Error("the secret CA_KEYS names a key twice");
   const jwks = await publishedJwks(keys.filter(({ use }) => use !== "revoked").map(({ jwk }) => jwk));
   const [signer] = keys.filter(isSigning);
@@ -58,7 +58,7 @@ export async function openCertificateAuthority(secret: string): Promise<Certific
 const isSigning = (key: AuthorityKey): key is AuthorityKey & { use: "signing" } => key.use === "signing";
 
 /**
- * Reads the secret, of which one key signs.
+ * Parses the secret and requires exactly one signing key.
  *
  * @throws without naming a value
  */

@@ -1,7 +1,6 @@
-// The agent certificate (IDN-6 to IDN-9), an ES256 JWT by the operator's CA that binds a
-// public key to a DID, role, scope and principal. Verified offline, from the published keys alone.
-// Order of trust: the JWS (jws.ts), then the claims' shape, issuer, subject, key, and last the time. A good certificate
-// says nothing about the agent's present state: status, escrow and rating are resolved live.
+// The agent certificate (IDN-6 to IDN-9), an ES256 JWT by the operator's CA that binds a public key to a DID, role, scope and principal. It is
+// verified offline, with only the published keys. The order of the checks: the JWS (jws.ts), then the form of the claims, issuer, subject, key, and
+// last the time. A valid certificate says nothing about the agent's present status, escrow or rating: these are read live.
 
 import type { CryptoKey } from "jose";
 import { encodeUtf8 } from "../core/encoding.ts";
@@ -18,7 +17,7 @@ export type Open<Known extends string> = Known | (string & Record<never, never>)
 export type EconomicRole = Open<"CONSUMER" | "PROVIDER" | "ENTERPRISE">;
 export type CertTier = Open<"TIER_1" | "TIER_2" | "TIER_3">;
 
-/** The scope as it is signed. Amounts are decimal strings in whole units. */
+/** The scope as signed. Amounts are decimal strings in whole units. */
 export type SignedScope = {
   readonly authorized_actions: readonly string[];
   readonly capabilities: readonly string[];
@@ -32,7 +31,7 @@ export type SignedScope = {
 /** The nearest delegator, and the whole chain, nearest first. */
 export type Delegation = { readonly delegated_by: string; readonly chain: readonly string[] };
 
-/** The claims under `aeap`. Members that a later version adds are kept as they are. */
+/** The claims under `aeap`. Members that a later version adds are kept unchanged. */
 export type AgentClaims = {
   readonly version: "1";
   /** Equal to `sub`. */
@@ -52,7 +51,7 @@ export type AgentClaims = {
     readonly attestation_id: string;
     readonly verifier_id: string;
     readonly model: string;
-    /** Whether the service verified a proof by the Verifier. Absent from certificates of earlier versions, which do not say it. */
+    /** Whether the service verified a proof by the Verifier. Absent from certificates of earlier versions, which do not state it. */
     readonly signed?: boolean;
   };
 };
@@ -72,14 +71,14 @@ export type CertificateClaims = {
   readonly aeap: AgentClaims;
 };
 
-/** Why a certificate is not accepted: for the log; the wire has fewer codes. */
+/** Why a certificate is not accepted, for the log: the API has fewer codes. */
 export type CertificateFault =
   | JwsFault
   | "claims_malformed"
   | "issuer_mismatch"
-  | "subject_mismatch" // `sub` is no DID, or not `aeap.agent_id`
-  | "agent_key_private" // `cnf.jwk` carries a private member
-  | "agent_key_invalid" // `cnf.jwk` is no point of P-256
+  | "subject_mismatch" // `sub` is not a DID, or not `aeap.agent_id`
+  | "agent_key_private" // `cnf.jwk` has a private member
+  | "agent_key_invalid" // `cnf.jwk` is not a point of P-256
   | "not_yet_valid"
   | "expired";
 
@@ -87,7 +86,7 @@ export type CertificateCheck =
   | {
       readonly ok: true;
       readonly claims: CertificateClaims;
-      /** The CA key that signed. */
+      /** The CA key that signed it. */
       readonly kid: string;
       /** `cnf.jwk`, imported: pass it to `verifyProof`. */
       readonly agentKey: CryptoKey;
@@ -95,7 +94,7 @@ export type CertificateCheck =
   | {
       readonly ok: false;
       readonly reason: CertificateFault;
-      /** The claim at fault, for `claims_malformed`: a dotted path. */
+      /** For `claims_malformed`: the faulty claim, as a dotted path. */
       readonly claim?: string;
     };
 
@@ -104,7 +103,7 @@ export type CertificateOptions = {
   readonly issuer: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** How far the two clocks may differ, for `nbf` and `exp`. Default 0. */
+  /** How much the two clocks may differ, for `nbf` and `exp`. Default 0. */
   readonly clockToleranceSeconds?: number;
 };
 
@@ -112,7 +111,7 @@ export type CertificateOptions = {
  * Signs a certificate.
  *
  * @returns a compact JWS with the header `{alg: "ES256", typ: "aeap-cert+jwt", kid}`
- * @throws TypeError if the claims are such that no verifier would accept them
+ * @throws TypeError if no verifier would accept the claims
  */
 export async function issueCertificate(claims: CertificateClaims, caKey: SigningKey): Promise<string> {
   const claim = malformedClaim(claims);
@@ -127,9 +126,9 @@ export async function issueCertificate(claims: CertificateClaims, caKey: Signing
 /**
  * Verifies a certificate offline.
  *
- * @param jwt the header `AEAP-Certificate`, or the member of a body, whatever it holds
+ * @param jwt the header `AEAP-Certificate`, or the member of a body, with any content
  * @param keys the issuer's published keys: imported ones by `kid` (cheapest), a resolver, or the JWKS itself
- * @returns the claims and the agent's key, or the first reason against it. Never throws on what `jwt` holds
+ * @returns the claims and the agent's key, or the first reason against it. Never throws on the content of `jwt`
  */
 export async function verifyCertificate(
   jwt: unknown,
@@ -152,7 +151,7 @@ export async function verifyCertificate(
   return { ok: true, claims, kid: jws.kid, agentKey };
 }
 
-// RFC 7519, 4.1.4 and 4.1.5: refused on or after `exp`, and before `nbf`.
+// RFC 7519, 4.1.4 and 4.1.5: refused at and after `exp`, and before `nbf`.
 function timeFault(claims: CertificateClaims, options: CertificateOptions): "expired" | "not_yet_valid" | undefined {
   const seconds = options.now / 1_000;
   const tolerance = options.clockToleranceSeconds ?? 0;
@@ -170,14 +169,14 @@ const optional =
   (judge: Judge): Judge =>
   (value) =>
     value === undefined || judge(value);
-/** Also null, which says that there is none. */
+/** Also accepts null, which states that there is none. */
 const nullable = (judge: Judge): Judge => optional((value) => value === null || judge(value));
 const spendingLimit: Judge = (value) =>
   isObject(value) && text(value["amount"]) && text(value["currency"]) && number(value["window_days"]);
 const delegation: Judge = (value) => isObject(value) && text(value["delegated_by"]) && texts(value["chain"]);
 
-// The members that every reader may rely on, and those that may be absent but of no other type. Roles and tiers are any text, because a later
-// version may add values (IDN-9).
+// The members on which every reader may rely, and members that may be absent but must not have another type. Roles and tiers may be any text,
+// because a later version may add values (IDN-9).
 const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
   ["iss", text],
   ["sub", text],

@@ -1,5 +1,4 @@
-// The permanent identifier of an agent, `did:aeap:<uuid4>`, opaque and case-sensitive (IDN-1).
-// Pure text; the Keccak hash that the chain uses is elsewhere.
+// The permanent identifier of an agent, `did:aeap:<uuid4>`, opaque and case-sensitive (IDN-1). Pure text; keccak.ts hashes it for the chain.
 
 /** A DID that `parseDid` has accepted or `generateDid` has made. */
 export type Did = `did:aeap:${string}`;
@@ -16,7 +15,7 @@ export function isDid(value: unknown): value is Did {
   return typeof value === "string" && DID_PATTERN.test(value);
 }
 
-/** The DID that a text is, or undefined. Nothing is trimmed, folded or decoded. */
+/** The text as a DID, or undefined if it is none. Nothing is trimmed, folded or decoded. */
 export function parseDid(text: string): Did | undefined {
   return isDid(text) ? text : undefined;
 }
@@ -35,14 +34,14 @@ export function didUuid(did: Did): string {
   return did.slice("did:aeap:".length);
 }
 
-/** A new DID from the platform's random source. A provider's is drawn again by the caller if its hash does not fit. */
+/** A new DID from the platform's random source. For a provider, the caller draws again until the DID's hash fits. */
 export function generateDid(): Did {
   return formatDid(crypto.randomUUID());
 }
 
 /**
- * The DID in one path segment, raw or with its colons as `%3A` (either case), or undefined.
- * Only the colon may be encoded: it is the only character of a DID that URL libraries escape.
+ * The DID in one path segment, raw or with its colons as `%3A` (either case); undefined if there is none. Only the colon may be encoded: no other
+ * character of a DID is escaped by URL libraries.
  */
 export function didFromPath(segment: string): Did | undefined {
   return parseDid(segment.replaceAll(/%3A/gi, ":"));

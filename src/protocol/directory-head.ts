@@ -1,5 +1,5 @@
-// The signed head of the directory's change feed (DIR-14), a compact JWS by the CA key: up to this record the feed of the environment had this
-// running hash. It never expires: whoever read the records, or kept an earlier head, can show that nothing before it was changed.
+// The signed head of the directory's change feed (DIR-14), a compact JWS by the CA key: up to this record the environment's feed had this running
+// hash. It never expires: with the records, or an earlier head, any reader can show that nothing before it was changed.
 import type { KeySource, SigningKey } from "./jwks.ts";
 import { nextHash } from "./running-hash.ts";
 import {
@@ -52,7 +52,7 @@ export const signDirectoryHead = (claims: DirectoryHeadClaims, caKey: SigningKey
   signStatement(HEAD, claims, caKey);
 
 /**
- * Verifies a head offline. Never throws on what `jws` holds. The caller compares `environment`, `seq` and `hash` with what it has read.
+ * Verifies a head offline. Never throws on the content of `jws`. The caller compares `environment`, `seq` and `hash` with the records it has read.
  *
  * @param keys the issuer's published keys
  * @param options.issuer the only `iss` accepted
@@ -76,12 +76,12 @@ export type FeedRecord = {
 export type FeedPlace = { readonly seq: number; readonly hash: string };
 
 /**
- * Goes on along the feed: recomputes the running hash over the records that follow a place. To hold them against a head, stop at its `seq`.
+ * Follows the feed: recomputes the running hash over the records after a place. To compare with a head, stop at its `seq`.
  *
- * @param from the place behind which the records begin
- * @param records in their order; those up to `from.seq` are passed over
- * @returns the place behind the last record, or `{missing}` with the number that should have come where the records have a gap
- * @throws TypeError if `from.hash` is no hash, or a record no JSON value
+ * @param from the place after which the records begin
+ * @param records in order; records up to `from.seq` are skipped
+ * @returns the place after the last record, or `{missing}` with the next expected number if the records have a gap
+ * @throws TypeError if `from.hash` is not a hash, or a record is not a JSON value
  */
 export async function followFeed(
   from: FeedPlace,

@@ -1,6 +1,5 @@
-// ECDSA P-256 with SHA-256, the one signature of the wire protocol (PRF-5).
-// Liberal in the form (DER or raw r‖s; base64 or base64url; high s), strict in each form; WebCrypto decides the rest.
-// Nothing here throws on what a caller sent: it answers with a reason.
+// ECDSA P-256 with SHA-256, the only signature of agents' proofs (PRF-5). Several forms are accepted (DER or raw r‖s; base64 or base64url; high s),
+// each of them strictly; WebCrypto decides the rest. Nothing here throws on a caller's input: the result has a reason instead.
 import { type CryptoKey, exportJWK, exportPKCS8, importPKCS8 } from "jose";
 import { type Bytes, decodeBase64Any, encodeBase64, encodeBase64Url, encodeHex, encodeUtf8 } from "../core/encoding.ts";
 import { importPublicJwk, type PublicJwk, parsePublicJwk } from "./jwks.ts";
@@ -16,7 +15,7 @@ export type SignatureFault =
   | "key_invalid" // the public key is not a point of P-256
   | "signature_mismatch"; // well formed, but not by this key over this message
 
-/** `r` is 64 lower-case hex digits: what a signature and its mirror (n-s) have in common, so what a replay is known by. */
+/** `r` is 64 lower-case hex digits. A signature and its mirror (n-s) share it, so it identifies a replay. */
 export type SignatureCheck =
   | { readonly ok: true; readonly r: string }
   | { readonly ok: false; readonly reason: SignatureFault };
@@ -25,12 +24,12 @@ export type SignatureParse =
   | { readonly ok: true; readonly candidates: readonly Bytes[] }
   | { readonly ok: false; readonly reason: SignatureFault };
 
-/** How a signature is written on the wire; `der-base64` is what the public clients write and read. */
+/** The written form of a signature; public clients write and read `der-base64`. */
 export type SignatureFormat = "der-base64" | "raw-base64url";
 
 const ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
 const RAW_LENGTH = 64;
-// 72 bytes of DER are 96 characters of base64. What is little longer is told by its form: it is a signature of another curve, or no strict DER.
+// 72 bytes of DER are 96 characters of base64. A slightly longer text is judged by its form: a signature of another curve, or not strict DER.
 const TEXT_LENGTH_MAX = 200;
 
 /**
@@ -76,7 +75,7 @@ export async function verifySignature(
 
 /**
  * Decodes a signature's text into raw r‖s with both numbers in range.
- * @returns one candidate; two in the rare case that 64 bytes are both raw and valid DER, and only the key can tell
+ * @returns one candidate; two if 64 bytes are both raw and valid DER, which is rare: then only the key can decide
  */
 export function parseSignature(text: string): SignatureParse {
   if (text.length > TEXT_LENGTH_MAX) return { ok: false, reason: "signature_encoding" };
@@ -89,7 +88,7 @@ export function parseSignature(text: string): SignatureParse {
 }
 
 /**
- * Raw r‖s of a strict DER `SEQUENCE { r INTEGER, s INTEGER }`; undefined for every other spelling: long or indefinite
+ * Raw r‖s of a strict DER `SEQUENCE { r INTEGER, s INTEGER }`; undefined for every other encoding: long or indefinite
  * lengths, trailing bytes, negative numbers, needless leading zeros, more than 32 bytes. Zero is left to the range check.
  */
 export function decodeDer(der: Uint8Array): Bytes | undefined {
@@ -99,7 +98,7 @@ export function decodeDer(der: Uint8Array): Bytes | undefined {
   for (const end of [RAW_LENGTH / 2, RAW_LENGTH]) {
     const length = der[at + 1];
     if (der[at] !== 0x02 || length === undefined) return undefined;
-    // One cut short by the end of the text is found below: its stated end is not the text's.
+    // An integer that is cut short by the end of the text is detected below: its stated end is not the end of the text.
     const integer = der.subarray(at + 2, at + 2 + length);
     const [first, second] = integer;
     if (first === undefined || first >= 0x80) return undefined;
@@ -122,7 +121,7 @@ export function encodeDer(raw: Uint8Array): Bytes {
   return Uint8Array.from([0x30, body.length, ...body]);
 }
 
-/** A new key pair; the private key can be exported once, for its owner. */
+/** A new key pair. The private key can be exported once, for its owner. */
 export async function generateKeyPair(): Promise<{ privateKey: CryptoKey; publicKey: CryptoKey }> {
   const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
   return pair as { privateKey: CryptoKey; publicKey: CryptoKey };
@@ -156,7 +155,7 @@ export async function exportPublicJwk(key: CryptoKey): Promise<PublicJwk> {
 }
 
 async function verifyRaw(key: CryptoKey, bytes: Bytes, raw: Bytes): Promise<boolean> {
-  // A key of another algorithm makes WebCrypto reject; to the caller that is a signature that does not verify.
+  // WebCrypto rejects a key of another algorithm; for the caller this is a signature that does not verify.
   return crypto.subtle.verify(ALGORITHM, key, raw, bytes).catch(() => false);
 }
 

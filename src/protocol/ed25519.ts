@@ -1,5 +1,5 @@
-// Checks public keys of Ed25519 (RFC 8032). A key must be a point of the large prime group: with a key of small order anyone can forge signatures, and
-// WebCrypto imports such keys. The input is public, so the running time may depend on it.
+// Checks public keys of Ed25519 (RFC 8032). A key must be a point of the large prime group: anyone can forge signatures for a key of small order,
+// and WebCrypto imports such keys. The input is public, so the running time may depend on it.
 
 /** The prime of the field, the coefficient d, a square root of -1, and the order of the group. */
 const P = 2n ** 255n - 19n;
@@ -7,7 +7,7 @@ const D = 3709570593466943934313808350875456518954211387984321901638878553308594
 const ROOT = 19681161376707505956807079304988542015446066515923890162744021073123829784752n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
-/** In extended coordinates: x = X/Z, y = Y/Z, T = XY/Z. */
+/** A point in extended coordinates: x = X/Z, y = Y/Z, T = XY/Z. */
 type Point = readonly [X: bigint, Y: bigint, Z: bigint, T: bigint];
 const NEUTRAL: Point = [0n, 1n, 1n, 0n];
 
@@ -17,7 +17,7 @@ export function isKeyPoint(bytes: Uint8Array): boolean {
   return point !== null && !isNeutral(point) && isNeutral(times(point, ORDER));
 }
 
-/** Decodes a point (RFC 8032, 5.1.3). Null if the bytes are not canonical, or are no point. */
+/** Decodes a point (RFC 8032, 5.1.3). Null if the bytes are not canonical, or not a point. */
 function decoded(bytes: Uint8Array): Point | null {
   const all = bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
   const [y, sign] = [all & (2n ** 255n - 1n), all >> 255n];

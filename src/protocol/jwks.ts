@@ -1,31 +1,30 @@
-// The keys of the wire protocol: P-256 public keys as JWK (RFC 7517), their id (RFC 7638), and the operator's
-// published set at `{iss}/.well-known/aeap-ca-jwks` (IDN-3, IDN-4).
-// Only ES256 signing keys count; other entries of a set are ignored.
+// The keys of the protocol: P-256 public keys as JWK (RFC 7517), their id (RFC 7638), and the operator's published set at
+// `{iss}/.well-known/aeap-ca-jwks` (IDN-3, IDN-4). Only ES256 signing keys are used; other entries of a set are ignored.
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from "jose";
 import { decodeBase64Url } from "../core/encoding.ts";
 
-/** A P-256 public key: these four members and no other. Coordinates are base64url of 32 bytes. */
+/** A P-256 public key: exactly these four members. Coordinates are base64url of 32 bytes. */
 export type PublicJwk = { readonly kty: "EC"; readonly crv: "P-256"; readonly x: string; readonly y: string };
 
 /** A P-256 private key. A secret: never in a response, a log or a stored row. */
 export type PrivateJwk = PublicJwk & { readonly d: string };
 
-/** A key as the operator publishes it. `kid` is the RFC 7638 thumbprint. */
+/** A key as published by the operator. `kid` is the RFC 7638 thumbprint. */
 export type PublishedJwk = PublicJwk & { readonly kid: string; readonly use: "sig"; readonly alg: "ES256" };
 
-/** The published set: several keys at once during a rotation. */
+/** The published set; during a rotation it has several keys. */
 export type PublishedJwks = { readonly keys: readonly PublishedJwk[] };
 
 /** A private key that signs under a published `kid`. */
 export type SigningKey = { readonly kid: string; readonly privateKey: CryptoKey };
 
-/** Imported verification keys by `kid`: build once with `importJwks`, keep, pass to every check. */
+/** Imported verification keys by `kid`: build once with `importJwks`, keep, and pass to every check. */
 export type VerificationKeys = ReadonlyMap<string, CryptoKey>;
 
-/** Finds a key by `kid`, for callers that fetch a set on demand. It may reject; the check then rejects alike. */
+/** Finds a key by `kid`, for callers that fetch a set on demand. If it rejects, the check rejects too. */
 export type KeyResolver = (kid: string) => CryptoKey | undefined | Promise<CryptoKey | undefined>;
 
-/** Where a check takes its keys from. A raw set is imported at each call (25 µs a key): pass a map where it matters. */
+/** The keys for a check. A raw set is imported at each call (25 µs a key): pass a map where this matters. */
 export type KeySource = VerificationKeys | KeyResolver | { readonly keys: readonly unknown[] };
 
 /** Why a value is not a usable public key. */
@@ -36,8 +35,8 @@ export type JwkParse =
   | { readonly ok: false; readonly reason: JwkFault };
 
 /**
- * Reads a P-256 public key. Private members are refused, not dropped: a document that carries `d` has leaked a key.
- * The import checks that the point lies on the curve.
+ * Parses a P-256 public key. Private members are refused, not dropped: a document that contains `d` has leaked a key. Only the import checks that
+ * the point is on the curve.
  */
 export function parsePublicJwk(value: unknown): JwkParse {
   if (typeof value !== "object" || value === null) return { ok: false, reason: "jwk_malformed" };
@@ -51,7 +50,7 @@ export function parsePublicJwk(value: unknown): JwkParse {
 const isCoordinate = (value: unknown): value is string =>
   typeof value === "string" && decodeBase64Url(value)?.length === 32;
 
-/** The four public members of a key, whatever else it carries. */
+/** The four public members of a key, without any others. */
 export function publicPart(jwk: PublicJwk): PublicJwk {
   return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y };
 }
@@ -78,12 +77,12 @@ export async function importSigningKey(jwk: PrivateJwk): Promise<SigningKey> {
   return { kid: await jwkThumbprint(jwk), privateKey };
 }
 
-/** A key as it is published: public members, thumbprint, `use: sig`, `alg: ES256`. A private key's `d` never leaves. */
+/** A key in its published form: public members, thumbprint, `use: sig`, `alg: ES256`. The `d` of a private key is never included. */
 export async function publishedJwk(jwk: PublicJwk): Promise<PublishedJwk> {
   return { ...publicPart(jwk), kid: await jwkThumbprint(jwk), use: "sig", alg: "ES256" };
 }
 
-/** The set published at `/.well-known/aeap-ca-jwks`. In the order of the caller. */
+/** The set published at `/.well-known/aeap-ca-jwks`, in the caller's order. */
 export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<PublishedJwks> {
   return { keys: await Promise.all(jwks.map(publishedJwk)) };
 }
@@ -92,8 +91,8 @@ export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<Publish
  * Imports a set once, for many checks.
  *
  * @param jwks a JWKS as fetched: anything with `keys`
- * @returns keys by `kid`. Passed over: entries without `kid`, with another `use` than `sig`, another `alg` than ES256,
- *   another curve, `key_ops` without verify, private members, or a point off the curve; of two with one `kid`, the second
+ * @returns keys by `kid`. Skipped: entries without `kid`, with another `use` than `sig`, another `alg` than ES256,
+ *   another curve, `key_ops` without verify, private members, or a point off the curve; the second of two with one `kid`
  */
 export async function importJwks(jwks: { readonly keys: readonly unknown[] }): Promise<Map<string, CryptoKey>> {
   const imported = new Map<string, CryptoKey>();

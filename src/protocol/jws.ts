@@ -1,6 +1,6 @@
-// Compact JWS (RFC 7515) by a published key: what certificates, identity documents and receipts have in common.
-// Order of trust: shape, header (an allowed `alg`, ES256 unless the caller says otherwise, and one exact `typ`), key by `kid` from the caller's set, signature; only then
-// is the payload looked at. A key, a URL or a chain inside the header is refused, never followed (RFC 8725, 3.1 and 3.5).
+// Compact JWS (RFC 7515) by a published key: the common part of certificates, identity documents and receipts. The order of the checks: form,
+// header (an allowed `alg`, by default only ES256, and exactly one `typ`), key by `kid` from the caller's set, signature, and only then the payload.
+// A key, URL or chain in the header is refused, never used (RFC 8725, 3.1 and 3.5).
 import { CompactSign, compactVerify } from "jose";
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { SECOND_MS } from "../core/limits.ts";
@@ -8,23 +8,23 @@ import { findKey, type KeySource, type SigningKey } from "./jwks.ts";
 
 /** Why a JWS is not accepted. */
 export type JwsFault =
-  | "malformed" // not three segments of strict base64url, or too long, or its header is no JSON object
-  | "algorithm_not_allowed" // any `alg` but the allowed ones
-  | "type_not_allowed" // another `typ` than the one expected
-  | "header_not_allowed" // `crit`, `b64`, or a key or a reference to one in the header
+  | "malformed" // not three segments of strict base64url, too long, or a header that is not a JSON object
+  | "algorithm_not_allowed" // any `alg` except the allowed ones
+  | "type_not_allowed" // another `typ` than the expected one
+  | "header_not_allowed" // `crit`, `b64`, or a key or a reference to a key in the header
   | "key_id_missing"
   | "key_unknown" // no signing key with this `kid` in the set
   | "signature_invalid"
-  | "payload_malformed"; // the payload is no UTF-8 JSON object
+  | "payload_malformed"; // the payload is not a UTF-8 JSON object
 
 export type JwsCheck =
   | { readonly ok: true; readonly kid: string; readonly payloadText: string; readonly payload: JsonObject }
   | { readonly ok: false; readonly reason: JwsFault };
 
-/** A JSON object whose members nobody has judged yet. */
+/** A JSON object whose members have not been checked yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The signatures that a caller may allow. */
+/** The signature algorithms that a caller may allow. */
 export type JwsAlgorithm = "ES256" | "EdDSA";
 
 const LENGTH_MAX = 256 * 1024;
@@ -41,8 +41,8 @@ export async function signJws(payload: Uint8Array, typ: string, key: SigningKey)
 const headerOf = (typ: string, kid: string) => ({ alg: "ES256", typ, kid });
 
 /**
- * What `signJws` made of a text, in three quarters of its length: `kid.signature.text`.
- * @throws TypeError if it is not of this type, or not by `signJws`
+ * A JWS by `signJws` over a text, packed to three quarters of its length: `kid.signature.text`.
+ * @throws TypeError if it is not of this type, or not made by `signJws`
  */
 export function packJws(jws: string, typ: string): string {
   const { kid } = readHeader(jws) ?? {};
@@ -52,7 +52,7 @@ export function packJws(jws: string, typ: string): string {
   return packed;
 }
 
-/** The compact form of what `packJws` has packed. */
+/** The compact form of a JWS that `packJws` has packed. */
 export function unpackJws(packed: string, typ: string): string {
   const [kid = "", signature = ""] = packed.split(".", 2);
   const payload = packed.slice(kid.length + signature.length + 2);
@@ -62,8 +62,8 @@ export function unpackJws(packed: string, typ: string): string {
 const encode = (text: string): string => encodeBase64Url(encodeUtf8(text));
 
 /**
- * Verifies a compact JWS whose payload is a JSON object. Never throws on what `jws` holds; a KeyResolver's own
- * rejection passes through, since a set that cannot be fetched says nothing of the signature.
+ * Verifies a compact JWS whose payload is a JSON object. Never throws on the content of `jws`; the rejection of a KeyResolver passes through, because
+ * a set that cannot be fetched says nothing about the signature.
  */
 export async function verifyJws(
   jws: unknown,
@@ -97,18 +97,18 @@ export function detachPayload(jws: string): string {
   return `${header}..${signature}`;
 }
 
-/** The compact form of a detached JWS and its payload in base64url; undefined if it is not detached. */
+/** The compact form of a detached JWS with its payload in base64url; undefined if it is not detached. */
 export function attachPayload(detached: string, payloadBase64Url: string): string | undefined {
   const [header, middle, signature, more] = detached.split(".");
   if (!header || middle !== "" || !signature || more !== undefined) return undefined;
   return `${header}.${payloadBase64Url}.${signature}`;
 }
 
-/** Whether an instant is at or behind an `nbf`, which nobody has to state (RFC 7519, 4.1.5). */
+/** Whether an instant is at or after an `nbf`, which is optional (RFC 7519, 4.1.5). */
 export const hasBegun = (nbf: unknown, now: number): boolean =>
   nbf === undefined || (typeof nbf === "number" && nbf * SECOND_MS <= now);
 
-/** A JSON text's object; undefined if it is anything else. */
+/** Parses a JSON text to an object; undefined if it is anything else. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -127,7 +127,7 @@ function readHeader(jws: unknown): JsonObject | undefined {
   if (typeof jws !== "string" || jws.length > LENGTH_MAX) return undefined;
   const [header, payload, signature, more] = jws.split(".");
   if (header === undefined || payload === undefined || signature === undefined || more !== undefined) return undefined;
-  // Strict also in the signature's segment, where a lenient decoder ignores the last four bits.
+  // Strict also for the signature's segment, where a lenient decoder would ignore the last four bits.
   if (decodeBase64Url(payload) === undefined || decodeBase64Url(signature) === undefined) return undefined;
   const bytes = decodeBase64Url(header);
   const text = bytes === undefined ? undefined : decodeUtf8(bytes);

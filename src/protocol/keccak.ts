@@ -1,4 +1,4 @@
-// Keccak-256 as the EVM has it, which is SHA3-256 but for the padding, and EIP-55, which stands on it. WebCrypto has no Keccak.
+// Keccak-256 as in the EVM, which differs from SHA3-256 only in its padding, and EIP-55, which uses it. WebCrypto has no Keccak.
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { encodeHex, encodeUtf8 } from "../core/encoding.ts";
 
@@ -7,10 +7,10 @@ export type Hex = `0x${string}`;
 /** Keccak-256 of bytes. */
 export const keccak256 = (bytes: Uint8Array): Hex => `0x${encodeHex(keccak_256(bytes))}`;
 
-/** Keccak-256 of a text's UTF-8: how a DID and an intent's id stand on-chain. */
+/** Keccak-256 of a text's UTF-8 bytes: the on-chain form of a DID or an intent's id. */
 export const hashOfText = (text: string): Hex => keccak256(encodeUtf8(text));
 
-/** An address of 40 hex digits in the mixed case of EIP-55; undefined where it is not one, or its own mixed case is wrong. */
+/** An address of 40 hex digits in the mixed case of EIP-55; undefined if it is not an address, or its own mixed case is wrong. */
 export function checksummed(text: string): Hex | undefined {
   const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
   if (digits === undefined) return undefined;

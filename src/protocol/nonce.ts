@@ -1,5 +1,5 @@
-// The nonce of the handshake, valid 120 seconds (PRF-13). Stateless: 6 bytes of time, 10 random bytes
-// and an HMAC-SHA-256 over both, so that issuing one stores nothing. Single use is the caller's to remember.
+// The nonce of the handshake, valid for 120 seconds (PRF-13). Stateless: 6 bytes of time, 10 random bytes and an HMAC-SHA-256 over both, so that
+// issuing one stores nothing. The caller has to remember used nonces.
 import type { CryptoKey } from "jose";
 import { type Bytes, decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { CHALLENGE_NONCE_SECONDS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -7,7 +7,7 @@ import { CHALLENGE_NONCE_SECONDS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../cor
 /** Why a nonce is not accepted. */
 export type NonceFault = "nonce_malformed" | "nonce_forged" | "nonce_expired" | "nonce_from_future";
 
-/** Instants in epoch milliseconds; at `expiresAt` the nonce is no longer valid. */
+/** Instants in epoch milliseconds. From `expiresAt` on, the nonce is invalid. */
 export type NonceCheck =
   | { readonly ok: true; readonly issuedAt: number; readonly expiresAt: number }
   | { readonly ok: false; readonly reason: NonceFault };
@@ -17,7 +17,7 @@ const RANDOM_BYTES = 10;
 const MAC_BYTES = 32;
 const SECRET_BYTES_MIN = 32;
 const LIFE_MS = CHALLENGE_NONCE_SECONDS * SECOND_MS;
-// Two machines of one service may disagree a little about the time.
+// The clocks of two machines of one service may differ a little.
 const SKEW_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
 
 /**
@@ -30,10 +30,10 @@ export async function importNonceKey(secret: Uint8Array): Promise<CryptoKey> {
 }
 
 /**
- * A new nonce: 64 characters of base64url, so without `|`.
+ * A new nonce: 64 characters of base64url, and therefore without `|`.
  *
  * @param now epoch milliseconds
- * @param binding what the nonce is for, such as a DID; the check needs the same. Not readable in the nonce
+ * @param binding the nonce's purpose, such as a DID; the check needs the same text. It cannot be read from the nonce
  */
 export async function issueNonce(key: CryptoKey, now: number, binding = ""): Promise<string> {
   const stated = new Uint8Array(TIME_BYTES + RANDOM_BYTES);
@@ -63,7 +63,7 @@ export async function checkNonce(key: CryptoKey, nonce: string, now: number, bin
   return { ok: true, issuedAt, expiresAt: issuedAt + LIFE_MS };
 }
 
-// The prefix keeps a MAC made for something else under the same secret from passing as a nonce.
+// Because of the prefix, a MAC made for another purpose with the same secret is no valid nonce.
 function macInput(stated: Uint8Array, binding: string): Bytes {
   return Uint8Array.from([...encodeUtf8("aeap-nonce:v1|"), ...stated, ...encodeUtf8(binding)]);
 }

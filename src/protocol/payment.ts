@@ -1,14 +1,14 @@
-// The payer's half of a settlement (CHN-2, CHN-8), pure: from a payment intent as it was answered to what the payer's wallet signs or
-// sends. It signs nothing and sends nothing; the amounts, hashes and addresses come from the service, the bounds from the payer.
+// The payer's half of a settlement (CHN-2, CHN-8), pure: turns a payment intent, as the service answered it, into what the payer's wallet signs or
+// sends. It signs and sends nothing itself; amounts, hashes and addresses come from the service, the bounds from the payer.
 //
-// Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex; addresses are given in
-// one case or with a correct checksum (EIP-55), and returned with it. All faults are a PaymentError that names its field.
+// Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex. Addresses are accepted in
+// one case or with a correct checksum (EIP-55), and returned with it. Every fault is a PaymentError that names its field.
 import { encodeHex } from "../core/encoding.ts";
 import { checksummed, type Hex, hashOfText, keccak256 } from "./keccak.ts";
 
-/** What a payer agrees to: `SettlementContract.Payment`, member for member. */
+/** The payment that a payer agrees to: `SettlementContract.Payment`, member by member. */
 export type Payment = {
-  /** A token that the contract lists. */
+  /** A token that the contract accepts. */
   readonly token: Hex;
   /** Gross, base units: 1 to 2^96-1. */
   readonly amount: bigint;
@@ -16,19 +16,19 @@ export type Payment = {
   readonly providerDidHash: Hex;
   /** Keccak-256 of the consumer's DID. */
   readonly consumerDidHash: Hex;
-  /** What names the intent on-chain, see `intentHashOf`. */
+  /** The on-chain name of the intent, see `intentHashOf`. */
   readonly intentHash: Hex;
-  /** The provider's wallet; a payment to another one reverts. */
+  /** The provider's wallet; a payment to another wallet reverts. */
   readonly operationalWallet: Hex;
-  /** The highest fee, hundredths of a percent of the gross; a higher one reverts. */
+  /** The highest accepted fee, in hundredths of a percent of the gross; a higher one reverts. */
   readonly maxFeeBps: number;
   /** Epoch seconds; a later block reverts. */
   readonly deadline: bigint;
-  /** Where refunds and payouts go; afterwards its holder alone can name another address, or the arbiter where the token refuses it. */
+  /** The address that receives refunds and payouts. Only its holder can change it later, or the arbiter if the token refuses it. */
   readonly refundTo: Hex;
 };
 
-/** The members of `POST /v1/payment-intents` that a payment needs. Others are ignored. */
+/** The members of the answer to `POST /v1/payment-intents` that a payment needs. Others are ignored. */
 export type PayableIntent = {
   readonly amount_base_units: string;
   readonly token: string;
@@ -40,20 +40,20 @@ export type PayableIntent = {
   readonly operational_wallet: string;
   /** ISO 8601 with a zone. */
   readonly expires_at: string;
-  /** Where they are given, the hashes must be theirs, and the key the payment's. */
+  /** If given, the hashes must be those of the first three, and the key that of the payment. */
   readonly provider_did?: string;
   readonly consumer_did?: string;
   readonly intent_id?: string;
   readonly settlement_key?: string;
-  /** The one address that may pay it; null where any may. */
+  /** The only address that may pay it; null if any address may. */
   readonly payer?: string | null;
 };
 
-/** What the payer decides. */
+/** The payer's choices. */
 export type PayerTerms = {
   /** 0 to 65,535; the contract's own maximum is 50. */
   readonly maxFeeBps: number;
-  /** An address of the payer, best one whose key is not the one that pays. */
+  /** An address of the payer, preferably one with another key than the paying one. */
   readonly refundTo: string;
 };
 
@@ -62,30 +62,30 @@ export type PreparedPayment = {
   /** The settlement contract: the receiver of calldata and authorization, and the spender of an allowance. */
   readonly contract: Hex;
   readonly payment: Payment;
-  /** What the contract will know the payment by (`keyOf`). */
+  /** The contract's key of the payment (`keyOf`). */
   readonly settlementKey: Hex;
 };
 
 export type AuthorizationTerms = {
-  /** The payer: the account, or smart wallet (ERC-1271), whose tokens are paid. */
+  /** The payer: the account, or smart wallet (ERC-1271), that holds the tokens. */
   readonly from: string;
   /** 32 bytes, see `newSalt`. */
   readonly salt: Hex;
-  /** Epoch seconds: a block has to be later; default 0. */
+  /** Epoch seconds: the block has to be later; default 0. */
   readonly validAfter?: bigint;
-  /** Epoch seconds: a block has to be earlier; default the payment's deadline. */
+  /** Epoch seconds: the block has to be earlier; default the payment's deadline. */
   readonly validBefore?: bigint;
   /** `name()` and `version()` of the token; default those of USDC on Base. USDC on Base Sepolia is named "USDC". */
   readonly domain?: { readonly name: string; readonly version: string };
 };
 
-/** What a signature is over, and what is submitted beside it. */
+/** The data to sign, and the values to submit with the signature. */
 export type Authorization = Required<Omit<AuthorizationTerms, "domain">> & {
   readonly from: Hex;
   readonly typedData: ReceiveWithAuthorization;
 };
 
-/** EIP-712, as `eth_signTypedData_v4` takes it in JSON and viem's `signTypedData` as it is; numbers are decimal strings. */
+/** EIP-712, as JSON for `eth_signTypedData_v4` and unchanged for viem's `signTypedData`; numbers are decimal strings. */
 export type ReceiveWithAuthorization = {
   readonly domain: {
     readonly name: string;
@@ -98,7 +98,7 @@ export type ReceiveWithAuthorization = {
   readonly message: Record<"from" | "to" | "value" | "validAfter" | "validBefore" | "nonce", string>;
 };
 
-/** A value that no payment has. `field` is its name, as it was given. */
+/** Thrown for a value that no payment can have. `field` is its name, as given. */
 export class PaymentError extends TypeError {
   override readonly name = "PaymentError";
   readonly field: string;
@@ -114,10 +114,10 @@ const ZERO = /^0x0+$/;
 const PAYMENT_TUPLE = "(address,uint256,bytes32,bytes32,bytes32,address,uint16,uint64,address)";
 
 /**
- * The payment of an intent, on the payer's terms.
+ * Makes the payment of an intent, on the payer's terms.
  *
- * @throws PaymentError where a member is malformed or out of its range, an address or hash is zero, a hash is not that of the text beside it,
- * or the answered settlement key is not the payment's
+ * @throws PaymentError if a member is malformed or out of range, an address or hash is zero, a hash is not that of the text given with it, or the
+ * answered settlement key is not the payment's
  */
 export function preparePayment(intent: PayableIntent, terms: PayerTerms): PreparedPayment {
   const { chain_id: chainId, provider_did, consumer_did, intent_id, settlement_key } = intent;
@@ -142,7 +142,7 @@ export function preparePayment(intent: PayableIntent, terms: PayerTerms): Prepar
 }
 
 /**
- * Checks what the contract or its token would refuse in any state of the chain.
+ * Checks everything that the contract or its token would refuse in any state of the chain.
  *
  * @throws PaymentError naming the first faulty member
  */
@@ -159,9 +159,9 @@ const ADDRESS_DIGITS = 40;
 const HIGHEST_BIT = 8;
 
 /**
- * What names an intent on-chain. Without a payer: Keccak-256 of its id, whose highest bit is clear. With one: that bit is set, the low 20 bytes
- * are the payer's address, and the bits between are those of Keccak-256 of the id. The contract takes such an intent's payment from that
- * address alone (`PayerDiffers`).
+ * The on-chain name of an intent. Without a payer: Keccak-256 of its id, whose highest bit is clear. With a payer: that bit is set, the low 20 bytes
+ * are the payer's address, and the bits between are those of Keccak-256 of the id. The contract accepts the payment of such an intent only from
+ * that address (`PayerDiffers`).
  */
 export function intentHashOf(intentId: string, payer: string | null): Hex {
   const hash = hashOfText(intentId);
@@ -171,11 +171,11 @@ export function intentHashOf(intentId: string, payer: string | null): Hex {
   return `0x${first}${rest}${someAddress("payer", payer).slice(2).toLowerCase()}`;
 }
 
-/** What a settlement's key is made of. Hashes and token as hex of any case. */
+/** The parts of a settlement's key. Hashes and token as hex of any case. */
 export type SettlementTerms = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash" | "token", string>> &
   Pick<Payment, "amount">;
 
-/** The key of the settlement: keccak256(abi.encode(provider, consumer, intent, token, amount)); one is paid once (`AlreadyPaid`). */
+/** The key of a settlement: keccak256(abi.encode(provider, consumer, intent, token, amount)). Each key can be paid once (`AlreadyPaid`). */
 export function settlementKey(payment: SettlementTerms): Hex {
   const { providerDidHash, consumerDidHash, intentHash, token, amount } = payment;
   return keccak256(
@@ -189,17 +189,17 @@ export function settlementKey(payment: SettlementTerms): Hex {
   );
 }
 
-/** The nonce of the payment's authorization: keccak256(abi.encode(payment, salt)). Whoever sees it can do nothing else with it. */
+/** The nonce of the payment's authorization: keccak256(abi.encode(payment, salt)). It cannot be used for anything else. */
 export const authorizationNonce = (payment: Payment, salt: Hex): Hex =>
   keccak256(bytesOf([...words(payment), bytes32("salt", salt)]));
 
-/** 32 random bytes. One salt for each authorization: with another one the same payment can be authorized anew. */
+/** 32 random bytes. Use one salt per authorization: with another salt, the same payment could be authorized a second time. */
 export const newSalt = (): Hex => `0x${encodeHex(crypto.getRandomValues(new Uint8Array(32)))}`;
 
 /**
- * What the payer signs, so that anybody may submit the payment and pay its gas (EIP-3009, `receiveWithAuthorization`).
+ * Makes the data for the payer to sign, so that anyone may submit the payment and pay its gas (EIP-3009, `receiveWithAuthorization`).
  *
- * @throws PaymentError where a term is malformed, or the times leave no instant
+ * @throws PaymentError if a term is malformed, or no instant lies between the times
  */
 export function authorize(
   { chainId, contract, payment }: Pick<PreparedPayment, "chainId" | "contract" | "payment">,
@@ -230,19 +230,19 @@ export function authorize(
   return { from, salt, validAfter, validBefore, typedData };
 }
 
-/** Calldata of `settle(Payment)`: pays out of the sender's allowance, on these terms or not at all. */
+/** Calldata of `settle(Payment)`: pays from the sender's allowance, on exactly these terms. */
 export const settleCalldata = (payment: Payment): Hex => calldata(`settle(${PAYMENT_TUPLE})`, words(payment));
 
-/** Calldata of `payIntent`: pays out of the sender's allowance, whatever wallet and fee are in force; refunds go to the sender. */
+/** Calldata of `payIntent`: pays from the sender's allowance, with the wallet and fee that are in force; refunds go to the sender. */
 export function payIntentCalldata(payment: Payment): Hex {
   const [token = "", amount = "", provider = "", consumer = "", intent = ""] = words(payment);
   return calldata("payIntent(address,uint256,bytes32,bytes32,bytes32)", [token, amount, provider, consumer, intent]);
 }
 
 /**
- * Calldata of `settleWithAuthorization`; anybody may send it.
+ * Calldata of `settleWithAuthorization`; anyone may send it.
  *
- * @param signature of an account (65 bytes), or what a smart wallet takes, over `authorization.typedData`
+ * @param signature of an account (65 bytes), or in the form that a smart wallet accepts, over `authorization.typedData`
  */
 export function settleWithAuthorizationCalldata(
   payment: Payment,
@@ -258,7 +258,7 @@ export function settleWithAuthorizationCalldata(
     bytes32("salt", salt),
   ];
   const bytes = signature.slice(2).toLowerCase();
-  // The signature's bytes stand behind the head, which ends with their place.
+  // The signature's bytes follow the head, which ends with their place.
   const place = uint("place", BigInt((head.length + 1) * WORD_BYTES), 256);
   const length = uint("length", BigInt(bytes.length / 2), 256);
   const tail = bytes.padEnd(Math.ceil(bytes.length / WORD_DIGITS) * WORD_DIGITS, "0");
@@ -336,7 +336,7 @@ function baseUnits(field: string, text: string): bigint {
   return BigInt(text);
 }
 
-/** Rounded down: a block of that second is in time. */
+/** Rounded down: a block in that second is still in time. */
 function epochSeconds(field: string, text: string): bigint {
   const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)
     ? Date.parse(text)

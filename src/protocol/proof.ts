@@ -1,7 +1,6 @@
-// The three texts that an agent signs, and their verification (PRF-2 to PRF-5).
-// Order of trust: every part must have its exact form (so that no part can hold the separator `|`), the timestamp must
-// be within 30 seconds, then the signature over the header's own characters. The caller judges
-// whether the signer may do what it asks, and whether the proof was used before; `r` and `text` identify a replay.
+// The three texts that an agent signs, and their verification (PRF-2 to PRF-5). The order of the checks: every part must have its exact form (so
+// that no part can contain the separator `|`), the timestamp must be within 30 seconds, and last the signature over the header's own characters. The
+// caller decides whether the signer may do what it asks, and whether the proof was used before; `r` and `text` identify a replay.
 import type { CryptoKey } from "jose";
 import { encodeHex, encodeUtf8, sha256 } from "../core/encoding.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
@@ -25,7 +24,7 @@ export type ChallengeStatement = {
   readonly agentDid: string;
 };
 
-/** Agent to service, covering the call: `aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. */
+/** Agent to service, over the whole call: `aeap-req:v1|timestamp|agent_did|METHOD|path|digest`. */
 export type RequestStatement = {
   readonly kind: "request";
   readonly timestamp: string;
@@ -41,7 +40,7 @@ export type RequestStatement = {
 /** The statement of a proof. `timestamp` is the header's own text: epoch seconds, or ISO 8601. */
 export type ProofStatement = BoundStatement | ChallengeStatement | RequestStatement;
 
-/** Why a statement has no text to sign. */
+/** Why a statement cannot be written as a text. */
 export type StatementFault =
   | "timestamp_malformed"
   | "did_malformed"
@@ -50,7 +49,7 @@ export type StatementFault =
   | "path_malformed"
   | "digest_malformed";
 
-/** Why a proof is not accepted: for the log; the wire has fewer codes. */
+/** Why a proof is not accepted, for the log: the API has fewer codes. */
 export type ProofFault = StatementFault | "timestamp_too_old" | "timestamp_in_future" | SignatureFault;
 
 export type StatementText =
@@ -62,12 +61,12 @@ export type ProofCheck =
   | { readonly ok: true; readonly r: string; readonly text: string; readonly signedAt: number }
   | { readonly ok: false; readonly reason: ProofFault };
 
-/** `query_ambiguous`: a decoded key holds `&` or `=`, or a value `&`, so that two queries would share one digest. */
+/** `query_ambiguous`: a decoded key contains `&` or `=`, or a value contains `&`, so that two queries would share one digest. */
 export type RequestDigest =
   | { readonly ok: true; readonly digest: string }
   | { readonly ok: false; readonly reason: "query_ambiguous" };
 
-/** A call as received or about to be sent. For GET and HEAD only the query counts, for every other method only the body. */
+/** A call as received, or before it is sent. For GET and HEAD only the query is used, for every other method only the body. */
 export type DigestedRequest = {
   readonly method: string;
   /** The wire query with or without `?`, or its decoded pairs. */
@@ -76,13 +75,13 @@ export type DigestedRequest = {
   readonly body?: Uint8Array | ArrayBuffer | string;
 };
 
-/** How far a timestamp may lie from the recipient's clock, in seconds to either side. */
+/** How far a timestamp may be from the recipient's clock, in seconds in each direction. */
 export type ProofWindow = { readonly before: number; readonly after: number };
 
 const WINDOW: ProofWindow = { before: PROOF_WINDOW_SECONDS, after: PROOF_WINDOW_SECONDS };
 const REQUEST_PREFIX = "aeap-req:v1";
 
-// None of these lets `|` through.
+// None of these accepts `|`.
 const NONCE = /^[\x21-\x7b\x7d\x7e]{16,256}$/;
 const METHOD = /^[A-Z]{3,16}$/;
 const PATH = /^\/[\x21\x22\x24-\x3e\x40-\x7b\x7d\x7e]{0,2047}$/;
@@ -90,7 +89,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const EPOCH_SECONDS = /^(?:0|[1-9][0-9]{0,11})$/;
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
-/** The text of a statement, or why it has none. Pure; the timestamp's form is judged here, its window is not. */
+/** The text of a statement, or why it has none. Pure; checks the form of the timestamp, not its window. */
 export function proofText(statement: ProofStatement): StatementText {
   if (parseProofTimestamp(statement.timestamp) === undefined) return refuse("timestamp_malformed");
   switch (statement.kind) {
@@ -117,9 +116,9 @@ export function proofText(statement: ProofStatement): StatementText {
 }
 
 /**
- * The digest of a request-bound proof: lower-case hex SHA-256, for GET and HEAD over the decoded pairs `k=v` sorted by key and
- * joined with `&` (pairs of one key keep their order; no query is the empty text), otherwise over the raw body.
- * `+` in a wire query is a space. Keys sort by UTF-16 code units.
+ * The digest of a request-bound proof, SHA-256 in lower-case hex: for GET and HEAD over the decoded pairs `k=v`, sorted by key and joined with `&`
+ * (pairs with one key keep their order; no query is the empty text), for other methods over the raw body. `+` in a query is a space. Keys sort by
+ * UTF-16 code units.
  */
 export async function requestDigest(request: DigestedRequest): Promise<RequestDigest> {
   if (request.method !== "GET" && request.method !== "HEAD")
@@ -134,7 +133,7 @@ export async function requestDigest(request: DigestedRequest): Promise<RequestDi
   return { ok: true, digest: encodeHex(await sha256(encodeUtf8(canonical))) };
 }
 
-/** The header value of an instant as epoch seconds. `now` is epoch milliseconds. */
+/** The header value of an instant, in epoch seconds. `now` is epoch milliseconds. */
 export function proofTimestamp(now: number): string {
   return String(Math.floor(now / SECOND_MS));
 }
@@ -142,7 +141,7 @@ export function proofTimestamp(now: number): string {
 /**
  * Signs a statement.
  *
- * @param format how the signature is written; DER in base64 is what every client reads
+ * @param format the form of the signature; every client reads DER in base64
  * @returns the value of `AEAP-Proof` and the text that was signed
  * @throws TypeError naming the fault of a malformed statement
  */
@@ -159,11 +158,11 @@ export async function signProof(
 /**
  * Verifies a proof over the exact strings of its headers.
  *
- * @param input.statement what the proof must say, its timestamp being the header's own text
+ * @param input.statement the expected statement, with the header's own text as its timestamp
  * @param input.proof the header `AEAP-Proof`: DER or raw r‖s, base64 or base64url
- * @param input.key the key of the verified certificate (`agentKey`); a JWK costs an import
+ * @param input.key the key of the verified certificate (`agentKey`); a JWK has to be imported first
  * @param input.now epoch milliseconds
- * @param input.windowSeconds how far the timestamp may lie from `now`, inclusive; 30 s to either side by default
+ * @param input.windowSeconds how far the timestamp may be from `now`, inclusive; 30 s in each direction by default
  */
 export async function verifyProof(input: {
   readonly statement: ProofStatement;
@@ -184,9 +183,9 @@ export async function verifyProof(input: {
 }
 
 /**
- * The instant of a timestamp header in epoch milliseconds, or undefined.
+ * The instant of a timestamp header in epoch milliseconds; undefined if it is none.
  * Accepts epoch seconds as digits, and `YYYY-MM-DDTHH:MM:SS` with an optional fraction, then `Z` or `±HH:MM`.
- * A date that does not exist is no timestamp.
+ * A date that does not exist is refused.
  */
 export function parseProofTimestamp(text: string): number | undefined {
   if (EPOCH_SECONDS.test(text)) return Number(text) * SECOND_MS;
@@ -194,7 +193,7 @@ export function parseProofTimestamp(text: string): number | undefined {
   if (match === null) return undefined;
   const [, fraction, sign, offsetHours, offsetMinutes] = match;
   const local = new Date(`${text.slice(0, 19)}Z`);
-  // JavaScript rolls 30 February and 24:00 over into the next day: only a date that reads back the same exists.
+  // JavaScript turns 30 February and 24:00 into the next day: a date exists only if it reads back unchanged.
   if (Number.isNaN(local.getTime()) || local.toISOString().slice(0, 19) !== text.slice(0, 19)) return undefined;
   if (Number(offsetHours ?? 0) > 23 || Number(offsetMinutes ?? 0) > 59) return undefined;
   const offset = (Number(offsetHours ?? 0) * 60 + Number(offsetMinutes ?? 0)) * 60 * SECOND_MS;

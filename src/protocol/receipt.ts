@@ -1,5 +1,5 @@
-// The settlement receipt (FAC-15), a compact JWS by the CA key over the facts that facilitation found on-chain, so that either party can
-// prove the settlement offline. It never expires: it states facts, not rights.
+// The settlement receipt (FAC-15), a compact JWS by the CA key over the facts that facilitation found on-chain, so that either party can prove
+// the settlement offline. It never expires: it states facts and grants nothing.
 
 import { isDid } from "./did.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
@@ -43,13 +43,13 @@ export type ReceiptClaims = {
   readonly tx_hash: string;
   /** Position of the Settled event among the logs of its transaction, from 0. */
   readonly log_index: number;
-  /** The key of the settlement in the contract, which payouts and refunds of it name: `0x` and 64 hex digits. */
+  /** The contract's key of the settlement, which its payouts and refunds name: `0x` and 64 hex digits. */
   readonly settlement_key: string;
   /** The address that paid. */
   readonly payer: string;
-  /** The address that payouts and refunds of it go to. */
+  /** The address that receives payouts and refunds of the settlement. */
   readonly refund_to: string;
-  /** The address that the provider's part went to. */
+  /** The address that received the provider's part. */
   readonly operational_wallet: string;
   readonly gross_amt: string;
   readonly fee_amt: string;
@@ -107,7 +107,7 @@ export const signReceipt = (claims: ReceiptClaims, caKey: SigningKey): Promise<s
   signStatement(RECEIPT, claims, caKey);
 
 /**
- * Verifies a receipt offline. Never throws on what `jws` holds.
+ * Verifies a receipt offline. Never throws on the content of `jws`.
  *
  * @param keys the issuer's published keys
  * @param options.issuer the only `iss` accepted

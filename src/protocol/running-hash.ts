@@ -1,21 +1,21 @@
-// The running hash of an append-only log (EVT-12): each entry's hash covers everything before it, so whoever kept one hash can tell whether
-// anything up to it was changed, removed, inserted or moved.
+// The running hash of an append-only log (EVT-12): each entry's hash covers everything before it, so a reader that kept one hash can detect
+// whether an entry up to it was changed, removed, inserted or moved.
 import { encodeHex, encodeUtf8, sha256 } from "../core/encoding.ts";
 import { canonicalJson } from "./canonical-json.ts";
 
-/** What stands before the first entry: 32 zero bytes, as 64 hex digits. */
+/** The hash before the first entry: 32 zero bytes, as 64 hex digits. */
 export const FIRST_HASH = "0".repeat(64);
 
 const HEX = /^[0-9a-f]{64}$/;
 
 /**
- * The hash of a log up to and with an entry: SHA-256 over the 32 bytes of the hash before it and the UTF-8 bytes of the entry's canonical JSON
+ * The hash of a log up to and including an entry: SHA-256 over the 32 bytes of the previous hash and the UTF-8 bytes of the entry's canonical JSON
  * (RFC 8785).
  *
- * @param before the hash up to the entry before, 64 lower-case hex digits; `FIRST_HASH` for the first entry
+ * @param before the hash up to the previous entry, 64 lower-case hex digits; `FIRST_HASH` for the first entry
  * @param entry the entry exactly as the API returns it, with its `seq`: a plain JSON object
  * @returns 64 lower-case hex digits
- * @throws TypeError if `before` is no such hash, or if `entry` is not a JSON value (see `canonicalJson`)
+ * @throws TypeError if `before` is not such a hash, or if `entry` is not a JSON value (see `canonicalJson`)
  */
 export async function nextHash(before: string, entry: object): Promise<string> {
   if (!HEX.test(before)) throw new TypeError("the hash before an entry is not 64 lower-case hex digits");

@@ -1,13 +1,13 @@
-// Signed statements: a compact JWS by the CA key over facts, such as a receipt's or an award's. It never expires, for it grants nothing.
+// Signed statements: a compact JWS by the CA key over facts, such as a receipt or an award. They never expire, because they grant nothing.
 
 import { encodeUtf8 } from "../core/encoding.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
 import { type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";
 
-/** Whether a claim has its form. */
+/** Whether a claim has the right form. */
 export type Judge = (value: unknown) => boolean;
 
-/** A kind of statement: the header's `typ`, exactly, its name in errors, and the form of each claim. */
+/** A kind of statement: the header's exact `typ`, its name in errors, and the form of each claim. */
 export type StatementKind<Claims> = {
   readonly typ: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export type StatementCheck<Claims> =
   | {
       readonly ok: false;
       readonly reason: StatementFault;
-      /** The claim at fault, for `claims_malformed`. */
+      /** For `claims_malformed`: the faulty claim. */
       readonly claim?: string;
     };
 
@@ -43,7 +43,7 @@ export async function signStatement<Claims extends JsonObject>(
 }
 
 /**
- * Verifies a statement offline. Never throws on what `jws` holds.
+ * Verifies a statement offline. Never throws on the content of `jws`.
  *
  * @param keys the issuer's published keys
  * @param options.issuer the only `iss` accepted
@@ -58,7 +58,7 @@ export async function verifyStatement<Claims extends { readonly iss: string }>(
   if (!checked.ok) return checked;
   const claim = malformedClaim(kind, checked.payload);
   if (claim !== undefined) return { ok: false, reason: "claims_malformed", claim };
-  // Each claim was judged.
+  // Safe, because each claim was checked.
   const claims = checked.payload as unknown as Claims;
   if (claims.iss !== options.issuer) return { ok: false, reason: "issuer_mismatch" };
   return { ok: true, claims, kid: checked.kid };
@@ -81,7 +81,7 @@ export const oneOf =
 export const text = matches(/^.+$/s);
 export const amount = matches(/^(?:0|[1-9]\d*)(?:\.\d+)?$/);
 export const address = matches(/^0x[0-9a-fA-F]{40}$/);
-/** 32 bytes as the chain writes them. */
+/** 32 bytes in the form of the chain. */
 export const hash = matches(/^0x[0-9a-f]{64}$/);
 /** A SHA-256 digest, lower-case hex. */
 export const digest = matches(/^[0-9a-f]{64}$/);

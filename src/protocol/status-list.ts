@@ -1,5 +1,5 @@
-// IETF Token Status List (draft-ietf-oauth-status-list): a reader looks up a certificate's status in a list of all, so nobody learns
-// which certificate it looked up. Two bits a certificate (IDN-12).
+// IETF Token Status List (draft-ietf-oauth-status-list): a reader finds a certificate's status in a list of many, so the service does not learn
+// which certificate it looked up. Two bits per certificate (IDN-12).
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import type { SigningKey } from "./jwks.ts";
 import { signJws } from "./jws.ts";
@@ -7,13 +7,13 @@ import { signJws } from "./jws.ts";
 export const STATUS_LIST_TYPE = "statuslist+jwt";
 export const STATUS_BITS = 2;
 
-/** The values of the draft's registry that we use; `invalid` covers revoked and replaced. */
+/** The values of the draft's registry that are used here; `invalid` covers revoked and replaced. */
 export const CERTIFICATE_STATUS = { valid: 0, invalid: 1, suspended: 2 } as const;
 export type CertificateStatus = keyof typeof CERTIFICATE_STATUS;
 
 /**
  * The name of a value.
- * @throws RangeError for a value that is not of the list
+ * @throws RangeError for a value that is not in the registry above
  */
 export function statusName(value: number): CertificateStatus {
   const found = Object.entries(CERTIFICATE_STATUS).find(([, known]) => known === value);
@@ -25,11 +25,11 @@ export function statusName(value: number): CertificateStatus {
  * The list as a signed JWT.
  *
  * @param entries index and status of every certificate that is not valid; all others are valid
- * @param options `uri`: the list's own address (`sub`); `size`: how many indices; `now`: epoch milliseconds; `ttlSeconds`: how
+ * @param options `uri`: the list's own address (`sub`); `size`: the number of indices; `now`: epoch milliseconds; `ttlSeconds`: how
  * long a reader may keep it
  * @returns a compact JWS with `typ: statuslist+jwt`; `status_list.lst` is base64url of the zlib-compressed bits, least
  * significant bits first
- * @throws RangeError when an index lies outside the list
+ * @throws RangeError if an index is outside the list
  */
 export async function signStatusList(
   entries: Iterable<{ readonly idx: number; readonly status: CertificateStatus }>,

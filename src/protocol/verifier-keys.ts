@@ -1,5 +1,5 @@
-// The keys of Verifiers, who sign attestations: P-256 (ES256) or Ed25519 (EdDSA), named by a `kid` of the Verifier's choice. They are
-// registered by value, and judged by then.
+// The keys of Verifiers, who sign attestations: P-256 (ES256) or Ed25519 (EdDSA), named by a `kid` that the Verifier chooses. They are registered by
+// value, and checked at registration.
 import { type CryptoKey, importJWK } from "jose";
 import { decodeBase64Url, encodeHex } from "../core/encoding.ts";
 import { isKeyPoint } from "./ed25519.ts";
@@ -17,12 +17,12 @@ type P256Jwk = Named<"ES256"> & {
   readonly y: string;
 };
 type Ed25519Jwk = Named<"EdDSA"> & { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string };
-/** Public members alone. */
+/** Only public members. */
 export type VerifierJwks = { readonly keys: readonly (P256Jwk | Ed25519Jwk)[] };
 
 export const VERIFIER_ALGORITHMS: readonly JwsAlgorithm[] = ["ES256", "EdDSA"];
 
-/** Finds a key of the set, and imports that one alone. */
+/** Finds a key of the set, and imports only that one. */
 export const verifierKey =
   ({ keys }: VerifierJwks) =>
   async (kid: string): Promise<CryptoKey | undefined> => {
@@ -40,7 +40,7 @@ export const isCoordinate = (text: string): boolean => decodeBase64Url(text)?.le
 const P = 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn;
 const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn;
 
-/** True for coordinates of a point of P-256: without a promise, so that a schema can ask. */
+/** True if the coordinates are a point of P-256. Synchronous, so that a schema can use it. */
 export function isP256Point({ x, y }: { readonly x: string; readonly y: string }): boolean {
   const [px, py] = [numberOf(x), numberOf(y)];
   return px < P && py < P && (py * py - (px * px * px - 3n * px + B)) % P === 0n;
@@ -48,6 +48,6 @@ export function isP256Point({ x, y }: { readonly x: string; readonly y: string }
 
 const numberOf = (text: string): bigint => BigInt(`0x${encodeHex(decodeBase64Url(text) ?? new Uint8Array(1))}`);
 
-/** True for the encoding of a point of the large prime group of Ed25519. */
+/** True if `x` encodes a point of the large prime group of Ed25519. */
 export const isEd25519Point = ({ x }: { readonly x: string }): boolean =>
   isKeyPoint(decodeBase64Url(x) ?? new Uint8Array());

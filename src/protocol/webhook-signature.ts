@@ -1,12 +1,12 @@
 // The signature of a webhook delivery (EVT-20): Standard Webhooks (github.com/standard-webhooks/standard-webhooks), symmetric `v1`. Off-the-shelf
-// verifiers read `webhook-id`, `webhook-timestamp` and `webhook-signature`; `Service-Event-Id`, `Service-Timestamp` and `Service-Signature`
-// carry the same values.
+// verifiers read `webhook-id`, `webhook-timestamp` and `webhook-signature`; `Service-Event-Id`, `Service-Timestamp` and `Service-Signature` carry
+// the same values.
 import { type Bytes, decodeBase64, encodeBase64, encodeUtf8 } from "../core/encoding.ts";
 
-/** What stands before the base64 of a secret. */
+/** The prefix of a secret, before its base64. */
 export const WEBHOOK_SECRET_PREFIX = "whsec_";
 const SECRET_BYTES = 32;
-/** How far the timestamp of a delivery may be from the receiver's clock, in seconds: as off-the-shelf verifiers have it. */
+/** How far the timestamp of a delivery may be from the receiver's clock, in seconds: the default of off-the-shelf verifiers. */
 export const WEBHOOK_TOLERANCE_SECONDS = 300;
 const VERSION = "v1";
 
@@ -14,20 +14,20 @@ const VERSION = "v1";
 export const drawWebhookSecret = (): string =>
   `${WEBHOOK_SECRET_PREFIX}${encodeBase64(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)))}`;
 
-/** What is signed, and sent in the headers. */
+/** The signed parts of a delivery, which its headers and body carry. */
 export type SignedDelivery = {
-  /** Of the event: the same at every attempt, by which a receiver knows what it has had. */
+  /** The event's id: the same at every attempt, so that a receiver recognises a repeated delivery. */
   readonly id: string;
-  /** Of the attempt, epoch seconds. */
+  /** The instant of the attempt, in epoch seconds. */
   readonly timestamp: number;
-  /** Exactly as it is sent. */
+  /** The body exactly as sent. */
   readonly body: string;
 };
 
 /**
- * Signs a delivery with each secret that counts: one, two while one replaces the other.
+ * Signs a delivery with each valid secret: one, or two while one replaces the other.
  *
- * @param secrets `whsec_…`, the newest first
+ * @param secrets `whsec_…`, newest first
  * @returns `v1,<base64>` of HMAC-SHA-256 over `id.timestamp.body` for each, separated by a space
  * @throws TypeError if a secret is not `whsec_` and base64 of 24 to 64 bytes
  */
@@ -36,7 +36,7 @@ export async function signWebhook(secrets: readonly string[], delivery: SignedDe
   return signatures.map((signature) => `${VERSION},${encodeBase64(signature)}`).join(" ");
 }
 
-/** Why a delivery is not accepted. `malformed`: a header is missing or is none; `stale`: the timestamp is too far from the receiver's clock. */
+/** Why a delivery is not accepted. `malformed`: a header is missing or malformed; `stale`: the timestamp is too far from the receiver's clock. */
 export type WebhookFault = "malformed" | "stale" | "signature";
 
 /** The three headers, under either family's names. */
@@ -46,7 +46,7 @@ export type WebhookHeaders = {
   readonly signature: string | null;
 };
 
-/** The headers of a delivery: `Service-*`, or where they are absent `webhook-*`. */
+/** The headers of a delivery: `Service-*` or, if absent, `webhook-*`. */
 export const webhookHeaders = (headers: Headers): WebhookHeaders => ({
   id: headers.get("Service-Event-Id") ?? headers.get("webhook-id"),
   timestamp: headers.get("Service-Timestamp") ?? headers.get("webhook-timestamp"),
@@ -54,13 +54,13 @@ export const webhookHeaders = (headers: Headers): WebhookHeaders => ({
 });
 
 /**
- * Verifies a delivery. Never throws on what was received. It is accepted under any of the signatures: during a rotation there are two.
+ * Verifies a delivery. Never throws on what was received. Any one of the signatures suffices: during a rotation there are two.
  *
  * @param secret of the endpoint, `whsec_…`
- * @param body the bytes as they came, before any parsing, as text
- * @param options.now epoch seconds, the receiver's clock by default; `options.tolerance` in seconds, 300 by default
- * @returns null where the delivery is accepted, else why not
- * @throws TypeError if the secret is none
+ * @param body the received bytes as text, before any parsing
+ * @param options.now epoch seconds, by default the receiver's clock; `options.tolerance` in seconds, by default 300
+ * @returns null if the delivery is accepted, otherwise why not
+ * @throws TypeError if the secret is malformed
  */
 export async function verifyWebhook(
   secret: string,
@@ -91,7 +91,7 @@ function keyOf(secret: string, use: "sign" | "verify"): Promise<CryptoKey> {
   const bytes = secret.startsWith(WEBHOOK_SECRET_PREFIX)
     ? decodeBase64(secret.slice(WEBHOOK_SECRET_PREFIX.length))
     : undefined;
-  // As Standard Webhooks bounds them.
+  // The bounds of Standard Webhooks.
   if (!bytes || bytes.length < 24 || bytes.length > 64)
     throw new TypeError("a webhook secret is whsec_ and base64 of 24 to 64 bytes");
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [use]);
