@@ -1,4 +1,4 @@
-// One signed record, verifiable by any counterparty from the published keys (IDN-15 to IDN-20).
+// One signed record that any counterparty can verify with only the published keys (IDN-15 to IDN-20).
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   AID_TYPE,
@@ -32,7 +32,7 @@ const reasonFor = async (aid: unknown) => {
 };
 
 describe("a signed document", () => {
-  it("states whether the attestation was signed, or is of an earlier version and does not", async () => {
+  it("states whether the attestation was signed, or has an earlier version without this statement", async () => {
     const { identity } = aidContent();
     const { principal } = identity;
     for (const stated of [{}, { signed: true }, { signed: false }]) {
@@ -44,7 +44,7 @@ describe("a signed document", () => {
     }
   });
 
-  it("carries a detached JWS over its RFC 8785 text", async () => {
+  it("has a detached JWS over its RFC 8785 text", async () => {
     expect(signed.proof).toMatch(/^[A-Za-z0-9_-]+\.\.[A-Za-z0-9_-]{86}$/);
     expect(JSON.parse(atob(signed.proof.split(".")[0] ?? ""))).toEqual({
       alg: "ES256",
@@ -54,7 +54,7 @@ describe("a signed document", () => {
     expect(signed.canonical).toBe(canonicalJson(aidContent()));
   });
 
-  it("verifies as JSON and as a compact JWS, and both state the same content", async () => {
+  it("verifies as JSON and as a compact JWS, both with the same content", async () => {
     for (const form of [document, JSON.parse(JSON.stringify(document)), aidAsJwt(document), aidAsJwt(signed)]) {
       expect(await verify(form)).toEqual({ ok: true, content: aidContent(), kid: (await caKey()).kid });
     }
@@ -66,7 +66,7 @@ describe("a signed document", () => {
     expect(aidAsJwt(signed)).toBe(aidAsJwt(document));
   });
 
-  it("verifies whatever order its members arrive in", async () => {
+  it("verifies in whatever order its members arrive", async () => {
     const reversed = Object.fromEntries(Object.entries(document).reverse());
     expect((await verify(reversed)).ok).toBe(true);
   });
@@ -78,32 +78,32 @@ describe("a signed document", () => {
     expect(await reasonFor({ ...later, later: { added: [2] }, proof })).toBe("signature_invalid");
   });
 
-  it("may lack escrow, as a consumer's does", async () => {
+  it("may have no escrow, like a consumer's", async () => {
     const consumer = { ...aidContent(), escrow: null };
     const { proof } = await signAid(consumer, await caKey());
     expect((await verify({ ...consumer, proof })).ok).toBe(true);
   });
 });
 
-describe("status is outside what is signed", () => {
-  it("live, status and proof do not change the signed text, and are not part of what verification answers", async () => {
+describe("the status is not signed", () => {
+  it("live, status and proof do not change the signed text, and are not part of the verified content", async () => {
     const changed = { ...document, live: { ...live, status: "SUSPENDED" }, status: "DRAFT" };
     expect(aidCanonical(changed)).toBe(signed.canonical);
     expect(await verify(changed)).toEqual({ ok: true, content: aidContent(), kid: (await caKey()).kid });
   });
 
-  it("inside a pillar those names are signed like any other", async () => {
+  it("members of these names inside a pillar are signed like all others", async () => {
     const inside = { ...document, governance: { ...document.governance, status: "ACTIVE" } };
     expect(await reasonFor(inside)).toBe("signature_invalid");
   });
 
-  it("a compact JWS that carries them is refused", async () => {
+  it("a compact JWS that contains them is refused", async () => {
     const jws = await signPayload(JSON.parse(canonicalJson({ ...aidContent(), live })), AID_TYPE);
     expect(await reasonFor(jws)).toBe("not_canonical");
   });
 });
 
-describe("with any byte changed a document fails", () => {
+describe("a document with any byte changed fails verification", () => {
   it("as JSON", async () => {
     const text = canonicalJson({ ...aidContent(), proof: signed.proof });
     for (const changed of bytesChanged(text)) {
@@ -116,7 +116,7 @@ describe("with any byte changed a document fails", () => {
     for (const changed of bytesChanged(aidAsJwt(signed))) expect((await verify(changed)).ok, changed).toBe(false);
   });
 
-  it("and so with any member changed, added or left out", async () => {
+  it("and with any member changed, added or left out", async () => {
     for (const name of Object.keys(aidContent())) {
       const { [name]: _left, ...rest } = document as unknown as Record<string, unknown>;
       expect((await verify(rest)).ok, `without ${name}`).toBe(false);
@@ -131,10 +131,10 @@ describe("with any byte changed a document fails", () => {
 
 describe("a document is refused", () => {
   it.each<[string, (document: AidDocument) => unknown, string]>([
-    ["that is nothing", () => undefined, "document_malformed"],
+    ["that is undefined", () => undefined, "document_malformed"],
     ["that is a list", () => [], "document_malformed"],
-    ["that holds what JSON cannot", (aid) => ({ ...aid, at: undefined }), "document_malformed"],
-    ["that is a draft, its proof null", (aid) => ({ ...aid, proof: null }), "proof_missing"],
+    ["that contains a value outside JSON", (aid) => ({ ...aid, at: undefined }), "document_malformed"],
+    ["that is a draft with a null proof", (aid) => ({ ...aid, proof: null }), "proof_missing"],
     ["without proof", ({ proof: _, ...rest }) => rest, "proof_missing"],
     ["whose proof is an object", (aid) => ({ ...aid, proof: {} }), "malformed"],
     ["whose proof is a whole JWS", (aid) => ({ ...aid, proof: aidAsJwt(aid) }), "malformed"],
@@ -144,17 +144,17 @@ describe("a document is refused", () => {
     expect(await reasonFor(change(document))).toBe(reason);
   });
 
-  it("signed by a stranger", async () => {
+  it("that was signed by a stranger", async () => {
     const { proof } = await signAid(aidContent(), await otherKey());
     expect(await reasonFor({ ...document, proof })).toBe("key_unknown");
   });
 
-  it("signed as something else", async () => {
+  it("that was signed as another type", async () => {
     const jws = await signPayload(JSON.parse(signed.canonical), "aeap-cert+jwt");
     expect(await reasonFor(jws)).toBe("type_not_allowed");
   });
 
-  it("of another issuer", async () => {
+  it("that has another issuer", async () => {
     expect(await verifyAid(document, keys, { issuer: "https://other.example" })).toEqual({
       ok: false,
       reason: "issuer_mismatch",
@@ -167,7 +167,7 @@ describe("a document is refused", () => {
     ["whose escrow is a text", { escrow: "none" }, "document_malformed"],
     ["whose DID is not its identity's", { did: CONSUMER }, "subject_mismatch"],
     ["whose DID is no DID", { did: "agent" }, "subject_mismatch"],
-  ])("%s, though it is signed; and signAid does not sign it", async (_name, change, reason) => {
+  ])("%s, although it is signed; and signAid does not sign it", async (_name, change, reason) => {
     const content = JSON.parse(canonicalJson({ ...aidContent(), ...change }));
     const jws = await signPayload(sorted(content), AID_TYPE);
     expect(await reasonFor(jws)).toBe(reason);
@@ -179,7 +179,7 @@ it("a draft has no compact form", () => {
   expect(() => aidAsJwt({ ...document, proof: null })).toThrow(TypeError);
 });
 
-// JSON.parse keeps the order of the canonical text, and JSON.stringify writes it again.
+// JSON.parse keeps the order of the canonical text, and JSON.stringify writes it in that order.
 const sorted = (value: unknown): unknown => JSON.parse(canonicalJson(value));
 
 function parse(text: string): unknown {

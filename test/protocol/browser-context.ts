@@ -1,4 +1,4 @@
-// Runs the payer's half as a browser does (browser-modules.ts), and prints what it makes of the published vectors.
+// Runs the payer's half as in a browser (browser-modules.ts), and prints its results for the published vectors.
 import { loadProtocol, textAt } from "./browser-modules.ts";
 
 const { preparePayment, authorize, authorizationNonce, settleWithAuthorizationCalldata, newSalt } =

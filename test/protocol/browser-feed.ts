@@ -1,4 +1,4 @@
-// Recomputes a feed and verifies its head as a browser does (browser-modules.ts), from what stands in the standard input, and prints both.
+// Recomputes a feed and verifies its head as in a browser (browser-modules.ts), with data from the standard input, and prints both.
 import { readFileSync } from "node:fs";
 import { loadProtocol } from "./browser-modules.ts";
 

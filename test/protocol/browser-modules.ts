@@ -1,11 +1,11 @@
-// Loads modules of the protocol in a context that has what browsers have and nothing of Node. Types are left out as a browser's build leaves them
-// out; a module of Node is no module here.
+// Loads modules of the protocol in a context that has what browsers have, and nothing of Node. Types are stripped as in a browser's build; a module
+// of Node cannot be imported.
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { fileURLToPath } from "node:url";
 import { createContext, type Module, SourceTextModule } from "node:vm";
 
-// Those that the Web Crypto of this realm makes and takes.
+// The classes that this realm's Web Crypto returns and accepts.
 const BYTES = { Uint8Array, ArrayBuffer };
 const context = createContext({
   ...BYTES,
@@ -29,7 +29,7 @@ function moduleAt(url: string): Module {
   return made;
 }
 
-/** A package's file for everybody: that for Node alone is left aside. */
+/** The file of a package for all platforms; a file only for Node is ignored. */
 function inPackage(specifier: string): string {
   const [, name = "", path = ""] = /^((?:@[^/]+\/)?[^/]+)(.*)$/.exec(specifier) ?? [];
   const root = new URL(`../../node_modules/${name}/`, import.meta.url);
@@ -43,7 +43,7 @@ function inPackage(specifier: string): string {
 const resolved = (specifier: string, from: string): string =>
   specifier.startsWith(".") ? new URL(specifier, from).href : inPackage(specifier);
 
-/** The exports of a module of src/protocol. */
+/** Returns the exports of a module of src/protocol. */
 export async function loadProtocol<T>(name: string): Promise<T> {
   const entry = moduleAt(import.meta.resolve(`../../src/protocol/${name}`));
   if (entry.status === "unlinked")

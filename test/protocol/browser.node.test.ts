@@ -1,4 +1,4 @@
-// The payer's half (CHN-2, CHN-8), and what holds the directory's feed against its head (DIR-14), run in a browser as they stand: in a context
+// The payer's half (CHN-2, CHN-8), and the check of the directory's feed against its head (DIR-14), run unchanged as in a browser: in a context
 // without anything of Node.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ function run(url: string, input: unknown = null): unknown {
   return JSON.parse(stdout);
 }
 
-test("the payer's half makes the published vectors", () => {
+test("the payer's half reproduces the published vectors", () => {
   expect(run(PAYMENT)).toEqual(
     VECTORS.map(({ settlement_key, nonce, typed_data, calldata }) => ({
       ...{ settlement_key, nonce, typed_data },
@@ -32,7 +32,7 @@ test("the payer's half makes the published vectors", () => {
   );
 });
 
-test("a feed is recomputed, and its head verified", async () => {
+test("a feed can be recomputed, and its head verified", async () => {
   const pair = (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",
     "verify",

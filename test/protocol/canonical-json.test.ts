@@ -6,7 +6,7 @@ import { canonicalJson } from "../../src/protocol/canonical-json.ts";
 import { runs } from "../support/scale.ts";
 
 describe("the examples of RFC 8785", () => {
-  it("section 3.2.2: primitive data is written as ECMAScript writes it", () => {
+  it("section 3.2.2: primitive values are written as in ECMAScript", () => {
     const input = String.raw`{
       "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
       "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -17,7 +17,7 @@ describe("the examples of RFC 8785", () => {
     );
   });
 
-  it("section 3.2.3: members are ordered by UTF-16 code units", () => {
+  it("section 3.2.3: members are sorted by UTF-16 code units", () => {
     const text = canonicalJson({
       "€": "Euro Sign",
       "\r": "Carriage Return",
@@ -63,12 +63,12 @@ describe("the examples of RFC 8785", () => {
     ["41b3de4355555557", "333333333.33333343"],
     ["becbf647612f3696", "-0.0000033333333333333333"],
     ["43143ff3c1cb0959", "1424953923781206.2"],
-  ])("appendix B: the double %s is written %s", (hex, expected) => {
+  ])("appendix B: the double %s is written as %s", (hex, expected) => {
     expect(canonicalJson(double(hex))).toBe(expected);
   });
 });
 
-describe("what JSON cannot hold is refused", () => {
+describe("a value that JSON cannot hold is refused", () => {
   const hole: unknown[] = [];
   hole[1] = 1;
   it.each([
@@ -89,11 +89,11 @@ describe("what JSON cannot hold is refused", () => {
     expect(() => canonicalJson([{ inside: value }])).toThrow(TypeError);
   });
 
-  it("a document too deep for the stack", () => {
+  it("a document that is too deep for the stack", () => {
     expect(() => canonicalJson(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toThrow(TypeError);
   });
 
-  it("the place of the fault is named", () => {
+  it("the error names the place of the fault", () => {
     expect(() => canonicalJson({ a: [0, { b: undefined }] })).toThrow("$.a[1].b");
   });
 });
@@ -101,7 +101,7 @@ describe("what JSON cannot hold is refused", () => {
 describe("for any JSON value", () => {
   const anyJson = fc.jsonValue({ stringUnit: "binary" });
 
-  it("the canonical text means the same value", () => {
+  it("the canonical text has the same value", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -119,7 +119,7 @@ describe("for any JSON value", () => {
     );
   });
 
-  it("canonicalising twice changes nothing", () => {
+  it("a second canonicalisation changes nothing", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const text = canonicalJson(value);
@@ -129,7 +129,7 @@ describe("for any JSON value", () => {
     );
   });
 
-  it("the order in which members were written does not matter", () => {
+  it("the original order of members does not matter", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), anyJson), (object) => {
         expect(canonicalJson(Object.fromEntries(Object.entries(object).reverse()))).toBe(canonicalJson(object));

@@ -1,4 +1,4 @@
-// The CA's keys come from one secret; several are published, one signs (IDN-3).
+// The CA's keys come from one secret: several are published, one signs (IDN-3).
 import { describe, expect, it } from "vitest";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
@@ -10,7 +10,7 @@ const entry = (jwk: unknown, use: string) => ({ jwk, use });
 const open = (keys: unknown) => openCertificateAuthority(typeof keys === "string" ? keys : JSON.stringify(keys));
 
 describe("the secret", () => {
-  it("of one signing and one published key publishes both, without their private parts, and signs with the one", async () => {
+  it("with one signing and one published key publishes both without their private parts, and signs with the signing one", async () => {
     const ca = await open([entry(CA_JWK, "signing"), entry(OTHER_JWK, "published")]);
     const kids = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
     expect(ca.signing.kid).toBe(kids[0]);
@@ -30,7 +30,7 @@ describe("the secret", () => {
     ["with a public key", [entry(publicPart(CA_JWK), "signing")]],
     ["with another curve", [entry({ ...CA_JWK, crv: "P-384" }, "signing")]],
     ["with another use", [entry(CA_JWK, "maybe")]],
-  ])("that is %s is refused, and the message names no value of it", async (_name, secret) => {
+  ])("that is %s is refused, and the message contains no value of it", async (_name, secret) => {
     const thrown: unknown = await open(secret).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Error);
     const text = `${String(thrown)} ${JSON.stringify(thrown)}`;
@@ -39,7 +39,7 @@ describe("the secret", () => {
 });
 
 describe("a rotation", () => {
-  it("keeps certificates of the earlier key good while it is published, and ends them when it is not", async () => {
+  it("keeps certificates of the earlier key valid while it is published, and ends them afterwards", async () => {
     const world = await createWorld();
     const { certificate } = await world.consumer();
     const [{ jwk: present }] = JSON.parse(env.CA_KEYS) as [{ jwk: unknown }];
@@ -52,7 +52,7 @@ describe("a rotation", () => {
     expect(await verify([entry(OTHER_JWK, "signing")])).toBe("key_unknown");
   });
 
-  it("neither publishes a revoked key nor verifies by it, and still names it", async () => {
+  it("neither publishes nor verifies with a revoked key, and still lists it", async () => {
     const ca = await open([entry(CA_JWK, "signing"), entry(publicPart(OTHER_JWK), "revoked")]);
     const [kid, revoked] = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
     expect(ca.jwks.keys.map((key) => key.kid)).toEqual([kid]);

@@ -1,4 +1,4 @@
-// A certificate is verified offline, from the published keys alone (IDN-5 to IDN-9).
+// A certificate is verified offline, with only the published keys (IDN-5 to IDN-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { CERTIFICATE_TYPE, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
@@ -43,13 +43,13 @@ const withClaims = (change: Record<string, unknown>) =>
   signPayload({ ...certificateClaims(), ...change }, CERTIFICATE_TYPE);
 const withAgent = (change: Record<string, unknown>) => withClaims({ aeap: { ...certificateClaims().aeap, ...change } });
 
-describe("a good certificate", () => {
+describe("a valid certificate", () => {
   it("is an ES256 JWT with exactly alg, typ and kid in its header", () => {
     const [header = ""] = certificate.split(".");
     expect(JSON.parse(atob(header))).toEqual({ alg: "ES256", typ: "aeap-cert+jwt", kid });
   });
 
-  it("verifies from imported keys, from a resolver, and from the published set", async () => {
+  it("verifies with imported keys, with a resolver, and with the published set", async () => {
     const jwks = await publishedJwks([OTHER_JWK, CA_JWK]);
     for (const source of [keys, (name: string) => keys.get(name), jwks]) {
       const result = await verifyCertificate(certificate, source, OPTIONS);
@@ -57,7 +57,7 @@ describe("a good certificate", () => {
     }
   });
 
-  it("states whether the attestation was signed, or is of an earlier version and does not", async () => {
+  it("states whether the attestation was signed, or has an earlier version without this statement", async () => {
     const { attestation } = certificateClaims().aeap;
     for (const stated of [{}, { signed: true }, { signed: false }]) {
       const result = await verify(await withAgent({ attestation: { ...attestation, ...stated } }));
@@ -69,7 +69,7 @@ describe("a good certificate", () => {
     });
   });
 
-  it("hands out the agent's key, which verifies the agent's proofs", async () => {
+  it("returns the agent's key, which verifies the agent's proofs", async () => {
     const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
     if (!("privateKey" in pair)) throw new Error("no pair");
     const { x = "", y = "" } = (await crypto.subtle.exportKey("jwk", pair.publicKey)) as { x?: string; y?: string };
@@ -86,18 +86,18 @@ describe("a good certificate", () => {
     expect((await verifyProof({ statement, proof, key: result.agentKey, now: NOW })).ok).toBe(true);
   });
 
-  it("carries roles, tiers and members that a later version adds (IDN-9)", async () => {
+  it("keeps roles, tiers and members that a later version adds (IDN-9)", async () => {
     const jwt = await withAgent({ economic_role: "BROKER", cert_tier: "TIER_9", later: { added: true } });
     expect(await verify(jwt)).toMatchObject({ ok: true, claims: { aeap: { economic_role: "BROKER" } } });
   });
 });
 
-describe("with any byte changed a certificate fails", () => {
-  it("header, payload, signature and dots alike", async () => {
+describe("a certificate with any byte changed fails verification", () => {
+  it("in header, payload, signature and dots", async () => {
     for (const changed of bytesChanged(certificate)) expect((await verify(changed)).ok, changed).toBe(false);
   });
 
-  it("the unused bits of its last character included", async () => {
+  it("in the unused bits of its last character", async () => {
     const last = certificate.at(-1) ?? "";
     for (const other of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
       if (other !== last) expect((await verify(certificate.slice(0, -1) + other)).ok).toBe(false);
@@ -105,7 +105,7 @@ describe("with any byte changed a certificate fails", () => {
   });
 });
 
-describe("what is no certificate is malformed", () => {
+describe("a text that is not a certificate is malformed", () => {
   it.each<[string, (jwt: string) => unknown]>([
     ["nothing", () => undefined],
     ["an object", () => ({})],
@@ -123,7 +123,7 @@ describe("what is no certificate is malformed", () => {
   });
 });
 
-describe("the header decides nothing but which published key is asked", () => {
+describe("the header decides only which published key verifies", () => {
   it.each<[string, Record<string, unknown>, string]>([
     ["alg none", { alg: "none" }, "algorithm_not_allowed"],
     ["alg HS256", { alg: "HS256" }, "algorithm_not_allowed"],
@@ -150,16 +150,16 @@ describe("the header decides nothing but which published key is asked", () => {
     expect(await reasonFor(await withHeader(change))).toBe(reason);
   });
 
-  it("a stranger's signature under the CA's kid fails", async () => {
+  it("a stranger's signature with the CA's kid fails", async () => {
     const header = { alg: "ES256", typ: CERTIFICATE_TYPE, kid };
     expect(await reasonFor(await signAs(header, certificateClaims(), await otherKey()))).toBe("signature_invalid");
   });
 
-  it("a certificate under a key that is not published is not accepted", async () => {
+  it("a certificate by a key that is not published is refused", async () => {
     expect(await reasonFor(await issueCertificate(certificateClaims(), await otherKey()))).toBe("key_unknown");
   });
 
-  it("the same key published for another use does not verify", async () => {
+  it("a key that is published for another use does not verify", async () => {
     const { keys: published } = await publishedJwks([CA_JWK]);
     for (const change of [{ use: "enc" }, { alg: "ES384" }, { crv: "P-384" }]) {
       const jwks = { keys: published.map((key) => ({ ...key, ...change })) };
@@ -167,13 +167,13 @@ describe("the header decides nothing but which published key is asked", () => {
     }
   });
 
-  it("a resolver that cannot fetch the set fails as itself, not as a bad certificate", async () => {
+  it("a resolver that cannot fetch the set rejects, instead of refusing the certificate", async () => {
     const unreachable = () => Promise.reject(new Error("unreachable"));
     await expect(verifyCertificate(certificate, unreachable, OPTIONS)).rejects.toThrow("unreachable");
   });
 });
 
-describe("claims are judged once the signature holds", () => {
+describe("claims are checked after the signature", () => {
   it.each<[string, Record<string, unknown>, string]>([
     ["another issuer", { iss: "https://other.example" }, "issuer_mismatch"],
     ["the issuer with a slash", { iss: `${ISSUER}/` }, "issuer_mismatch"],
@@ -186,7 +186,7 @@ describe("claims are judged once the signature holds", () => {
     expect(await reasonFor(await withClaims(change))).toBe(reason);
   });
 
-  it("a subject that is no DID", async () => {
+  it("a subject that is not a DID", async () => {
     const aeap = { ...certificateClaims().aeap, agent_id: "agent" };
     expect(await reasonFor(await withClaims({ sub: "agent", aeap }))).toBe("subject_mismatch");
   });
@@ -214,7 +214,7 @@ describe("claims are judged once the signature holds", () => {
     expect(await reasonFor(await withClaims(change))).toBe("claims_malformed");
   });
 
-  it.each([[[]], ["text"], [null], [1]])("a payload that is no object (%j)", async (payload) => {
+  it.each([[[]], ["text"], [null], [1]])("a payload that is not an object (%j)", async (payload) => {
     expect(await reasonFor(await signPayload(payload, CERTIFICATE_TYPE))).toBe("payload_malformed");
   });
 });
@@ -229,7 +229,7 @@ describe("time", () => {
     expect(await reasonFor(certificate, { now: exp * 1_000 })).toBe("expired");
   });
 
-  it("has the tolerance that the caller allows, at both ends", async () => {
+  it("allows the caller's tolerance at both ends", async () => {
     const tolerance = { clockToleranceSeconds: 5 };
     expect(await reasonFor(certificate, { now: nbf * 1_000 - 5_000, ...tolerance })).toBe("accepted");
     expect(await reasonFor(certificate, { now: nbf * 1_000 - 5_001, ...tolerance })).toBe("not_yet_valid");

@@ -1,4 +1,4 @@
-// The grammar of DIDs and DID URLs, did:web identifiers, and URLs as RFC 3986 writes them (IDN-2, IDN-30, IDN-32).
+// The grammar of DIDs and DID URLs, did:web identifiers, and URLs in the form of RFC 3986 (IDN-2, IDN-30, IDN-32).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { didWebOf, parseDidUrl, toUri } from "../../src/protocol/did-url.ts";
@@ -22,13 +22,13 @@ describe("a DID URL", () => {
     ["did:a:b#c#d", undefined],
     ["did:a:é", undefined],
     [`did:a:${"b".repeat(5000)}`, undefined],
-  ])("%j is %j", (text, expected) => {
+  ])("%j is parsed to %j", (text, expected) => {
     expect(parseDidUrl(text)).toEqual(expected);
   });
 
-  // An expression that tries every way to split such a text would not come to an end.
+  // A pattern that tried every way to split such a text would never finish.
   it.each([`did:a:${"%41:".repeat(1000)}\u0000`, `did:a:b${"/a".repeat(2000)} `])(
-    "is told from a long text that differs in its last character",
+    "is not mistaken for a long text that differs in its last character",
     (text) => {
       expect(parseDidUrl(text)).toBeUndefined();
     },
@@ -36,17 +36,17 @@ describe("a DID URL", () => {
 });
 
 describe("a did:web", () => {
-  it("encodes what a segment may not hold", () => {
+  it("encodes characters that a segment may not contain", () => {
     expect(didWebOf("https://a.example:8443", ["v1", "did:x:y"])).toBe("did:web:a.example%3A8443:v1:did%3Ax%3Ay");
     expect(parseDidUrl(didWebOf("https://a.example", ["v1", "did:x:y"]))?.method).toBe("web");
   });
 });
 
-describe("a URL as RFC 3986 writes it", () => {
+describe("a URL in the form of RFC 3986", () => {
   const URI =
     /^https?:\/\/(\[[0-9a-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(:\d+)?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*(#(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$/;
 
-  it("is one, whatever URL was given, and stays what it is", () => {
+  it("results from any URL, and does not change again", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }), (path, rest) => {
         const given = `https://agent.example/${path}?${rest}#${path}${rest}`;
@@ -59,7 +59,7 @@ describe("a URL as RFC 3986 writes it", () => {
     );
   });
 
-  it("keeps an address of version 6", () => {
+  it("keeps an IPv6 address", () => {
     expect(toUri("http://[::1]:8787/a")).toBe("http://[::1]:8787/a");
   });
 });

@@ -35,15 +35,15 @@ describe("a DID", () => {
     expect(isDid(text)).toBe(false);
   });
 
-  it("is not a value that is no text", () => {
+  it("is not a value other than a text", () => {
     for (const value of [undefined, null, 1, {}, [did]]) expect(isDid(value)).toBe(false);
   });
 
-  it("cannot be formatted from what is no version 4 UUID", () => {
+  it("cannot be formatted from a text that is not a version 4 UUID", () => {
     expect(() => formatDid("11111111-1111-1111-8111-111111111111")).toThrow(TypeError);
   });
 
-  it("is new at every drawing", () => {
+  it("is new at every draw", () => {
     const drawn = Array.from({ length: 50 }, () => generateDid());
     expect(drawn.every(isDid)).toBe(true);
     expect(new Set(drawn).size).toBe(50);
@@ -52,14 +52,14 @@ describe("a DID", () => {
 
 describe("a DID in a path", () => {
   it.each([did, did.replaceAll(":", "%3A"), did.replaceAll(":", "%3a"), did.replace(":", "%3A")])(
-    "%s is understood",
+    "%s is accepted",
     (segment) => {
       expect(didFromPath(segment)).toBe(did);
     },
   );
 
   it.each([did.replaceAll(":", "%253A"), did.replace("a", "%61"), `${did}%7C`, "%", "did%3Aaeap%3A"])(
-    "%s is not",
+    "%s is not accepted",
     (segment) => {
       expect(didFromPath(segment)).toBeUndefined();
     },

@@ -1,4 +1,4 @@
-// The code that docs/proofs.md prints signs as the service verifies (PRF-3), and verifies what the service hashes and signs (EVT-12, EVT-13).
+// The code in docs/proofs.md signs so that the service verifies it (PRF-3), and verifies the service's hashes and signatures (EVT-12, EVT-13).
 import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { exportJWK } from "jose";
@@ -26,7 +26,7 @@ const REQUESTS: [string, string, string | undefined][] = [
   ["DELETE", "", undefined],
 ];
 
-it.each(REQUESTS)("the digest of %s %s is the service's", async (method, query, body) => {
+it.each(REQUESTS)("the digest of %s %s equals the service's", async (method, query, body) => {
   const expected = await requestDigest({ method, query, body: body ?? "" });
   expect(expected).toEqual({ ok: true, digest: printed.digest(method, query, body) });
 });
@@ -67,7 +67,7 @@ type PrintedLog = {
   verifyLog: (entries: readonly Entry[], heads: readonly { jws: string }[], by: object) => Promise<string>;
 };
 
-it("verifies an activity log, and finds an edited entry, a missing one and a foreign head", async () => {
+it("verifies an activity log, and detects an edited entry, a missing one and a foreign head", async () => {
   const found = /```js\n(import \{ createHash \} from[\s\S]*?)```/.exec(page)?.[1] ?? "";
   const code = found.replace('from "jose"', `from "${import.meta.resolve("jose")}"`);
   const url = `data:text/javascript,${encodeURIComponent(code)}`;

@@ -1,5 +1,5 @@
-// ECDSA P-256 with SHA-256; DER or raw; base64 or base64url, padded or not; low-S not required (PRF-5). The edge cases
-// are those of the Wycheproof P-256 vectors, in both forms.
+// ECDSA P-256 with SHA-256; DER or raw; base64 or base64url, padded or not; low-S is not required (PRF-5). The edge cases are those of the Wycheproof
+// P-256 vectors, in both forms.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodeBase64, encodeBase64Url, encodeHex } from "../../src/core/encoding.ts";
@@ -31,7 +31,7 @@ beforeAll(async () => {
   raw = await sign(pair.privateKey, MESSAGE);
 });
 
-describe("an honest signature verifies", () => {
+describe("a genuine signature verifies", () => {
   it("as DER and as raw bytes, in both alphabets, padded or not", async () => {
     const texts = [raw, encodeDer(raw)].flatMap((bytes) => {
       const [standard, url] = [encodeBase64(bytes), encodeBase64Url(bytes)];
@@ -45,12 +45,12 @@ describe("an honest signature verifies", () => {
     }
   });
 
-  it("under a JWK as under an imported key", async () => {
+  it("with a JWK and with an imported key", async () => {
     const jwk = await exportPublicJwk(pair.publicKey);
     expect((await verifySignature(jwk, MESSAGE, encodeBase64(raw))).ok).toBe(true);
   });
 
-  it("as signToText writes it: DER in padded base64, or raw in base64url", async () => {
+  it("in both forms of signToText: DER in padded base64, and raw in base64url", async () => {
     const der = await signToText(pair.privateKey, MESSAGE);
     const compact = await signToText(pair.privateKey, MESSAGE, "raw-base64url");
     expect(der).toMatch(/^ME[A-Za-z0-9+/]+={0,2}$/);
@@ -58,7 +58,7 @@ describe("an honest signature verifies", () => {
     for (const text of [der, compact]) expect((await verifySignature(pair.publicKey, MESSAGE, text)).ok).toBe(true);
   });
 
-  it("with its mirrored s too, and both have the same r", async () => {
+  it("also with its mirrored s, and both have the same r", async () => {
     const mirrored = Uint8Array.from([...raw.subarray(0, 32), ...bytes32(N - number(raw.subarray(32)))]);
     const [one, two] = await Promise.all(
       [raw, mirrored].map((bytes) => verifySignature(pair.publicKey, MESSAGE, encodeBase64(encodeDer(bytes)))),
@@ -67,13 +67,13 @@ describe("an honest signature verifies", () => {
     expect(two).toEqual(one);
   });
 
-  it("over bytes as over the text they are", async () => {
+  it("over bytes and over the text of these bytes", async () => {
     const bytes = new TextEncoder().encode(MESSAGE);
     expect((await verifySignature(pair.publicKey, bytes, encodeBase64(raw))).ok).toBe(true);
   });
 });
 
-// Made by choosing r and s and taking the key from them: numbers that a random signature never shows.
+// Made by choosing r and s and deriving the key from them: random signatures never have such numbers.
 const EXTREMES: readonly [name: string, r: bigint, s: bigint, x: string, y: string][] = [
   [
     "tiny r and s",
@@ -135,7 +135,7 @@ describe("r and s outside [1, n-1] are refused in either form", () => {
     }
   });
 
-  it("r + n, which is r modulo the order, is not r", () => {
+  it("r + n, which equals r modulo the order, is not accepted as r", () => {
     const der = Uint8Array.from(sequence(integer(5n + N), integer(5n)));
     expect(parseSignature(encodeBase64(der)).ok).toBe(false);
   });
@@ -176,12 +176,12 @@ describe("DER that a strict reader refuses", () => {
     expect(parseSignature(encodeBase64(bytes))).toMatchObject({ ok: false, reason: "signature_form" });
   });
 
-  it("the sequence those were made from is read", () => {
+  it("the sequence from which those were made is accepted", () => {
     const bytes = decodeDer(Uint8Array.from([0x30, body.length, ...body]));
     expect(bytes && [number(bytes.subarray(0, 32)), number(bytes.subarray(32))]).toEqual([0x1234n, 0x5678n]);
   });
 
-  it("DER of any r and s comes back from its encoding, and only from it", () => {
+  it("DER of any r and s decodes to its raw form, and only from its own encoding", () => {
     fc.assert(
       fc.property(fc.bigInt(1n, N - 1n), fc.bigInt(1n, N - 1n), (r, s) => {
         const raw = Uint8Array.from([...bytes32(r), ...bytes32(s)]);
@@ -198,7 +198,7 @@ describe("DER that a strict reader refuses", () => {
     );
   });
 
-  it("an encoder is given 64 bytes", () => {
+  it("an encoder accepts only 64 bytes", () => {
     expect(() => encodeDer(new Uint8Array(63))).toThrow(RangeError);
   });
 });
@@ -209,7 +209,7 @@ describe("raw signatures have exactly 64 bytes", () => {
     expect(parseSignature(encodeBase64(bytes))).toEqual({ ok: false, reason: "signature_form" });
   });
 
-  it("with a byte missing or added at either end the signature fails", async () => {
+  it("a signature with a byte missing or added at either end fails", async () => {
     for (const bytes of [raw.slice(1), raw.slice(0, 63), Uint8Array.of(0, ...raw), Uint8Array.of(...raw, 0)]) {
       expect(await verifySignature(pair.publicKey, MESSAGE, encodeBase64(bytes))).toEqual({
         ok: false,
@@ -219,7 +219,7 @@ describe("raw signatures have exactly 64 bytes", () => {
   });
 });
 
-describe("what is not this key's signature over this message is refused without an exception", () => {
+describe("anything but this key's signature over this message is refused without an exception", () => {
   it("another message", async () => {
     const text = encodeBase64(raw);
     expect(await verifySignature(pair.publicKey, `${MESSAGE} `, text)).toEqual(mismatch);
@@ -237,12 +237,12 @@ describe("what is not this key's signature over this message is refused without 
     }
   });
 
-  it("r and s exchanged", async () => {
+  it("exchanged r and s", async () => {
     const swapped = Uint8Array.from([...raw.subarray(32), ...raw.subarray(0, 32)]);
     expect(await verifySignature(pair.publicKey, MESSAGE, encodeBase64(swapped))).toEqual(mismatch);
   });
 
-  it("every bit of the signature counts", async () => {
+  it("a change of any bit of the signature", async () => {
     for (let bit = 0; bit < 512; bit++) {
       const changed = raw.slice();
       changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
@@ -250,7 +250,7 @@ describe("what is not this key's signature over this message is refused without 
     }
   });
 
-  it("any text at all", async () => {
+  it("any other text", async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.base64String()), async (text) => {
         expect((await verifySignature(pair.publicKey, MESSAGE, text)).ok).toBe(false);
@@ -279,11 +279,11 @@ describe("private keys", () => {
     expect((await verifySignature(pair.publicKey, "m", await signToText(back, "m"))).ok).toBe(true);
   });
 
-  it("have a public part that leaves out the private one", async () => {
+  it("have a public part without the private one", async () => {
     expect(Object.keys(await exportPublicJwk(pair.privateKey)).sort()).toEqual(["crv", "kty", "x", "y"]);
   });
 
-  it("that are no PEM are refused", async () => {
+  it("that are not PEM are refused", async () => {
     await expect(importPrivateKeyPem("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----")).rejects.toThrow();
     await expect(importPrivateKeyPem("nothing")).rejects.toThrow();
   });

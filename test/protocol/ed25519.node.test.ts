@@ -22,7 +22,7 @@ const bytesOf = (value: bigint): Uint8Array =>
 const TORSION = ExtendedPoint.fromHex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a");
 const SMALL = Array.from({ length: 8 }, (_, n) => (n === 0 ? ExtendedPoint.ZERO : TORSION.multiplyUnsafe(BigInt(n))));
 
-test("random bytes and keys are judged as the library judges them", () => {
+test("random bytes and keys are judged as by the library", () => {
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
   fc.assert(
     fc.property(bytes, (some) => {
@@ -33,7 +33,7 @@ test("random bytes and keys are judged as the library judges them", () => {
   );
 });
 
-test("points of small order, and keys with such a component, are no keys", () => {
+test("points of small order, and keys with such a component, are refused", () => {
   expect(new Set(SMALL.map((point) => point.toHex())).size).toBe(8);
   for (const point of SMALL) {
     expect([point.toHex(), isKeyPoint(point.toRawBytes())]).toEqual([point.toHex(), false]);
@@ -42,7 +42,7 @@ test("points of small order, and keys with such a component, are no keys", () =>
   }
 });
 
-test("encodings that are not canonical, or have another length, are no keys", () => {
+test("encodings that are not canonical, or have another length, are refused", () => {
   for (let y = 0n; y < 19n; y++) {
     for (const sign of [0n, 2n ** 255n]) expect([y, isKeyPoint(bytesOf((P + y) | sign))]).toEqual([y, false]);
   }

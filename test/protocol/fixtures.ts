@@ -1,4 +1,4 @@
-// One valid certificate, document and receipt, under throw-away keys; each test breaks one thing of them.
+// One valid certificate, document and receipt with throw-away keys; each test breaks one part of them.
 import type { AidContent } from "../../src/protocol/aid.ts";
 import type { CertificateClaims } from "../../src/protocol/certificate.ts";
 import { importSigningKey, type PrivateJwk, publicPart } from "../../src/protocol/jwks.ts";
@@ -20,7 +20,7 @@ export const CA_JWK: PrivateJwk = {
   d: "WTN7O47HMKyiURmat8QmE7IjoDRs8mXeE7e7mxANBvY",
 };
 
-/** A stranger's key, and the CA's next one. */
+/** A stranger's key, which is also the CA's next one. */
 export const OTHER_JWK: PrivateJwk = {
   kty: "EC",
   crv: "P-256",
@@ -36,14 +36,14 @@ export const AGENT_JWK = {
   y: "bi5kxC6p61CvQgHdGWPOc0FMad6mAIGYu8UlUpBZUcY",
 } as const;
 
-/** An on-curve key's x with a y that does not belong to it. */
+/** The x of a key on the curve, with a y that does not belong to it. */
 export const OFF_CURVE_JWK = { ...AGENT_JWK, y: OTHER_JWK.y } as const;
 
 export const caKey = () => importSigningKey(CA_JWK);
 export const otherKey = () => importSigningKey(OTHER_JWK);
 export const caPublic = publicPart(CA_JWK);
 
-/** Signs any header and payload, also such as the code under test would never write. */
+/** Signs any header and payload, including those that the code under test would never write. */
 export async function signAs(
   header: Record<string, unknown>,
   payload: unknown,
@@ -184,7 +184,7 @@ export const receiptClaims = (): ReceiptClaims => ({
   provider_aid_version: 3,
 });
 
-/** Every text that differs from `text` in one byte, by the lowest bit; then a sample of other differences. */
+/** Yields every text that differs from `text` in the lowest bit of one byte, then a sample of other differences. */
 export function* bytesChanged(text: string): Generator<string> {
   const bytes = new TextEncoder().encode(text);
   for (const [i, byte] of bytes.entries()) {

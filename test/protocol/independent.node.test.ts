@@ -1,5 +1,5 @@
-// Certificates, documents and receipts must verify with any JOSE library from the published JWKS alone, and proofs with
-// any ECDSA library: jsonwebtoken, jose and node:crypto stand for "any".
+// Certificates, documents and receipts must verify with any JOSE library and only the published JWKS, and proofs with any ECDSA library.
+// jsonwebtoken, jose and node:crypto represent these.
 import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, sign, verify } from "node:crypto";
 import { compactVerify, createLocalJWKSet, flattenedVerify, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
@@ -51,7 +51,7 @@ beforeAll(async () => {
   );
 });
 
-describe("from the published JWKS alone", () => {
+describe("with only the published JWKS", () => {
   it("jsonwebtoken verifies a certificate, a document and a receipt", () => {
     for (const { token, content } of tokens) {
       const kid = jsonwebtoken.decode(token, { complete: true })?.header.kid;
@@ -73,7 +73,7 @@ describe("from the published JWKS alone", () => {
     }
   });
 
-  it("jose checks the issuer and the end of a certificate's life as we do", async () => {
+  it("jose checks the issuer and the expiry of a certificate as the service does", async () => {
     const keySet = createLocalJWKSet({ keys: jwks.keys.map((key) => ({ ...key })) });
     const token = tokens[0]?.token ?? "";
     await jwtVerify(token, keySet, { issuer: ISSUER, subject: CONSUMER, currentDate: new Date(NOW) });
@@ -131,7 +131,7 @@ describe("the vectors of the public clients", () => {
     }
   }
 
-  it.each(interop.vectors)("$name: the same text, and its signature verifies", async (vector) => {
+  it.each(interop.vectors)("$name: the text is the same, and its signature verifies", async (vector) => {
     if (!jwk.ok) throw new Error(jwk.reason);
     const statement = await statementOf(vector);
     expect(proofText(statement)).toEqual({ ok: true, text: vector.message });
@@ -140,7 +140,7 @@ describe("the vectors of the public clients", () => {
     expect((await verifySignature(jwk.jwk, `${vector.message} `, proof)).ok).toBe(false);
   });
 
-  it.each(interop.vectors)("$name: node:crypto verifies what we sign", async (vector) => {
+  it.each(interop.vectors)("$name: node:crypto verifies our signature", async (vector) => {
     const privateKey = await importPrivateKeyPem(interop.private_key_pem);
     const { proof, text } = await signProof(await statementOf(vector), privateKey);
     expect(verify("sha256", Buffer.from(text), publicKey, Buffer.from(proof, "base64"))).toBe(true);
@@ -149,7 +149,7 @@ describe("the vectors of the public clients", () => {
     }
   });
 
-  it.each(["der", "ieee-p1363"] as const)("we verify what node:crypto signs as %s", async (dsaEncoding) => {
+  it.each(["der", "ieee-p1363"] as const)("we verify a signature by node:crypto as %s", async (dsaEncoding) => {
     if (!jwk.ok) throw new Error(jwk.reason);
     const key = createPrivateKey(interop.private_key_pem);
     for (const vector of interop.vectors) {

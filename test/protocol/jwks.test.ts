@@ -15,7 +15,7 @@ import {
 import { AGENT_JWK, CA_JWK, caPublic, OFF_CURVE_JWK, OTHER_JWK } from "./fixtures.ts";
 
 describe("a published key", () => {
-  it("has exactly kty, crv, x, y, kid, use and alg, also when it comes from a private one", async () => {
+  it("has exactly kty, crv, x, y, kid, use and alg, even if it is made from a private key", async () => {
     expect(await publishedJwk(CA_JWK)).toEqual({
       ...caPublic,
       kid: await jwkThumbprint(CA_JWK),
@@ -32,13 +32,13 @@ describe("a published key", () => {
     expect((await importSigningKey(CA_JWK)).kid).toBe(expected);
   });
 
-  it("stands among several during a rotation, in the caller's order", async () => {
+  it("is one of several during a rotation, in the caller's order", async () => {
     const { keys } = await publishedJwks([CA_JWK, OTHER_JWK]);
     expect(keys.map(({ x }) => x)).toEqual([CA_JWK.x, OTHER_JWK.x]);
     expect(JSON.stringify(keys)).not.toContain('"d"');
   });
 
-  it("verifies what its private key signed, and that key cannot be exported", async () => {
+  it("verifies signatures by its private key, which cannot be exported", async () => {
     const { kid, privateKey } = await importSigningKey(CA_JWK);
     expect(privateKey.extractable).toBe(false);
     const key = (await importJwks(await publishedJwks([CA_JWK]))).get(kid);
@@ -48,8 +48,8 @@ describe("a published key", () => {
   });
 });
 
-describe("a public key is read strictly", () => {
-  it("and keeps only its four members", () => {
+describe("a public key is parsed strictly", () => {
+  it("and only its four members are kept", () => {
     expect(parsePublicJwk({ ...AGENT_JWK, kid: "a", use: "enc" })).toEqual({ ok: true, jwk: AGENT_JWK });
     expect(publicPart(CA_JWK)).toEqual(caPublic);
   });
@@ -71,7 +71,7 @@ describe("a public key is read strictly", () => {
   });
 });
 
-describe("of a fetched set only usable keys are imported", () => {
+describe("only usable keys of a fetched set are imported", () => {
   it.each<[string, Record<string, unknown>]>([
     ["without kid", { kid: undefined }],
     ["with an empty kid", { kid: "" }],
@@ -83,13 +83,13 @@ describe("of a fetched set only usable keys are imported", () => {
     ["with its private member", { d: CA_JWK.d }],
     ["off the curve", { y: OTHER_JWK.y }],
     ["whose operations exclude verify", { key_ops: ["sign"] }],
-  ])("not one %s", async (_name, change) => {
+  ])("and none %s", async (_name, change) => {
     const entry = { ...(await publishedJwk(CA_JWK)), ...change };
     const good = await publishedJwk(AGENT_JWK);
     expect([...(await importJwks({ keys: [null, "x", entry, good] })).keys()]).toEqual([good.kid]);
   });
 
-  it("of two with one kid the first counts", async () => {
+  it("and of two with one kid, the first", async () => {
     const first = await publishedJwk(CA_JWK);
     const keys = [first, { ...(await publishedJwk(OTHER_JWK)), kid: first.kid }];
     const { privateKey } = await importSigningKey(CA_JWK);
@@ -99,7 +99,7 @@ describe("of a fetched set only usable keys are imported", () => {
 });
 
 describe("a key is found", () => {
-  it("in a map, through a resolver, and in the set itself; an unknown one nowhere", async () => {
+  it("in a map, through a resolver, and in the set itself; an unknown key is found in none", async () => {
     const jwks = await publishedJwks([CA_JWK, OTHER_JWK]);
     const map = await importJwks(jwks);
     const kid = await jwkThumbprint(OTHER_JWK);

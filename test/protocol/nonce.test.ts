@@ -1,4 +1,4 @@
-// A nonce is valid 120 seconds (PRF-13).
+// A nonce is valid for 120 seconds (PRF-13).
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkNonce, importNonceKey, issueNonce } from "../../src/protocol/nonce.ts";
 
@@ -15,12 +15,12 @@ describe("a nonce", () => {
     expect(await issueNonce(key, NOW)).toMatch(/^[A-Za-z0-9_-]{64}$/);
   });
 
-  it("differs each time, also within one millisecond", async () => {
+  it("differs each time, even within one millisecond", async () => {
     const issued = await Promise.all(Array.from({ length: 50 }, () => issueNonce(key, NOW)));
     expect(new Set(issued).size).toBe(50);
   });
 
-  it("is valid for 120 seconds and states when it was issued", async () => {
+  it("is valid for 120 seconds, and states when it was issued", async () => {
     const nonce = await issueNonce(key, NOW);
     for (const later of [0, 1, 119_999]) {
       expect(await checkNonce(key, nonce, NOW + later)).toEqual({ ok: true, issuedAt: NOW, expiresAt: NOW + 120_000 });
@@ -32,13 +32,13 @@ describe("a nonce", () => {
     expect(await checkNonce(key, nonce, NOW + 120_000)).toEqual({ ok: false, reason: "nonce_expired" });
   });
 
-  it("of a clock that runs ahead is good within 30 seconds, not beyond", async () => {
+  it("by a clock that runs ahead is valid within 30 seconds, not beyond", async () => {
     const nonce = await issueNonce(key, NOW);
     expect((await checkNonce(key, nonce, NOW - 30_000)).ok).toBe(true);
     expect(await checkNonce(key, nonce, NOW - 30_001)).toEqual({ ok: false, reason: "nonce_from_future" });
   });
 
-  it("under another secret is forged", async () => {
+  it("with another secret is forged", async () => {
     const other = await importNonceKey(new Uint8Array(32).fill(8));
     expect(await checkNonce(other, await issueNonce(key, NOW), NOW)).toEqual({ ok: false, reason: "nonce_forged" });
   });
@@ -50,7 +50,7 @@ describe("a nonce", () => {
     expect(await checkNonce(key, nonce, NOW)).toEqual({ ok: false, reason: "nonce_forged" });
   });
 
-  it("with any character changed is refused, its time included", async () => {
+  it("with any character changed is refused, including those of its time", async () => {
     const nonce = await issueNonce(key, NOW);
     for (let i = 0; i < nonce.length; i++) {
       const changed = nonce.slice(0, i) + (nonce[i] === "A" ? "B" : "A") + nonce.slice(i + 1);
@@ -59,7 +59,7 @@ describe("a nonce", () => {
   });
 
   it.each(["", "00112233445566778899aabbccddeeff", "A".repeat(63), "A".repeat(65), `${"A".repeat(63)}|`])(
-    "of another form (%s) is malformed",
+    "in another form (%s) is malformed",
     async (text) => {
       expect(await checkNonce(key, text, NOW)).toEqual({ ok: false, reason: "nonce_malformed" });
     },

@@ -1,4 +1,4 @@
-// The published vectors of payments, and what the code makes of one.
+// The published vectors of payments, and what the code computes for each.
 import {
   type Authorization,
   authorizationNonce,
@@ -33,7 +33,7 @@ export function make(vector: Vector): Made {
   return { prepared, authorization: authorize(prepared, terms(vector)) };
 }
 
-/** All that a vector states, as the code makes it. */
+/** Everything that a vector states, computed by the code. */
 export function stated(vector: Vector) {
   const { prepared, authorization } = make(vector);
   const { payment, settlementKey } = prepared;

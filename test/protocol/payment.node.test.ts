@@ -1,5 +1,5 @@
-// The vectors of payments against two other implementations: viem, and the contract itself on anvil (CHN-2, CHN-8); and the page that
-// integrators read, as they would play it.
+// The payment vectors against two other implementations, viem and the contract itself on anvil (CHN-2, CHN-8), and the integrators' page, run as they
+// would run it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, encodeFunctionData, type Hex, hashTypedData, keccak256, recoverTypedDataAddress } from "viem";
@@ -17,14 +17,14 @@ useWorld((built) => {
   world = built;
 });
 
-test("Keccak-256 is viem's, for every length over two blocks", () => {
+test("Keccak-256 equals viem's, for every length up to two blocks", () => {
   for (let length = 0; length <= 2 * 136 + 1; length++) {
     const bytes = Uint8Array.from({ length }, (_, i) => (i * 31 + length) % 256);
     expect(ownKeccak256(bytes)).toBe(keccak256(bytes));
   }
 });
 
-test("an address is taken in one case or with its checksum", () => {
+test("an address is accepted in one case or with its checksum", () => {
   const { address } = PAYER;
   const digits = address.slice(2);
   for (const text of [address, address.toLowerCase(), `0x${digits.toUpperCase()}`]) {
@@ -39,7 +39,7 @@ test("an address is taken in one case or with its checksum", () => {
 });
 
 describe.each(VECTORS)("$name", (vector) => {
-  test("is what Node computes, too", () => {
+  test("equals what Node computes", () => {
     expect(vector).toMatchObject(stated(vector));
   });
 
@@ -85,13 +85,13 @@ async function printed(): Promise<Printed> {
   const [, block = ""] = /```js\n(import \{ authorize,[\s\S]*?)```/.exec(page) ?? [];
   const [, path = ""] = /from "(.*?)"/.exec(block) ?? [];
   const file = join(import.meta.dirname, "../../docs", path);
-  // A module of a data URL resolves nothing beside it: what it would import is handed to it.
+  // A module of a data URL cannot import other files, so its import is replaced.
   const code = block.replace(/^import (\{.*\}) from ".*";$/m, "const $1 = globalThis.paymentModule;");
   Object.assign(globalThis, { paymentModule: await import(/* @vite-ignore */ file) });
   return (await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(code)}`)) as Printed;
 }
 
-test("the printed code pays an intent by authorization, and whoever submits it can't change it", async () => {
+test("the printed code pays an intent by authorization, and the submitter cannot change the payment", async () => {
   const { consumer, wallet, other } = world.people;
   const { settlementContract: contract, token } = world.chain;
   const intent: PayableIntent = {
@@ -126,7 +126,7 @@ test("the printed code pays an intent by authorization, and whoever submits it c
   ]);
 });
 
-test("another salt is another nonce, and another member too", () => {
+test("another salt results in another nonce, and so does any other member", () => {
   for (const vector of VECTORS) {
     const { payment } = make(vector).prepared;
     const { salt } = terms(vector);

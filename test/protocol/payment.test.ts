@@ -1,4 +1,4 @@
-// The payer's half of a settlement against its vectors, in workerd (CHN-2, CHN-8), and what it refuses.
+// The payer's half of a settlement against its vectors, in workerd (CHN-2, CHN-8), and the values that it refuses.
 import { describe, expect, it } from "vitest";
 import { hashOfText } from "../../src/protocol/keccak.ts";
 import {
@@ -16,11 +16,11 @@ import { make, PAYER, stated, TEXTS, terms, VECTORS } from "./payment-vectors.ts
 const [VECTOR] = VECTORS;
 if (VECTOR === undefined) throw new Error("no vector");
 
-it.each(TEXTS)("Keccak-256 of $text.length characters", ({ text, hash }) => {
+it.each(TEXTS)("Keccak-256 of $text.length characters equals the vector", ({ text, hash }) => {
   expect(hashOfText(text)).toBe(hash);
 });
 
-it.each(VECTORS)("$name", (vector) => {
+it.each(VECTORS)("$name reproduces its vector", (vector) => {
   expect(stated(vector)).toEqual({
     payment: vector.payment,
     settlement_key: vector.settlement_key,
@@ -30,18 +30,18 @@ it.each(VECTORS)("$name", (vector) => {
   });
 });
 
-it("what is signed is JSON as it stands", () => {
+it("the data to sign is plain JSON", () => {
   const { typedData } = make(VECTOR).authorization;
   expect(JSON.parse(JSON.stringify(typedData))).toEqual(typedData);
 });
 
-it("an authorization ends with the payment's deadline and is for USDC on Base, unless it says more", () => {
+it("an authorization ends with the payment's deadline and is for USDC on Base, unless its terms say otherwise", () => {
   const { prepared } = make(VECTOR);
   const { salt } = terms(VECTOR);
   expect(authorize(prepared, { from: PAYER.address, salt }).typedData).toEqual(VECTOR.typed_data);
 });
 
-it("salts differ", () => {
+it("salts differ from each other", () => {
   expect(newSalt()).toMatch(/^0x[0-9a-f]{64}$/);
   expect(newSalt()).not.toBe(newSalt());
 });
@@ -93,7 +93,7 @@ describe("an intent is refused with", () => {
     expect(fieldOf(act)).toMatch(named);
   });
 
-  it("nothing wrong it is not, with its key beside it", () => {
+  it("no fault if its settlement key is the payment's", () => {
     const intent = { ...VECTOR.intent, settlement_key: VECTOR.settlement_key };
     expect(preparePayment(intent, VECTOR.terms).settlementKey).toBe(VECTOR.settlement_key);
   });

@@ -1,4 +1,4 @@
-// The three signed texts, as the service and the AEA/P clients write them (PRF-2 to PRF-5).
+// The three signed texts, in the form of the service and of the AEA/P clients (PRF-2 to PRF-5).
 import { beforeAll, describe, expect, it } from "vitest";
 import { decodeBase64Any } from "../../src/core/encoding.ts";
 import { generateKeyPair } from "../../src/protocol/ecdsa.ts";
@@ -44,11 +44,11 @@ describe("the three texts", () => {
     [bound, `${ISO}|${CONSUMER}|${PROVIDER}`],
     [challenge, `${NONCE}|${PROVIDER}|${ISO}`],
     [request, `aeap-req:v1|${ISO}|${PROVIDER}|GET|/v1/payment-address|${DIGEST}`],
-  ] as const)("$kind", (statement, text) => {
+  ] as const)("of the statement $kind is exact", (statement, text) => {
     expect(proofText(statement)).toEqual({ ok: true, text });
   });
 
-  it("no part may hold the separator, so no text can be read two ways", () => {
+  it("contain no separator within a part, so that no text can be read in two ways", () => {
     const split: ProofStatement[] = [
       { ...bound, timestamp: `${ISO}|` },
       { ...bound, callerDid: `${CONSUMER}|${PROVIDER}` },
@@ -82,7 +82,7 @@ describe("the three texts", () => {
 });
 
 describe("a proof", () => {
-  it.each(STATEMENTS)("that was signed verifies: $kind", async (statement) => {
+  it.each(STATEMENTS)("verifies after signing: $kind", async (statement) => {
     const { proof, text } = await signProof(statement, pair.privateKey);
     expect(await check(statement, proof)).toEqual({
       ok: true,
@@ -92,17 +92,17 @@ describe("a proof", () => {
     });
   });
 
-  it("in raw base64url verifies too", async () => {
+  it("verifies in raw base64url too", async () => {
     const { proof } = await signProof(request, pair.privateKey, "raw-base64url");
     expect((await check(request, proof)).ok).toBe(true);
   });
 
-  it.each(STATEMENTS)("of one kind does not pass as another: $kind", async (statement) => {
+  it.each(STATEMENTS)("of one kind does not verify as another: $kind", async (statement) => {
     const { proof } = await signProof(statement, pair.privateKey);
     for (const other of STATEMENTS) expect((await check(other, proof)).ok).toBe(other === statement);
   });
 
-  it("over another spelling of the same instant fails: the header's own characters are signed", async () => {
+  it("over another notation of the same instant fails: the header's own characters are signed", async () => {
     const { proof } = await signProof(bound, pair.privateKey);
     for (const timestamp of [String(NOW_SECONDS), "2026-07-21T12:00:00.000Z", "2026-07-21T12:00:00+00:00"]) {
       expect(await check({ ...bound, timestamp }, proof)).toEqual({ ok: false, reason: "signature_mismatch" });
@@ -128,7 +128,7 @@ describe("a proof", () => {
     const { proof } = await signProof(statement, pair.privateKey);
     for (const changed of bytesChanged(proof)) {
       const result = await check(statement, changed);
-      // `+` and `-`, `/` and `_` are one digit in two alphabets: the same signature, written otherwise.
+      // `+` and `-`, `/` and `_` are one digit in two alphabets: the same signature in another notation.
       if (result.ok) expect(decodeBase64Any(changed)).toEqual(decodeBase64Any(proof));
     }
   });
@@ -144,7 +144,7 @@ describe("a proof", () => {
   });
 });
 
-describe("the window is 30 seconds to either side, inclusive", () => {
+describe("the window is 30 seconds in each direction, inclusive", () => {
   it.each([String(NOW_SECONDS), ISO, "2026-07-21T14:00:00+02:00"])("for %s", async (timestamp) => {
     const statement = { ...bound, timestamp };
     const { proof } = await signProof(statement, pair.privateKey);
@@ -155,14 +155,14 @@ describe("the window is 30 seconds to either side, inclusive", () => {
     expect(await check(statement, proof, NOW - 30_001)).toEqual({ ok: false, reason: "timestamp_in_future" });
   });
 
-  it("a good signature does not help an old timestamp", async () => {
+  it("does not accept an old timestamp with a valid signature", async () => {
     const { proof } = await signProof({ ...bound, timestamp: "0" }, pair.privateKey);
     expect(await check({ ...bound, timestamp: "0" }, proof)).toEqual({ ok: false, reason: "timestamp_too_old" });
   });
 });
 
 describe("a timestamp", () => {
-  it("of the SDK is epoch seconds, rounded down", () => {
+  it("of the SDK is in epoch seconds, rounded down", () => {
     expect(proofTimestamp(NOW + 999)).toBe(String(NOW_SECONDS));
   });
 
@@ -176,7 +176,7 @@ describe("a timestamp", () => {
     ["2026-07-21T17:30:00+05:30", NOW],
     ["2026-07-21T04:00:00-08:00", NOW],
     ["2028-02-29T00:00:00Z", Date.UTC(2028, 1, 29)],
-  ])("%s is read", (text, instant) => {
+  ])("%s is parsed", (text, instant) => {
     expect(parseProofTimestamp(text)).toBe(instant);
   });
 
@@ -212,7 +212,7 @@ describe("a timestamp", () => {
     "2026-07-21T12:00:60Z",
     "+002026-07-21T12:00:00Z",
     "Tue, 21 Jul 2026 12:00:00 GMT",
-  ])("%j is none", (text) => {
+  ])("%j is refused", (text) => {
     expect(parseProofTimestamp(text)).toBeUndefined();
   });
 });
@@ -224,7 +224,7 @@ describe("the digest of a request", () => {
   };
   const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-  it("of a GET covers the decoded pairs sorted by key, as the public clients sign them", async () => {
+  it("of a GET covers the decoded pairs sorted by key, as public clients sign them", async () => {
     for (const vector of vectors.vectors) {
       if (vector.wire_query === undefined) continue;
       expect(await digest({ method: "GET", query: vector.wire_query })).toBe(vector.digest);
@@ -245,7 +245,7 @@ describe("the digest of a request", () => {
     }
   });
 
-  it("of nothing is that of the empty text", async () => {
+  it("of no query and no body is that of the empty text", async () => {
     for (const method of ["GET", "POST", "DELETE"]) expect(await digest({ method })).toBe(EMPTY);
     expect(await digest({ method: "GET", query: "", body: "ignored" })).toBe(EMPTY);
     expect(await digest({ method: "POST", query: "a=ignored" })).toBe(EMPTY);
@@ -272,7 +272,7 @@ describe("the digest of a request", () => {
     expect(await digest({ method: "GET", query })).toBe("query_ambiguous");
   });
 
-  it("of a value with = exists, since no key can hold it", async () => {
+  it("of a value with = exists, because no key can contain it", async () => {
     expect(await digest({ method: "GET", query: "cursor=abc%3D%3D" })).toMatch(/^[0-9a-f]{64}$/);
   });
 });

@@ -1,4 +1,4 @@
-// The receipt by which either party proves a settlement offline (FAC-15).
+// The receipt with which either party proves a settlement offline (FAC-15).
 import { beforeAll, describe, expect, it } from "vitest";
 import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
 import { packJws, unpackJws } from "../../src/protocol/jws.ts";
@@ -21,11 +21,11 @@ describe("a receipt", () => {
     expect(await verify(receipt)).toEqual({ ok: true, claims: receiptClaims(), kid: (await caKey()).kid });
   });
 
-  it("with any byte changed fails", async () => {
+  it("with any byte changed fails verification", async () => {
     for (const changed of bytesChanged(receipt)) expect((await verify(changed)).ok, changed).toBe(false);
   });
 
-  it("is packed into three quarters of its length, and comes back byte for byte; nothing else is packed", async () => {
+  it("is packed to three quarters of its length and unpacked unchanged; nothing else is packed", async () => {
     const claims = { ...receiptClaims(), currency: "Ü.{}." };
     for (const jws of [receipt, await signReceipt(claims, await caKey())]) {
       const packed = packJws(jws, RECEIPT_TYPE);
@@ -36,7 +36,7 @@ describe("a receipt", () => {
     }
   });
 
-  it("of a final sale has no day on which the dispute window closes", async () => {
+  it("of a final sale has no end of a dispute window", async () => {
     const claims = { ...receiptClaims(), dispute_window_closes_at: null };
     expect(await verify(await signReceipt(claims, await caKey()))).toMatchObject({ ok: true, claims });
   });

@@ -1,4 +1,4 @@
-// The running hash of a log (EVT-12), recomputed here from its definition alone.
+// The running hash of a log (EVT-12), recomputed here from its definition.
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
@@ -6,7 +6,7 @@ import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
 const entry = { seq: 1, b: "ü", a: { to: 2, from: null } };
 
 describe("the running hash", () => {
-  it("is SHA-256 over the 32 bytes before it and the canonical text of the entry", async () => {
+  it("is SHA-256 over the 32 bytes of the previous hash and the canonical text of the entry", async () => {
     const text = '{"a":{"from":null,"to":2},"b":"ü","seq":1}';
     const first = createHash("sha256").update(Buffer.alloc(32)).update(text).digest("hex");
     expect(await nextHash(FIRST_HASH, entry)).toBe(first);
@@ -21,13 +21,13 @@ describe("the running hash", () => {
   });
 
   it.each(["", "0", "G".repeat(64), "A".repeat(64), "0".repeat(66)])(
-    "refuses %j as the hash before",
+    "refuses %j as the previous hash",
     async (before) => {
       await expect(nextHash(before, entry)).rejects.toThrow(TypeError);
     },
   );
 
-  it("refuses what is no JSON value", async () => {
+  it("refuses an entry that is not a JSON value", async () => {
     await expect(nextHash(FIRST_HASH, { seq: Number.NaN })).rejects.toThrow("$.seq: not a finite number");
   });
 });

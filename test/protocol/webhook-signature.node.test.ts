@@ -1,4 +1,4 @@
-// Signatures of deliveries (EVT-20), against the off-the-shelf verifiers that receivers use: the packages `standardwebhooks` and `svix`.
+// Signatures of deliveries (EVT-20), checked with the off-the-shelf verifiers that receivers use: the packages `standardwebhooks` and `svix`.
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
@@ -13,7 +13,7 @@ const body = JSON.stringify({
 const now = () => Math.floor(Date.now() / 1_000);
 const delivery = (overrides = {}) => ({ id: "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D", timestamp: now(), body, ...overrides });
 
-/** Both families of headers, as a delivery carries them. */
+/** Both families of headers, as in a delivery. */
 async function signed(secrets: readonly string[], one = delivery()): Promise<Headers> {
   const signature = await signWebhook(secrets, one);
   return new Headers({
@@ -28,13 +28,13 @@ async function signed(secrets: readonly string[], one = delivery()): Promise<Hea
 const plain = (headers: Headers): Record<string, string> => Object.fromEntries(headers);
 
 describe("a secret", () => {
-  it("is whsec_ and base64 of 32 bytes, another each time", () => {
+  it("is whsec_ and base64 of 32 bytes, different each time", () => {
     const secret = drawWebhookSecret();
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(drawWebhookSecret()).not.toBe(secret);
   });
 
-  it.each(["", "whsec_", "whsec_!!", "whsec_c2hvcnQ=", drawWebhookSecret().slice(6)])("%s is none", async (secret) => {
+  it.each(["", "whsec_", "whsec_!!", "whsec_c2hvcnQ=", drawWebhookSecret().slice(6)])("is not %s", async (secret) => {
     await expect(signWebhook([secret], delivery())).rejects.toThrow(TypeError);
     await expect(verifyWebhook(secret, webhookHeaders(new Headers()), body)).rejects.toThrow(TypeError);
   });
@@ -51,7 +51,7 @@ describe("a signature", () => {
   it.each([
     ["standardwebhooks", (secret: string) => new StandardWebhook(secret)],
     ["svix", (secret: string) => new SvixWebhook(secret)],
-  ] as const)("is accepted by %s, under either secret of a rotation, and by nothing else", async (_name, webhook) => {
+  ] as const)("is accepted by %s with either secret of a rotation, and with no other", async (_name, webhook) => {
     const [newer, older, other] = [drawWebhookSecret(), drawWebhookSecret(), drawWebhookSecret()];
     const headers = await signed([newer, older]);
     for (const secret of [newer, older]) webhook(secret).verify(body, plain(headers));
@@ -61,7 +61,7 @@ describe("a signature", () => {
     expect(() => webhook(newer).verify(body, plain(late))).toThrow();
   });
 
-  it("of theirs is accepted by ours", async () => {
+  it("by these packages is accepted by our verifier", async () => {
     const secret = drawWebhookSecret();
     const [id, at] = ["msg_1", new Date(now() * 1_000)];
     const timestamp = String(now());
@@ -82,7 +82,7 @@ describe("our verifier", () => {
     return verifyWebhook(secret, webhookHeaders(headers), text);
   };
 
-  it("accepts either family alone, and the timestamp's bounds", async () => {
+  it("accepts either family alone, and timestamps at the bounds", async () => {
     for (const prefix of ["service-", "webhook-"])
       expect(
         await verdict((headers) => {
