@@ -18,7 +18,6 @@ export async function drawKey(): Promise<DrawnKey> {
   return { columns: { publicJwk, keyId: await jwkThumbprint(publicJwk) }, privateKey };
 }
 
-/** The answer with the private key, which the platform hands to its agent. */
 export const toCredentials = async (
   { did, status, economicRole }: AgentRow,
   principal: PrincipalRow,

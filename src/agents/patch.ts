@@ -56,7 +56,6 @@ export async function patchAgent(call: ManagementCall, did: string, patch: Agent
   return view;
 }
 
-/** Adds the faults that depend on the agent, for a body that the schema refused. */
 export const precheckAgentPatch = (call: ManagementCall, did: string, given: unknown): Precheck =>
   precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");

@@ -28,7 +28,6 @@ export type Rated = {
   /** The rows after the statements. */
   readonly agent: AgentRow;
   readonly escrows: readonly EscrowRow[];
-  /** True if the statements bring an escrow to another state. */
   readonly turnsEscrow: boolean;
 };
 

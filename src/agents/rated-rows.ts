@@ -15,7 +15,6 @@ export const createChangedRows = (): ChangedRows => ({
   counterparties: new Map(),
 });
 
-/** The rows that a signal needs: the agent, and one of its counterparties. */
 export type RatedRows = {
   readonly agent: AgentRow;
   readonly escrows: readonly EscrowRow[];
@@ -70,7 +69,6 @@ export function pickRows(
 const findRow = (rows: readonly CounterpartyRow[], principalId: string): CounterpartyRow | undefined =>
   rows.find((row) => row.counterpartyPrincipalId === principalId);
 
-/** Changed rows replace the others of the same principal. */
 const joinRows = (changed: readonly CounterpartyRow[], others: readonly CounterpartyRow[]): CounterpartyRow[] => [
   ...changed,
   ...others.filter((row) => !findRow(changed, row.counterpartyPrincipalId)),

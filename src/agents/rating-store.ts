@@ -20,7 +20,6 @@ export type Volume = { readonly currency: string; readonly units: number };
 
 export type RatingSet = RatingColumns & {
   readonly updatedAt?: number | undefined;
-  /** Escrows that change their state. */
   readonly turned: readonly EscrowRow[];
   /** Added to the settled volumes. */
   readonly volume?: Volume | undefined;
@@ -111,7 +110,6 @@ const volumesWith = ({ currency, currencyPath, units }: RatingValues): SQL => {
 const isIn = ({ environment }: Pick<Was, "environment">): SQL => eq(agents.environment, environment);
 const isPublished = (agentRating: number | null): SQL => sql`${agents.agentRating} is ${agentRating}`;
 
-/** Holds if environment, sums and rating are as they were read. */
 export const asRated = (before: Was): SQL | undefined =>
   and(
     isIn(before),

@@ -82,7 +82,6 @@ function ownershipFaults(
   ];
 }
 
-/** Adds the faults that depend on other rows, for a body that the schema refused. */
 export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
   precheck(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
 

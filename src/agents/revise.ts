@@ -40,7 +40,6 @@ export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "pri
   if (isFinal(status)) throw new ServiceError("agent_status_not_mutable", { detail: { status } });
 }
 
-/** Refuses an `external_ref` that another agent has. */
 export function refuseHolder(holder: { readonly did: string } | null | undefined): void {
   if (!holder) return;
   const message = "An agent with this external_ref already exists.";
@@ -58,7 +57,6 @@ export type AgentChange = {
   readonly earlierCountUntil?: number;
   /** True if the certificates of the key before the present one end at once. */
   readonly endsEarlierKey?: boolean;
-  /** The agent's new principal. */
   readonly principal?: AidSource["principal"];
   /** A further condition of the write, for facts outside the row. */
   readonly also?: Condition | undefined;

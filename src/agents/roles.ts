@@ -30,7 +30,7 @@ export function registrationFaults(raw: unknown): FieldError[] {
   ];
 }
 
-/** A certificate states these words: it has to fit into a header, and into every check of the service. */
+/** Limits these words, because a certificate that states them has to fit into a header and pass every check of the service. */
 export function wordFaults({ authorized_actions: actions, capabilities }: Fields, field: string): FieldError[] {
   const { length } = encodeUtf8(JSON.stringify([actions, capabilities]));
   const message = `Actions and capabilities must be at most ${SCOPE_WORDS_MAX_BYTES} bytes together, as JSON.`;

@@ -59,7 +59,6 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   return view;
 }
 
-/** Checks a patch against the agent's role and its delegator. */
 function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
   const ofRole = scopeFaults(before.economicRole, asFields(given), "", false);
   const wider = delegator ? exceeding(scoped, delegator) : [];

@@ -82,7 +82,6 @@ const accountSlice = (db: Database, where: SQL | undefined, order: readonly SQLi
   ),
 });
 
-/** The agents of an account in one of the statuses, in both environments. */
 export const findAccountAgentsIn = (
   db: Database,
   platformId: PlatformId,
@@ -90,7 +89,6 @@ export const findAccountAgentsIn = (
   slice: number,
 ) => accountSlice(db, ofAccount(platformId, statuses), BY_STATUS, slice);
 
-/** The agents that were suspended with their account, oldest first. */
 export const findTakenAgents = (db: Database, platformId: PlatformId, slice: number) =>
   accountSlice(db, takenFrom(platformId), BY_AGE, slice);
 

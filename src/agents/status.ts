@@ -40,7 +40,6 @@ const REPORTED: Readonly<Partial<Record<AgentStatus, Reported>>> = {
 };
 const RETURNED: Reported = { action: "agent.reactivated", listing: "status_changed" };
 
-/** The activity action and the directory record of a change, by the status that results. */
 export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {

@@ -262,7 +262,6 @@ export const touchDocuments = (db: Database, dids: readonly string[], { principa
     .set({ endsAt, revision: sql`${agents.revision} + 1` })
     .where(and(isOneOf(dids), isOf(principalId)));
 
-/** Writes the end of their principal's attestation to agents. */
 export const setEnds = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
   db
     .update(agents)

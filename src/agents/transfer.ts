@@ -80,7 +80,6 @@ export async function transferAgent(
   return view;
 }
 
-/** Adds the faults that depend on other rows, for a body that the schema refused. */
 export const precheckTransfer = (call: ManagementCall, did: string, input: Partial<TransferInput>): Precheck =>
   precheck(
     {

@@ -41,7 +41,6 @@ export const moveFeed = (
       .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.seq, from))),
   );
 
-/** The records that are not hashed yet, in their order. */
 export const findUnhashedChanges = (db: Database, environment: Environment, limit: number): Read<ChangeRow[]> =>
   readAll(
     db

@@ -51,7 +51,6 @@ async function signHead(deps: Deps, environment: Environment): Promise<Recorded>
   return seq > headSeq;
 }
 
-/** The newest head, or the first one that covers a record. */
 export async function getDirectoryHead(call: ManagementCall, { seq }: HeadQuery): Promise<DirectoryHead> {
   const { head } = await call.read({ head: findHead(call.db, call.environment, seq) }, REAL_TIME);
   if (!head) throw new ServiceError("not_found", { message: "No head has been signed that far yet." });

@@ -63,7 +63,7 @@ type Standing = {
 /** An entry, with its principal while entries may not follow theirs yet. */
 export type ListedEntry = Shown & Standing;
 
-// ---- What the listing stands at ------------------------------------------------------------------------------------------
+// ---- The state of the listing --------------------------------------------------------------------------------------------
 
 /** Only ends of principals with certified agents in the environment show. Literal text, so that SQLite uses the partial index. */
 const latestEnd = (environment: Environment, now: number): SQL =>
@@ -103,7 +103,6 @@ const ORDER = sql`updated_at, did`;
 /** Sorts after every DID. */
 const LAST_DID = "~";
 
-/** Selects the entries after a place, or those that changed after an instant. */
 const following = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
   const from = after ?? (updatedSince === undefined ? null : { at: updatedSince, id: LAST_DID });
   return and(
@@ -161,7 +160,7 @@ export function pageReads(
 
 const byPlace = (a: ListedEntry, b: ListedEntry): number => a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
 
-/** How an entry with an effective status may be listed: a principal can only make a status worse. */
+/** The statuses under which an entry may be listed, by its effective status: a principal can only make it worse. */
 const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStatus[]>> = {
   active: ["active"],
   suspended: ["active", "suspended"],

@@ -64,7 +64,6 @@ export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Dele
   return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
 }
 
-/** The public URL at which an agent's document can be read and verified. */
 export const aidUrl = (issuer: string, did: string): string => `${issuer}/v1/agents/${did}/aid`;
 
 /** The codes of ACTIVE markets; a document states only these (IDN-23). */
@@ -183,7 +182,6 @@ function liabilityProfiles(
   });
 }
 
-/** The profile of an agent without any escrow yet. */
 function firstProfile([first]: readonly Network[]): LiabilityProfile {
   if (!first) throw new Error("no network is configured");
   return profileOf(first, 0, baseThreshold(first), "FUNDING");
@@ -241,7 +239,6 @@ function platformControlled(content: AidContent): AidContent {
   return controlled as unknown as AidContent;
 }
 
-/** Reads the certificate out of a signed document. */
 export function certificateIn(content: string): string | null {
   const { identity } = JSON.parse(content) as { identity: { certificate: string | null } };
   return identity.certificate;

@@ -10,7 +10,6 @@ export type SeenKey = {
   readonly signsFrom: number | null;
   readonly signedUntil: number | null;
 };
-/** A key that a secret names. */
 export type NamedKey = { readonly kid: string; readonly use: "signing" | "published" | "revoked" };
 
 /** The signing key is recorded once an hour. */

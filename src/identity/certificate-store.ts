@@ -76,7 +76,6 @@ export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did
     );
 };
 
-/** `replaceCertificates` for many agents. */
 export const replaceCertificatesOf = (db: Database, dids: readonly string[], replacedAt: number): Statement =>
   db
     .update(certificates)
@@ -90,7 +89,6 @@ export const replaceCertificatesOf = (db: Database, dids: readonly string[], rep
 
 export const insertCertificate = compileInsert((db) => db.insert(certificates));
 
-/** `insertCertificate` for many rows. */
 export const insertCertificates = (db: Database, rows: readonly CertificateRow[]): Statement =>
   db.insert(certificates).select(
     sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, null

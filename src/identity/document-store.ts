@@ -41,7 +41,6 @@ const documentByDid = compileOnce((db) =>
     .where(eq(agents.did, sql`${sql.placeholder("did")}`)),
 );
 
-/** The rows from which a stale document is built. */
 export type DocumentSource = AgentWithPrincipal & {
   readonly newest: string | null;
   readonly markets: MarketRow[];

@@ -62,7 +62,6 @@ const ownedRowsIn = (environment: SQL) => {
   };
 };
 
-/** An agent that sells, with its markets and vaults. */
 export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; readonly escrows: EscrowRow[] };
 
 const sellers = (db: Database, did: SQL | Placeholder) =>

@@ -47,7 +47,6 @@ export const didDocumentView = z
   })
   .register(z.globalRegistry, { id: "DidDocument" });
 
-/** The agent's public P-256 key. */
 const publicJwk = z.looseObject(ecKey).register(z.globalRegistry, { id: "PublicJwk" });
 
 const identityPillar = z.looseObject({

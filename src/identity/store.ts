@@ -166,7 +166,6 @@ const subjectByDid = compileOnce((db) =>
 );
 export type SubjectRow = RowOf<typeof subjectByDid>;
 
-/** Finds the columns of an agent's DID document. */
 export const findSubjectRow = (db: Database, did: string): Read<SubjectRow | null> =>
   readOne(subjectByDid(db, { did }));
 
@@ -271,7 +270,6 @@ export const findNewestVersion = (db: Database, did: string): Read<{ content: st
       .limit(1),
   );
 
-/** The agent's key and the document that states its certificate. */
 export const findCertified = (db: Database, did: string) =>
   readOne(
     db
@@ -319,7 +317,6 @@ export type AidVersionRow = typeof aidVersions.$inferSelect;
 
 export const insertAidVersion = compileInsert((db) => db.insert(aidVersions));
 
-/** `insertAidVersion` for many rows. */
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
   inParts(
     rows.map(({ did, version, content, proof }) => [did, version, deflateJson(content).toString("hex"), proof]),

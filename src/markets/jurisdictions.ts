@@ -15,6 +15,5 @@ export function marketsCovering(country: string, currency: string): string[] {
   return [country, ...regions, EVERYWHERE].map((jurisdiction) => marketCode(jurisdiction, currency));
 }
 
-/** Every jurisdiction that a market can name, given the countries that the service operates in. */
 export const marketJurisdictions = (countries: Iterable<string>): string[] =>
   [...new Set([...countries, ...Object.keys(REGIONS), EVERYWHERE])].sort();

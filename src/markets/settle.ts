@@ -61,7 +61,6 @@ const lowGas = (network: string) => ({
   message: "The registrar's account cannot pay for its transactions: markets wait in PROVISIONING.",
 });
 
-/** Returns the agent's markets as they are afterwards. */
 export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> =>
   retryConflicts(() => settleOnce(deps, job, result));
 

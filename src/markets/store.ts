@@ -18,11 +18,9 @@ const keyed = ({ did, environment, market, network }: MarketKey) =>
     eq(agentMarkets.network, network),
   );
 
-/** The account of an agent, for its notices. */
 export const findOwner = (db: Database, did: string): Read<Account | null> =>
   findAddressee(db, sql<string>`(select platform_id from agents where did = ${did})`);
 
-/** A page of markets; the codes of market and network are the keyset. */
 export const listMarketRows = (
   db: Database,
   did: string,

@@ -27,7 +27,6 @@ export const changeOf = ({ pendingWallet, pendingUntil, pendingNonce }: MarketRo
 export const askedWallet = (row: MarketRow): string | null =>
   row.status === "PROVISIONING" ? row.operationalWallet : row.status === "ACTIVE" ? row.pendingWallet : null;
 
-/** The row with the wallet that it asks for. */
 export const withAsked = (row: MarketRow): MarketRow => ({
   ...row,
   operationalWallet: askedWallet(row) ?? row.operationalWallet,

@@ -15,7 +15,7 @@ import type { AdvanceInput } from "./schema.ts";
 const OFFSET_MAX_MS = CLOCK_DAYS_MAX * DAY_MS;
 const STEP_MAX_MS = CLOCK_STEP_DAYS * DAY_MS;
 
-/** Rows that fell due longer than this before the first move were left to the minute's jobs. */
+/** Rows that fell due more than this before the first move are left to the minute's jobs. */
 const LOOKS_BACK_MS = DAY_MS;
 
 /** The call itself does not use the clock that it moves. */
@@ -107,7 +107,7 @@ const namesOf = ({ config }: ManagementCall["deps"]): string[] => config.network
 const reached = ({ seconds, to }: AdvanceInput, now: number) =>
   to === undefined ? { plusOffset: now + (seconds ?? 0) * SECOND_MS } : { to };
 
-/** Reads the chains before the move: a payment of before it that was seen later would be shifted past the end of its intent (PAY-14). */
+/** Reads the chains first: a payment made before the move but read after it would be shifted past the end of its intent (PAY-14). */
 async function seePayments({ deps }: ManagementCall, networks: readonly string[]): Promise<void> {
   const until = Date.now() + CHAIN_LOOK_MS;
   const seen = await Promise.all(networks.map((network) => followNetwork(deps, network, until)));

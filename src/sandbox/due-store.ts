@@ -106,7 +106,7 @@ export const findEndingNetworks = (
   const ending = sql`select 1 from payment_intents i indexed by payment_intents_due where i.status = 'OPEN'
     and i.expires_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and i.environment = 'sandbox'
     and i.consumer_platform_id = ${platformId} and i.network = n.value`;
-  // A refund of before the move has to be seen before it too.
+  // A refund made before the move has to be read before it too.
   const awaited = sql`select 1 from disputes d indexed by disputes_due_in_sandbox where d.due_at is not null
     and d.environment = 'sandbox' and d.consumer_platform_id = ${platformId}
     and d.due_at <= ${"to" in by ? by.to : sql`${by.plusOffset} + ${offset}`} and d.refund_from = 'provider' and d.network = n.value`;
