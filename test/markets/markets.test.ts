@@ -66,7 +66,7 @@ describe("the markets that cover a buyer", () => {
     expect(marketsCovering("US", "USDC")).toEqual(["US-USDC", "GLOBAL-USDC"]);
   });
 
-  it("include 27 members of the EU, without Britain, Norway and Switzerland", () => {
+  it("the EU has 27 members, without Britain, Norway and Switzerland", () => {
     expect(REGIONS["EU"]?.size).toBe(27);
     for (const country of ["GB", "NO", "CH"]) expect(REGIONS["EU"]?.has(country)).toBe(false);
   });
