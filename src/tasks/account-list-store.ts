@@ -1,5 +1,5 @@
-// Store of the list of an account's tasks (TSK-19): the settlements of its agents, by the ranges of an account, each with its task. A task is in
-// the state that counts on the clock that rules it, which is its consumer's platform's (ACC-9).
+// Store of the list of an account's tasks (TSK-19): scans the settlements of the account's agents and joins each one's task. A task is shown in its
+// state on the clock of its consumer's platform (ACC-9).
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
@@ -9,7 +9,7 @@ import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } fr
 import { type TaskRow, tasks, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
 
-/** A row of the scan; the one that a scan ends with may have no task. */
+/** A row of the scan. The last row of a scan may have no task. */
 export type ListedTask = TaskRow & {
   readonly settledAt: number;
   readonly settlementId: string;
@@ -18,7 +18,7 @@ export type ListedTask = TaskRow & {
 
 export type AccountTaskFilter = AccountFilter & {
   readonly status?: TaskStatus | undefined;
-  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  /** Epoch milliseconds: `since` is inclusive, `until` exclusive. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
@@ -32,11 +32,11 @@ const RANGED = {
   consumerPlatformId: settlement.consumerPlatformId,
   settledAt: settlement.settledAt,
 };
-/** Nobody sets another clock in production. */
+/** Only a sandbox clock can be moved. */
 const OFFSET = sql<number>`case when listed.environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
 
-/** The latest first. `now`: real time. A page by status looks at no more settlements than others do (db/pages.ts). */
+/** Lists the newest settlements first. `now`: real time. A page by status scans at most as many settlements as any other page (db/pages.ts). */
 export const listAccountTasks = (
   db: Database,
   tenant: Tenant,
@@ -63,7 +63,7 @@ export const listAccountTasks = (
   return read(rows, foundOf);
 };
 
-/** Whether a task counts as of a status: past its window an unanswered one is auto-confirmed, whether or not that is recorded (TSK-3). */
+/** Selects tasks by effective status: an open task past its window counts as auto-confirmed, whether or not a job has recorded it (TSK-3). */
 function isShownAs(status: TaskStatus, now: number): SQL {
   const over = sql`t.confirm_by <= ${now} + ${OFFSET}`;
   if (status === "open") return sql`(t.status = 'open' and not (${over}))`;

@@ -1,4 +1,4 @@
-// Auto-confirms tasks that nobody answered within 72 hours (TSK-3).
+// Auto-confirms tasks whose consumer did not answer within 72 hours (TSK-3).
 import { addChangedRows, createChangedRows } from "../agents/rated-rows.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -12,7 +12,7 @@ import { applyChanges, readClosingFacts } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
-/** Closes the task at the end of its window, however late that is recorded. */
+/** Closes the task at the end of its window, however late this is recorded. */
 export const autoConfirmed = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
   closeUnanswered(deps, facts, now).statements;
 
@@ -23,7 +23,7 @@ function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
   return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now);
 }
 
-/** Records the end of each window, on the clock that rules it (ACC-9). Running late or twice makes no difference. */
+/** Records the end of each window on the clock that rules it (ACC-9). A late or repeated run changes nothing. */
 export const autoConfirmTasks: EachJob = {
   kind: "each",
   name: "auto_confirm_tasks",
@@ -36,11 +36,11 @@ export const autoConfirmTasks: EachJob = {
   recordSet: autoConfirmSet,
 };
 
-/** Due on its own clock. */
+/** Compares on the task's own clock. */
 const isDue = ({ task }: ClosingFacts, now: number): boolean =>
   task !== null && task.task.status === "open" && now + task.clockOffsetMs >= task.task.confirmBy;
 
-/** Records the tasks in one batch. A task that brings an escrow to another state is recorded by itself, because it has more consequences. */
+/** Records the tasks in one batch. A task that changes an escrow's state is recorded alone, because it has more consequences. */
 async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetRecorded> {
   const { db, clock } = deps;
   const read = await readClosingFacts(db, taskIds);

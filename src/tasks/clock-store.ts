@@ -5,11 +5,11 @@ import type { Clocks } from "./clocks.ts";
 
 const RULING_OFFSET = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ruled_by)`;
 
-/** The instant on it. */
+/** The present instant on the ruling clock. */
 export const rulingNow = ({ own, real }: Clocks): SQL =>
   sql`case when ruled_by is null then ${own} else ${real} + ${RULING_OFFSET} end`;
 
-/** Its offset; null where it is the asking agent's. What an agent bought is never ruled by another's. */
+/** The offset of the ruling clock, or null where the asking agent's clock rules, as it always does for tasks that the agent bought. */
 export const rulingOffsetFor = (side: Side): SQL<number | null> =>
   side === "consumer"
     ? sql<number | null>`null`

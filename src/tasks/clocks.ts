@@ -1,9 +1,9 @@
-// The clocks of an agent's tasks (ACC-9). What it bought goes by its own platform's clock, what it sold by that of each buyer's platform; none of
-// them is behind real time.
+// The clocks of an agent's tasks (ACC-9). A bought task goes by the clock of the agent's own platform, a sold one by the clock of the buyer's
+// platform. No clock is behind real time.
 import type { AgentCall, ManagementCall } from "../call.ts";
 import type { TaskRow } from "../db/tables/money.ts";
 
-/** Epoch milliseconds: the asking agent's, and real time. */
+/** Epoch milliseconds: `own` is the asking agent's clock, `real` is real time. */
 export type Clocks = { readonly own: number; readonly real: number };
 
 export const clocksOf = ({ now, deps }: AgentCall | ManagementCall): Clocks => ({
@@ -11,7 +11,7 @@ export const clocksOf = ({ now, deps }: AgentCall | ManagementCall): Clocks => (
   real: Math.min(now, deps.clock.now()),
 });
 
-/** A task with the offset of the clock that rules it, null where the asking agent's does. */
+/** A task with the offset of the clock that rules it; null where the asking agent's clock does. */
 export type ClockedTask = TaskRow & { readonly clockOffsetMs: number | null };
 
 export const nowOf = ({ own, real }: Clocks, { clockOffsetMs }: ClockedTask): number =>

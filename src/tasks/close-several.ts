@@ -23,7 +23,7 @@ const readsOf = compileReads((db, taskIds) => {
   };
 });
 
-/** The facts of the tasks that exist, by their ids, in one trip of as many statements as for one. */
+/** Reads the facts of the tasks that exist, by id, in one trip with as many statements as for one task. */
 export async function readClosingFacts(
   db: Database,
   taskIds: readonly string[],

@@ -25,7 +25,7 @@ const readsOf = (db: Database, taskId: TaskRef) => {
     task: findTask(db, taskId),
     provider: findPublicAgent(db, provider),
     consumer: findPublicAgent(db, consumer),
-    // No agent leaves an environment while a task or a dispute of it is open there (AGT-34).
+    // An agent cannot leave an environment while it has an open task or dispute there (AGT-34), so the task's environment is the right one.
     markets: findMarketsOf(db, ratedSideOf(taskId, "provider")),
     escrows: findEscrowsOf(db, ratedSideOf(taskId, "provider")),
     providerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "provider")),
@@ -36,15 +36,15 @@ const readsOf = (db: Database, taskId: TaskRef) => {
 };
 const readsOfTask = compileReads(readsOf);
 
-/** The reads of closing, in one trip and of constant size: none grows with the agents' history. */
+/** The reads that closing needs: one trip of constant size, which does not grow with the agents' history. */
 export const closingReads = (db: Database, taskId: TaskRef): ReturnType<typeof readsOf> =>
   typeof taskId === "string" ? readsOfTask(db, taskId) : readsOf(db, taskId);
 
-/** `turned`: the batch brings an escrow of the provider to another state already. */
+/** `turned`: the batch already changes the state of one of the provider's escrows. */
 export type Turned = { readonly turned?: boolean };
 export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & Turned;
 
-/** The end of a task; `at` is its own instant, however late it is recorded. The others are set where a dispute ends it. */
+/** The end of a task. `at` is the instant of the end, however late it is recorded; a dispute that ends the task sets the optional columns. */
 export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs">> & {
   readonly outcome: TaskOutcome;
   readonly score: number;
@@ -52,7 +52,7 @@ export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs
   readonly at: number;
 };
 
-/** What a signal changes for one side; null if the side is not rated. */
+/** The changes that a signal makes for one side; null if the side is not rated. */
 export type SideRated = ReturnType<typeof rateAgent> | null;
 
 export type Closed = {
@@ -106,13 +106,13 @@ export function closeTask(
   };
 }
 
-/** Its place in the lists: `early` where a window ends on a moved clock. */
+/** The column by which the lists find the task: `early` if its window ended on a clock that was moved forward. */
 function answeredBy(to: TaskStatus, outcome: TaskOutcome, early: boolean): Partial<Pick<TaskRow, "answer">> {
   if (to === "confirmed") return { answer: outcome };
   return early ? { answer: "early" } : {};
 }
 
-/** Of each side that was rated, the principal under which: a reorganisation takes the signals back (FAC-18). */
+/** The principal under which each side was rated, so that a reorg can take the signals back (FAC-18). */
 const ratedBy = (
   task: TaskRow,
   { provider, consumer }: Closed["sides"],
@@ -125,8 +125,8 @@ const ratedBy = (
 });
 
 /**
- * The instant of the provider's signal and of its reckoning. A signal to an agent is dated on its own platform's clock (TSK-18): where that is
- * another than the task's, now, so that nobody's rating ages by another's clock.
+ * Returns the instant of the provider's signal and the instant to compute it at. A signal is dated on the clock of its agent's platform (TSK-18): if
+ * that clock differs from the task's, the signal is dated now on it, so that no rating ages by another platform's clock.
  */
 export function providersClock({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
   const apart = task === null ? 0 : apartOf(task);
@@ -136,13 +136,12 @@ export function providersClock({ task }: ClosingFacts, at: number, now: number):
 const UNRATED: Closed["sides"] = { provider: null, consumer: null };
 
 /**
- * An auto-confirmation rates both sides only where the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and
- * facilitate strangers' intents and be rated for them.
+ * An auto-confirmation rates both sides only if the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and facilitate intents
+ * for strangers and be rated for them.
  */
 export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
 
-/** The provider as the signal finds it. */
 export const sellerIn = (
   { markets, escrows, turned = false }: ClosingFacts,
   provider: Pick<RatedSource, "agent" | "principal">,
@@ -160,7 +159,7 @@ function rateBoth(
   if (!task || !provider || !consumer) throw new Error("a task without its row or its parties");
   const under = underWhom(task.task);
   const volume = { currency: transaction.currency, units: transaction.gross };
-  // A promoted agent is not rated for the tasks of the environment that it has left (AGT-34).
+  // A promoted agent is not rated for tasks of the environment that it left (AGT-34).
   const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): SideRated =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : null;
   return {
@@ -187,7 +186,7 @@ function rateBoth(
   };
 }
 
-/** What a task that was closed at an instant gives both sides. */
+/** The signals that both sides get from a task closed at this instant. */
 export const signalsOf = (deps: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number) =>
   taskSignals(ratingMethod(deps.env, transaction.environment), asRated(deps, task, transaction, closedAt));
 
@@ -198,7 +197,7 @@ function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, c
     outcome: task.status === "auto_confirmed" ? "auto_confirmed" : (task.outcome ?? "confirmed"),
     score: task.score,
     amountWholeUnits: transaction.gross / 10 ** decimals,
-    // The consumer answered by its dispute: what that took is not its delay.
+    // The consumer answered by its dispute, so the time that the dispute took does not count as delay.
     tookMs: closedAt - task.openedAt - task.heldMs,
     verdict: task.verdict,
     verdictScore: task.verdictScore,

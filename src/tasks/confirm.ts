@@ -1,4 +1,4 @@
-// Confirms a task, for its consumer within 72 hours (TSK-2 to TSK-4).
+// Confirms a task by its consumer, within 72 hours (TSK-2 to TSK-4).
 import type { AgentCall } from "../call.ts";
 import { commitAll } from "../commit.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -27,7 +27,7 @@ export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput
       await call.commit(closed.statements, closed.view);
       return closed.view;
     }
-    // Late, and no job has recorded the end: this call records it (TSK-4).
+    // The window is over and no job has recorded it yet, so this call does (TSK-4).
     if (confirmation.code === "confirmation_window_closed") await commitAll(deps, autoConfirmed(deps, facts, now));
     const status = late && task.status === "open" ? "auto_confirmed" : task.status;
     throw new ServiceError(confirmation.code, { detail: { status } });

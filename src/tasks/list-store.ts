@@ -1,5 +1,5 @@
-// Store of the list of an agent's tasks (AGT-36). Each answer is a range of the index of a side, and so is what has none: by the instant at
-// which its window ends it is open or auto-confirmed, whether or not a job has recorded it (TSK-3).
+// Store of the list of an agent's tasks (AGT-36). Each filter becomes ranges of a side's index, one for each answer. A task without an answer is open
+// or auto-confirmed by the end of its window, whether or not a job has recorded it (TSK-3).
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
@@ -14,7 +14,7 @@ import type { ClockedTask, Clocks } from "./clocks.ts";
 export type TaskFilter = {
   readonly status?: TaskStatus | undefined;
   readonly outcome?: TaskOutcome | undefined;
-  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  /** Epoch milliseconds: `since` is inclusive, `until` exclusive. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
@@ -23,13 +23,13 @@ const shown = bareColumns(tasks);
 const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
 
-/** `environment`: null for that of the agent. */
+/** `environment`: null for the agent's own. */
 type Listed = { readonly did: string; readonly environment: Environment | null };
 type Asked = { readonly limit: number; readonly after: Position | null };
 
 /**
- * The reads of a page: none of a side where no task can be what is asked for. D1 merges at most five ranges, so each side has a read of its own, and
- * what ended early has.
+ * The reads of a page. A side has none if no task of it can match. D1 merges at most five ranges, so each side has a read of its own, and another for
+ * tasks whose window ended early.
  */
 export const taskReads = (
   db: Database,
@@ -52,13 +52,13 @@ export const taskReads = (
   });
 };
 
-/** All that the reads of a page have found, in the order of the list. */
+/** Merges the tasks that the reads of a page found, in the order of the list. */
 export const tasksOf = (found: { readonly [K in keyof ReturnType<typeof taskReads>]?: ClockedTask[] }): ClockedTask[] =>
   [found.sold, found.soldEarly, found.bought, found.boughtEarly]
     .flatMap((rows) => rows ?? [])
     .sort((a, b) => b.confirmBy - a.confirmBy || (a.taskId < b.taskId ? 1 : -1));
 
-/** The windows of what it sold end on clocks that are not behind real time, each on its own. */
+/** The windows of sold tasks end on the buyers' clocks, none of which is behind real time. */
 const boundOf = (side: Side, { own, real }: Clocks): number => (side === "provider" ? real : own);
 
 function listOf(
@@ -81,7 +81,7 @@ function listOf(
 
 const ownOf = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
 
-/** What is asked for, as ranges of an answer: `after` and `by` bound the end of the window. */
+/** The filter as ranges of one answer: `after` and `by` bound the end of the window. */
 type Answered = {
   readonly answer: TaskRow["answer"];
   readonly held?: boolean;
@@ -93,7 +93,7 @@ function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   const among = (one: TaskStatus) => status === undefined || status === one;
   const given = TASK_OUTCOMES.filter((answer) => among("confirmed") && (outcome ?? answer) === answer);
   if (status === "disputed") return outcome === undefined ? [{ answer: null, held: true }] : [];
-  // Without a filter the held ones are among those that have no answer.
+  // Without a filter, the range of tasks without an answer includes the disputed ones.
   const held = status === undefined && outcome === undefined ? {} : { held: false };
   const open = among("open") && outcome === undefined;
   const ended = among("auto_confirmed") && (outcome ?? "confirmed") === "confirmed";
@@ -117,7 +117,7 @@ function rangesOf(
   const began = since === undefined ? undefined : since + WINDOW_MS - 1;
   const before = until === undefined ? undefined : until + WINDOW_MS - 1;
   return answers.map(({ answer, held, after: open, by: ended }) => {
-    // One bound: of two, SQLite would compare the other row by row.
+    // A range has one lower bound: SQLite would compare a second one row by row.
     const bounds = [open, began].filter((bound) => bound !== undefined);
     const ends = [ended, before].filter((end) => end !== undefined);
     const by = ends.length === 0 ? undefined : Math.min(...ends);
@@ -127,7 +127,7 @@ function rangesOf(
       held === false ? sql`status <> 'disputed'` : undefined,
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
       below(sql`confirm_by`, sql`task_id`, after, by),
-      // What has ended on the clock of its buyer, and no job has recorded yet, is not open.
+      // Excludes tasks whose window has ended on the buyer's clock, though no job has recorded it yet.
       open !== undefined && side === "provider" ? sql`confirm_by > ${rulingNow(clocks)}` : undefined,
     );
   });

@@ -1,4 +1,4 @@
-// Store of what an agent has open at an instant: intents and tasks, on either side (AGT-34, AGT-35).
+// Store of the intents and tasks that an agent has open at an instant, on either side (AGT-34, AGT-35).
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
@@ -8,7 +8,7 @@ import { rulingNow } from "./clock-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
-/** Each counted up to `most`. */
+/** Counts each up to `most`. */
 export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
   read(
     db
@@ -17,11 +17,10 @@ export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Rea
     ([row]) => row ?? { intents: 0, tasks: 0 },
   );
 
-/** A condition: it has neither. */
+/** A condition: the agent has no open intent and no open task. */
 export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
   sql`not ${hasOpenIntent(of, at)} and ${openTasksOf(of, at, 1)} = 0`;
 
-/** As an expression. */
 const openTasksOf = ({ did, environment }: Party, { now, real = now }: OpenAt, most: number): SQL<number> => {
   const open = (
     side: SQL,

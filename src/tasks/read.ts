@@ -35,7 +35,7 @@ export const precheckConfirmation = (call: AgentCall, taskId: string): Precheck 
     return [];
   });
 
-/** Refuses everybody but the consumer, also the provider (TSK-2). */
+/** Refuses every caller but the consumer, even the provider (TSK-2). */
 export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
   if (!task) throw new ServiceError("not_found");
   if (call.did !== task.consumerDid)

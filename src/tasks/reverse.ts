@@ -1,5 +1,5 @@
-// Ends the task of a settlement that a reorganisation took away (FAC-18): an open one is void and rates nobody, and the signals of a closed one
-// are taken back, as if it had never been.
+// Ends the task of a settlement that a reorg removed (FAC-18). An open task becomes void and rates neither side; the signals of a closed task are
+// taken back, as if it had never existed.
 import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import type { Deps } from "../context.ts";
 import { tryMove } from "../core/machine.ts";
@@ -12,7 +12,7 @@ import { taskMachine } from "./states.ts";
 import { moveTask, setVerdict } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
-/** Whose signals are taken back: one that has left the task's environment has left its sums behind (AGT-34). */
+/** The sides whose signals are taken back. An agent that left the task's environment left its sums there (AGT-34). */
 export function ratedIn({ task, provider, consumer }: ClosingFacts) {
   const isThere = (source: Source | null) => source?.agent.environment === task?.transaction.environment;
   return {
@@ -22,7 +22,7 @@ export function ratedIn({ task, provider, consumer }: ClosingFacts) {
 }
 type Source = Pick<RatedSource, "agent">;
 
-/** The provider's escrows, as the same batch leaves them. `turned`: it brings one of them to another state already. */
+/** The provider's escrows as the same batch leaves them. `turned`: the batch already changes the state of one of them. */
 type Left = { readonly escrows: readonly EscrowRow[]; readonly turned: boolean };
 
 export function reverseTask(deps: Deps, facts: ClosingFacts, left: Left, now: number): Statement[] {
@@ -61,7 +61,7 @@ function takeBack(deps: Deps, facts: ClosingFacts, { escrows, turned }: Left, no
     rateAgent(deps.db, deps, source, signal).statements;
   const isRated = providerRatedBy !== null || consumerRatedBy !== null;
   return [
-    // What is told of it stays: how it ended, and what its consumer said.
+    // The task stays readable: how it ended, and its consumer's answer.
     ...(isRated || task.verdict !== null ? setVerdict(deps.db, task, UNRATED) : []),
     ...(providerRatedBy === null || !rated.provider
       ? []

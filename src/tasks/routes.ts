@@ -1,4 +1,4 @@
-// Routes of performance tasks (TSK-1, TSK-2).
+// Routes of tasks (TSK-1, TSK-2).
 import { route } from "../http/route.ts";
 import { confirmTask } from "./confirm.ts";
 import { getTask, precheckConfirmation, precheckReading } from "./read.ts";

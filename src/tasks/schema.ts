@@ -1,4 +1,4 @@
-// Performance tasks and their confirmation on the wire.
+// Tasks and their confirmation on the wire.
 import * as z from "zod";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { TASK_OUTCOMES, TASK_STATUSES } from "../core/vocabulary.ts";

@@ -1,10 +1,10 @@
-// The task's machine as data, and the state of a task at an instant (TSK-1, TSK-3, TSK-4).
+// The task's state machine as data, and a task's state at an instant (TSK-1, TSK-3, TSK-4).
 import { defineMachine, refuse } from "../core/machine.ts";
 import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
 /**
- * `confirm_late` is a confirmation after the window. A dispute holds an open task; its end closes that, or gives the rest of its window back where
- * it is withdrawn. A reorganisation uses `reverse` (FAC-18).
+ * `confirm_late` is a confirmation after the window. A dispute holds an open task; its end closes the task, and its withdrawal resumes the window. A
+ * reorg uses `reverse` (FAC-18).
  */
 export const TASK_TRIGGERS = [
   "confirm",
@@ -43,7 +43,7 @@ type Standing = {
   closedAt: number | null;
 };
 
-/** At 72 hours the task is auto-confirmed, whether or not a job has recorded it (TSK-3). */
+/** From 72 hours on the task is auto-confirmed, whether or not a job has recorded it (TSK-3). */
 export function effectiveTask<T extends Standing>(task: T, now: number): T {
   if (task.status !== "open" || now < task.confirmBy) return task;
   return { ...task, status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: task.confirmBy };

@@ -1,4 +1,4 @@
-// Store of performance tasks. Agents of two platforms share one, so a read takes no Tenant: the caller is checked as a party.
+// Store of tasks. Agents of two platforms share a task, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
@@ -20,11 +20,14 @@ export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow }
 const task = columnsOf(tasks, "t");
 const transaction = columnsOf(transactions, "x");
 
-/** A task with the clock of its consumer's platform, which rules it (ACC-9), and of its provider's, on which that one is rated (TSK-18). */
+/**
+ * Reads a task with two clocks: its consumer's platform's, which rules it (ACC-9), and its provider's platform's, on which the provider is rated
+ * (TSK-18).
+ */
 export const findTask = (db: Database, taskId: TaskRef): Read<TaskOfTwoClocks | null> =>
   readOne(tasksWhere(db, eq(tasks.taskId, taskId)));
 
-/** The same for several tasks. `taskIds`: JSON. */
+/** Like findTask, for several tasks. `taskIds`: JSON. */
 export const findTasks = (db: Database, taskIds: SQL<string>): Read<TaskOfTwoClocks[]> =>
   readAll(tasksWhere(db, isOneOf(taskIds)));
 
@@ -44,7 +47,7 @@ const tasksWhere = (db: Database, where: SQL) =>
     .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
     .where(where);
 
-/** The same for an agent that may be its consumer. */
+/** Like findTask, for an agent that may be the task's consumer. */
 export const findTaskFor = (
   db: Database,
   taskId: string,
@@ -59,28 +62,28 @@ export const findTaskFor = (
   );
 };
 
-/** An id, or an expression for reads in the trip that finds it. */
+/** A task's id, or an SQL expression of it for reads in the trip that finds the task. */
 export type TaskRef = string | SQL<string>;
 
-/** A party of a task as an expression, for reads in the trip that finds the task. */
+/** A party of a task as an SQL expression, for reads in the trip that finds the task. */
 export const partyOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL<string> =>
   side === "provider"
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
-/** A party of a task, and the environment that it is rated in, as one expression. */
+/** A party of a task and the environment that it is rated in, as one SQL expression. */
 export const ratedSideOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment from tasks where task_id = ${taskId})`;
 
-/** The same with the principal under which it is rated: the other side's at the settlement, or the one under which its end has rated it. */
+/** Adds the principal under which the party is rated: the other side's at the settlement, or the one under which the task's end has rated it. */
 export const ratedPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment, coalesce(provider_rated_by, consumer_principal_id) from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment, coalesce(consumer_rated_by, provider_principal_id) from tasks where task_id = ${taskId})`;
 
-/** The pairs of several tasks, as a subquery with the columns `did`, `environment` and `principal_id`. `taskIds`: JSON. */
+/** The rated pairs of several tasks, as a subquery with the columns `did`, `environment` and `principal_id`. `taskIds`: JSON. */
 export const ratedPairsIn = (taskIds: SQL<string>, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did as did, environment, coalesce(provider_rated_by, consumer_principal_id) as principal_id
@@ -88,13 +91,13 @@ export const ratedPairsIn = (taskIds: SQL<string>, side: "provider" | "consumer"
     : sql`(select consumer_did as did, environment, coalesce(consumer_rated_by, provider_principal_id) as principal_id
         from tasks where ${isOneOf(taskIds)})`;
 
-/** The same of a task that is read. */
+/** The principals under which a task that was read rates its sides. */
 export const underWhom = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({
   provider: providerRatedBy ?? at.consumerPrincipalId,
   consumer: consumerRatedBy ?? at.providerPrincipalId,
 });
 
-/** Open tasks whose window has ended, the earliest end first. */
+/** Finds open tasks whose window has ended, the earliest end first. */
 export const findDueTasks = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -143,7 +146,7 @@ const movedTask = compileGiven<Moved>((db, { taskId, from, ...set }) =>
     .where(and(eq(tasks.taskId, taskId), eq(tasks.status, from))),
 );
 
-/** The end of a dispute about a closed task. Refused where its verdict is another one meanwhile. */
+/** Records the end of a dispute about a closed task. Aborts the batch if the verdict has changed since it was read. */
 export const setVerdict = (
   db: Database,
   before: TaskRow,

@@ -1,5 +1,5 @@
-// What a dispute does to its task (DSP-13, DSP-14): filing holds an open one, the end closes that or gives the rest of its window back, and a verdict
-// about a closed one replaces its signals.
+// The effects of a dispute on its task (DSP-13, DSP-14). Filing holds an open task; the end closes it, or resumes the rest of its window. A verdict
+// about a closed task replaces its signals.
 import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import type { Deps } from "../context.ts";
 import { HOUR_MS, RESUMED_WINDOW_HOURS_MIN } from "../core/limits.ts";
@@ -20,16 +20,15 @@ import {
 import { taskMachine } from "./states.ts";
 import { moveTask, setVerdict, underWhom } from "./store.ts";
 
-/** What a verdict needs is what a closing needs. */
 export const verdictReads = closingReads;
 
 export const holdTask = (db: Database, { taskId, status }: TaskRow): Statement[] =>
   moveTask(db, taskId, move(taskMachine, status, "dispute"), {});
 
-/** `left`: of its window when it was held; `filedAt`: when that was. */
+/** `left`: the time that the window had left when the task was held. `filedAt`: when it was held. */
 type Held = { readonly left: number; readonly filedAt: number };
 
-/** The window goes on with what was left, at least for an hour. */
+/** The window resumes with the time that was left, but with an hour at least. */
 export function resumeTask(db: Database, task: TaskRow, { left, filedAt }: Held, now: number): Statement[] {
   const confirmBy = resumedUntil(left, now);
   const heldMs = task.heldMs + (now - filedAt);
@@ -41,13 +40,13 @@ export const resumedUntil = (left: number, now: number): number =>
 
 type Ended = Pick<Closing, "outcome" | "score"> & Pick<TaskRow, "verdict" | "verdictScore">;
 
-/** `rated`: whose rating the statements write. */
+/** `rated`: the sides whose rating the statements write. */
 export type Verdicted = {
   readonly statements: Statement[];
   readonly rated: { readonly provider: boolean; readonly consumer: boolean };
 };
 
-/** The end of a dispute that holds the task. */
+/** Closes a task that the dispute holds. */
 export function closeHeld(deps: Deps, facts: ClosingFacts, ended: Ended, filedAt: number, now: number): Verdicted {
   if (!facts.task) throw new Error("a task without its row");
   const { task } = facts.task;
@@ -56,7 +55,7 @@ export function closeHeld(deps: Deps, facts: ClosingFacts, ended: Ended, filedAt
   return closeTask(deps, facts, moved, { ...ended, heldMs, note: null, at: now }, now);
 }
 
-/** A verdict about a task that is closed. `ended`: with the outcome, where the task was held and this ends it anew. */
+/** Applies a verdict to a closed task. `ended` has the outcome if the dispute had held the task and now ends it again. */
 export function replaceVerdict(
   deps: Deps,
   facts: ClosingFacts,
@@ -71,7 +70,7 @@ export function replaceVerdict(
   const after: TaskRow = { ...before, ...ended };
   const [old, next] = [before, after].map((task) => signalsOf(deps, task, transaction, closedAt));
   if (!old || !next) throw new Error("unreachable: two tasks have two signals");
-  // The consumer has shown its will by the dispute: a verdict rates also what an auto-confirmation did not (TSK-12).
+  // The consumer has shown its will by the dispute, so a verdict also rates tasks that the auto-confirmation did not (TSK-12).
   const rates = transaction.reversedAt === null && (givesSignals(before, transaction) || after.verdict !== null);
   const under = underWhom(before);
   const volume = { currency: transaction.currency, units: transaction.gross };

@@ -1,4 +1,4 @@
-// Maps rows to the task of schema.ts at an instant, and to pages of them.
+// Maps rows to the tasks of schema.ts at an instant, and to pages of them.
 import { amountOn, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
@@ -31,7 +31,7 @@ export function toTaskView(config: Config, task: TaskRow, now: number): TaskView
   };
 }
 
-/** A page of an agent's tasks, each on the clock that rules it. */
+/** Builds a page of an agent's tasks, each on the clock that rules it. */
 export const pageOfTasks = (
   config: Config,
   found: readonly ClockedTask[],
