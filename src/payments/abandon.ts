@@ -1,4 +1,4 @@
-// Records the end of intents that nobody paid, with their events (PAY-13).
+// Records the end of unpaid intents, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
@@ -14,7 +14,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { releaseStatements } from "./hold-store.ts";
 import { toIntentView } from "./views.ts";
 
-/** The intents of one batch, and of one message: recorded one by one, each sends up to six statements (JOB-12). */
+/** The number of intents in one batch and one message. Recorded one by one, each sends up to six statements (JOB-12). */
 const SLICE = 100;
 
 export const abandonIntents: BulkJob = {
@@ -24,7 +24,7 @@ export const abandonIntents: BulkJob = {
   find: (deps, after) => findAbandoned(deps, after, SLICE),
 };
 
-/** A slice of the intents that have ended and that nobody can have paid in time, after a position: the earliest end first. */
+/** Finds a slice of ended intents that cannot have been paid in time, after a position, the earliest end first. */
 export async function findAbandoned(deps: Deps, after: Due, slice: number): Promise<Slice | null> {
   const { db, clock } = deps;
   const now = clock.now();
@@ -35,7 +35,7 @@ export async function findAbandoned(deps: Deps, after: Due, slice: number): Prom
   return { oldestDueAt: oldest.expiresAt, run: async () => ({ ...(await abandonAll(deps, due, now)), next }) };
 }
 
-/** Records the end of one intent on the clock that rules it. Returns false when there was nothing left to record. */
+/** Records the end of one intent on the clock that rules it. Returns false if there was nothing left to record. */
 export async function abandonOne(deps: Deps, intentId: string): Promise<boolean> {
   const { intent } = await readBatch(deps.db, { intent: findIntent(deps.db, intentId) });
   if (!intent) return false;
@@ -47,7 +47,7 @@ export async function abandonOne(deps: Deps, intentId: string): Promise<boolean>
 
 type Abandoned = Omit<Ran, "next">;
 
-/** Ends the intents in one batch; where that one fails, each by itself, so that one intent holds up no other (JOB-3). */
+/** Ends the intents in one batch. If the batch fails, ends each alone, so that one intent does not block the others (JOB-3). */
 async function abandonAll(deps: Deps, due: readonly IntentRow[], now: number): Promise<Abandoned> {
   try {
     await abandon(deps, due, now);
@@ -65,7 +65,7 @@ async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): 
       await abandon(deps, [intent], now);
       done += 1;
     } catch (thrown) {
-      // A Conflict: it was settled or released meanwhile.
+      // A Conflict means that the intent was settled or released meanwhile.
       if (!(thrown instanceof Conflict)) failed.push({ id: intent.intentId, thrown });
     }
   }
@@ -75,7 +75,7 @@ async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): 
 async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Promise<void> {
   const { db, config } = deps;
   const ids = due.map(({ intentId }) => intentId);
-  // The cancellation has told its own event (PAY-23).
+  // A cancelled intent had its event at its cancellation (PAY-23).
   const events = due
     .filter(({ cancelledAt }) => cancelledAt === null)
     .flatMap((intent) =>

@@ -1,4 +1,4 @@
-// The form of AEA/P clients (PAY-18, PAY-19): where to pay and, with the parties and the amount, an intent.
+// The form of AEA/P clients (PAY-18, PAY-19): answers where to pay and, given the parties and the amount, opens an intent.
 import type { AgentCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
@@ -30,11 +30,11 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
 }
 
 const ORDER = ["consumer_did", "provider_did", "amount"] as const;
-/** A payer is one of an order. */
+/** A query with a payer is an order too. */
 const OF_ORDER = [...ORDER, "payer"] as const;
 const isOrder = (query: Partial<AddressQuery>): boolean => OF_ORDER.some((name) => query[name] !== undefined);
 
-/** Without an order a faulty value is a plain 422. */
+/** Faults of a query without an order stay a plain 422. */
 export const addressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
   OF_ORDER.some((name) => query.has(name)) ? asPolicyViolation(refusal) : refusal;
 

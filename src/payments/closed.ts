@@ -1,11 +1,11 @@
-// Networks that take no new intents (PAY-24), and the follower that is sent off by a call that finds it behind.
+// Refuses new intents on closed networks (PAY-24), and sends the follower to a network that it reads late.
 import type { AgentCall } from "../call.ts";
 import { type Closure, closureOf, isToBeSent, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
 import { noteSent } from "../chain/standing-store.ts";
 import { ServiceError } from "../core/errors.ts";
 import { commit, type Statement } from "../db/batch.ts";
 
-/** Seconds after which another attempt makes sense. */
+/** Seconds after which a client should try again. */
 const RETRY_SECONDS: Readonly<Record<Closure, number>> = { lag: 30, paused: 60, low_gas: 60 };
 const MESSAGES: Readonly<Record<Closure, string>> = {
   lag: "The network could not be read for some time: it takes no new payment intents.",
@@ -13,7 +13,7 @@ const MESSAGES: Readonly<Record<Closure, string>> = {
   low_gas: "The service has too little gas on the network: it takes no new payment intents.",
 };
 
-/** By real time, as all that is about the chain. */
+/** Compares with real time, as everything about the chain does. */
 export function refuseClosed(standing: NetworkStanding | undefined): void {
   const now = Date.now();
   const reason = standing && closureOf(standing, now);
@@ -31,23 +31,23 @@ export function refuseClosed(standing: NetworkStanding | undefined): void {
   });
 }
 
-/** `notes` belong to the call's own batch; `send` is for after it. */
+/** `notes` belong in the call's own batch; `send` runs after it. */
 export type Sending = { readonly notes: readonly Statement[]; readonly send: () => void };
 
 const NOTHING: Sending = { notes: [], send: () => undefined };
 
-/** A follower that is late is sent off by one call, and not by those that come right after it. */
+/** Sends a late follower. The notes keep the calls right after this one from sending it again. */
 export function followerFor(call: AgentCall, standing: NetworkStanding | undefined): Sending {
   const now = Date.now();
   if (!standing || !isToBeSent(standing, now)) return NOTHING;
   const { network } = standing;
   const { CHAIN_QUEUE } = call.deps.env;
-  // A message that is lost is made good by the minute's job.
+  // If the message is lost, the minute's job follows the network anyway.
   const send = () => call.background(CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
   return { notes: [noteSent(call.db, network, now)], send };
 }
 
-/** For a call that is refused and has no batch of its own. */
+/** Sends the follower from a refused call, which has no batch of its own. */
 export const sendBeside = (call: AgentCall, { notes, send }: Sending): void => {
   if (notes.length > 0) call.background(commit(call.db, notes).then(send, () => undefined));
 };

@@ -28,7 +28,7 @@ export type Parties = {
 export type Deal = { readonly network: Network; readonly market: string; readonly operationalWallet: string };
 export type DealRequest = {
   readonly units: number;
-  /** Whose decimals the units are in: the deal's network, or the first that could settle the order. */
+  /** The network whose decimals `units` has: the deal's, or the first that could settle the order. */
   readonly settling: Network;
   /** The network that the order names. */
   readonly network: Network | null;
@@ -38,13 +38,13 @@ export type DealRequest = {
 export type Proposal = {
   readonly parties: Parties;
   readonly request: DealRequest;
-  /** The market that the order would need, by the narrowest code. */
+  /** The market that the order needs, by its narrowest code. */
   readonly wanted: string;
-  /** Of the deal's network. */
+  /** The standing of the deal's network. */
   readonly standing: NetworkStanding | undefined;
 };
 
-/** The checks of an order in their order; those of the policy are PAY-8's, and the last one whether the network takes intents (PAY-24). */
+/** The checks in the order of PAY-3. The policy's checks (PAY-8) come late, and whether the network takes intents (PAY-24) comes last. */
 export const ORDER_CHECKS = [
   "environment",
   "consumer",
@@ -58,7 +58,7 @@ export const ORDER_CHECKS = [
 ] as const;
 export type OrderCheck = (typeof ORDER_CHECKS)[number];
 
-/** `refusal`: what POST /v1/payment-intents would answer to an order that fails this check first. `policy`: what a policy compared. */
+/** `refusal`: the answer of POST /v1/payment-intents to an order that fails this check first. `policy`: the values that a policy compared. */
 export type Judgement = {
   readonly check: OrderCheck;
   readonly refusal: ServiceError | null;
@@ -73,7 +73,7 @@ export function refuseIneligible(proposal: Proposal, now: number): Deal {
   return deal;
 }
 
-/** All checks, in the order of PAY-3. */
+/** Judges all checks, in the order of PAY-3. */
 export function judgeOrder({ parties, request, wanted, standing }: Proposal, now: number): Judgement[] {
   const { consumer, delegators, provider, providerDelegators, providerNow } = parties;
   const buyers = [consumer, ...delegators].map(({ agent }) => agent);
@@ -112,7 +112,7 @@ function judged(check: OrderCheck, refuse: () => void): Judgement {
 function judgePolicies(parties: Parties, { units, settling }: DealRequest): Judgement[] {
   const { consumer, delegators, provider, providerNow, method } = parties;
   const payment = { units, currency: settling.currency, decimals: settling.decimals };
-  // Floors are compared with the rating of this instant, as it is published (TSK-18).
+  // Floors are compared with the rating at this instant, as it is published (TSK-18).
   const counterparty = { certTier: provider.agent.certTier, rating: ratingAt(provider.agent, method, providerNow) };
   return judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).map((policy) => ({
     check: policy.check,
@@ -128,8 +128,8 @@ function refuseWithoutMarket({ deal, network }: DealRequest, wanted: string): vo
 }
 
 /**
- * The network and market of the payment: the named network, or one on which the provider has a market for this buyer; of several a testnet
- * in the sandbox and a mainnet in production (MKT-3, MKT-4).
+ * Finds the network and market of the payment: the named network, or one on which the provider has a market for this buyer. If several fit, the
+ * sandbox prefers a testnet and production a mainnet (MKT-3, MKT-4).
  */
 export function findDeal(
   offers: readonly Offer[],
@@ -165,7 +165,7 @@ function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: numb
   });
 }
 
-/** Refuses an agent whose delegator has gone to production: there it has no part in it until it follows (AGT-34). */
+/** Refuses an agent whose delegator was promoted to production before it; it trades again once it follows (AGT-34). */
 function refuseLeftBehind({ environment }: AgentRow, delegators: readonly AgentRow[]): void {
   const gone = delegators.find((agent) => agent.environment !== environment);
   if (gone) throw new ServiceError("agent_not_active", { detail: { did: gone.did, environment: gone.environment } });
@@ -192,8 +192,8 @@ function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): 
 const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
 
 /**
- * AEA/P clients stop at a 403 alone and would pay after any other failure, so every refusal of an intent is a 403 for them that names the
- * code of POST /v1/payment-intents (PAY-19).
+ * AEA/P clients stop only at a 403 and would pay after any other failure. So every refusal of an intent is a 403 for them, which names the code of
+ * POST /v1/payment-intents (PAY-19).
  */
 export function asPolicyViolation(refusal: ServiceError): ServiceError {
   if (!STOPPING.has(refusal.status)) return refusal;

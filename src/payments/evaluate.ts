@@ -1,4 +1,4 @@
-// The dry run of the spend policy (PAY-20): every check of an order with its outcome. It reserves and writes nothing.
+// The dry run of the spend policy (PAY-20): answers every check of an order with its outcome. It holds and writes nothing.
 import { findAgent } from "../agents/find-store.ts";
 import type { AgentCall, ManagementCall, Precheck } from "../call.ts";
 import { precheck } from "../call.ts";
@@ -50,7 +50,7 @@ export async function evaluateOrder(call: Asking, did: string, input: Evaluation
 
 type Reads = ReturnType<typeof proposalReads> & { readonly firsts: ReturnType<typeof findFirstInWindows> };
 
-/** An agent asks for itself, a platform for its own. */
+/** An agent evaluates for itself, a platform for its own agents. */
 async function readFor(call: Asking, did: string, reads: Reads) {
   if (call.surface === "management") {
     const found = await call.read({ ...reads, own: findAgent(call.db, call.tenant, did) }, consumersClock);
@@ -73,7 +73,7 @@ function checkView(check: OrderCheckView["check"], judgement: Judgement | undefi
   return { check, passed: refusal === null, ...(refusal && { code: refusal.code }), ...(detail && { detail }) };
 }
 
-/** What is left of the narrowest window, and when the first settlement that counts in it no longer does. */
+/** The amount left in the narrowest window, and the instant at which the first settlement that counts in it leaves it. */
 function windowOf(
   spenders: readonly SpenderRow[],
   firsts: Readonly<Record<string, number>>,
@@ -92,7 +92,7 @@ function windowOf(
   };
 }
 
-/** Refuses whom the agent is not (404, 403) before 422, and finds the further faults of a body that the schema refuses. */
+/** Refuses a caller that may not ask for the agent (404, 403) before 422, and finds the further faults of a body that the schema refuses. */
 export function precheckEvaluation(call: Asking, did: string, input: Partial<EvaluationInput>): Precheck {
   const { provider_did: providerDid, ...rest } = input;
   const own = call.surface === "management" ? findAgent(call.db, call.tenant, did) : findPublicAgent(call.db, did);

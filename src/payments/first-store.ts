@@ -1,10 +1,10 @@
-// Store of what the dry run tells of a window: when the first settlement that counts leaves it (PAY-20).
+// Store of when the first settlement that counts leaves a spending window, for the dry run (PAY-20).
 import { sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import { ofPurse } from "./spend-store.ts";
 
-/** The instant of the first settlement that counts in the window of the agent and of each of its delegators, by DID: of limits in a currency. */
+/** Finds the first settlement that counts in the window of the agent and of each of its delegators, by DID, for limits in one currency. */
 export const findFirstInWindows = (
   db: Database,
   did: string,

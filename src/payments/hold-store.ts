@@ -1,5 +1,5 @@
-// Store of what becomes of an intent's holds (PAY-11): they end with it, have no end once its payment was seen, turn into spending, and come
-// back with a reorganisation.
+// Store of an intent's holds (PAY-11): they end with the intent, have no end once its payment was seen, turn into spending, and come back with a
+// reorg.
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
@@ -21,7 +21,7 @@ import {
   settledBefore,
 } from "./spend-store.ts";
 
-/** The end of a hold that has none. */
+/** The end that is stored for a hold without one. */
 export const ENDLESS = Number.MAX_SAFE_INTEGER;
 
 const endOf = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS : holdEndOf(intent));
@@ -30,12 +30,12 @@ const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
   and(
     eq(spendHolds.did, did),
     eq(spendHolds.environment, intent.environment),
-    // One that ended with an agent has left its hold with the end that it had before (AGT-31).
+    // An intent that ended with one of its agents kept its hold, whose end is the earlier one or later (AGT-31).
     (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
     eq(spendHolds.intentId, intent.intentId),
   );
 
-/** The hold of an intent whose payment was seen has no end; one that was released before holds again (PAY-21). */
+/** Removes the end of the hold when a payment was seen. A hold that was released before is held again (PAY-21). */
 export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
   intent.spenders.flatMap((did) => [
     db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
@@ -49,7 +49,7 @@ export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
       .where(and(isPurse(did, intent), sql`changes() = 1`)),
   ]);
 
-/** The hold ends as the intent does that `after` is: its offer has ended, or a reorganisation has taken its payment away. */
+/** Moves the end of the hold to that of the intent as `after` has it: its offer ended, or a reorg removed its payment. */
 export const moveHolds = (db: Database, before: IntentRow, after: IntentRow): Statement[] =>
   before.spenders.map((did) =>
     db
@@ -58,11 +58,11 @@ export const moveHolds = (db: Database, before: IntentRow, after: IntentRow): St
       .where(holdOf(did, before)),
   );
 
-/** Turns the hold of an intent into spending (FAC-11). A statement for each spender, because D1 also counts the rows of a list. */
+/** Turns an intent's hold into spending (FAC-11). One statement for each spender, because D1 also counts the rows of a JSON list. */
 export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
   intent.spenders.flatMap((did) => [
     db.delete(spendHolds).where(holdOf(did, intent)),
-    // Each hold of an intent is of its amount; where it was released before, there is none to take back.
+    // If the hold was released before, changes() is 0 and the open sum stays as it is.
     db
       .update(spendSums)
       .set({
@@ -70,7 +70,7 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
         open: sql`${spendSums.open} - ${intent.amount} * changes()`,
       })
       .where(isPurse(did, intent)),
-    // One row a settlement, at an instant of its own: the order of totals is the order of instants.
+    // Each settlement has a row at an instant of its own, so that totals and instants have the same order.
     db.insert(spendLedger).values({
       did,
       environment: intent.environment,
@@ -82,8 +82,8 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
   ]);
 
 /**
- * Takes the spending of an intent back, which is open again, and holds it as that (FAC-18). The totals behind it are lowered with it, so that
- * every window counts as if it had never been spent. `since`: when it was spent, or before.
+ * Takes back the spending of an intent that was reopened, and holds its amount again (FAC-18). All later totals are lowered, so that every window
+ * counts as if it had never been spent. `since`: an instant no later than the spending.
  */
 export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
   intent.spenders.flatMap((did) => {
@@ -107,7 +107,7 @@ export const unspendStatements = (db: Database, intent: IntentRow, since: number
     ];
   });
 
-/** So many holds are released one by one, which reads less; more of them together, which sends less. */
+/** Up to this many holds are released one by one, which reads less; more are released together, which sends less. */
 const ONE_BY_ONE = 10;
 
 /** Releases the holds of intents that ended unpaid. */
@@ -156,10 +156,10 @@ const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] =
 
 // ---- Holding --------------------------------------------------------------------------------------------------------------
 
-/** The provider or one of its delegators, in the version that was judged, and the instant of the judgement on their platform's clock. */
+/** The provider or one of its delegators: the version that was judged, and the instant of the judgement on their platform's clock. */
 export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
 
-/** The holds of an intent on its spenders' windows. The batch fails when a judged fact has changed (PAY-12). */
+/** Holds the amount on the windows of the intent's spenders. The batch fails if a judged fact has changed (PAY-12). */
 export function holdStatements(
   db: Database,
   intent: IntentRow,
@@ -184,7 +184,7 @@ export function holdStatements(
   ];
 }
 
-/** Removes expired holds together with the next intent of their currency, so that no sum over them grows. */
+/** Removes expired holds whenever the next intent of their currency is opened, so that the sum over them stays short. */
 function releaseExpiredHolds(
   db: Database,
   dids: string,
@@ -214,7 +214,7 @@ function releaseExpiredHolds(
   ];
 }
 
-/** The conditional reservation: of two intents that fit alone but not together, the database accepts one (PAY-10). */
+/** Reserves on condition: of two intents that fit alone but not together, the database accepts one (PAY-10). */
 function holdSpend(
   db: Database,
   { agent }: SpenderRow,
@@ -237,7 +237,7 @@ function holdSpend(
     db
       .insert(spendSums)
       .select(
-        // The judged scope and an owner in good standing, at the instant of the write.
+        // Requires the judged scope and an active principal at the instant of the write.
         sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
             and ${principalStands(sql`q.principal_id`, now)}
             and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
@@ -260,7 +260,7 @@ const providerStands = ({ providerDid, environment, network }: IntentRow, seller
       and not exists (select 1 from escrows e where e.did = ${providerDid} and e.environment = ${environment}
           and e.network = ${network} and e.state = 'CONSTRAINED')`;
 
-/** Bounds a provider's own intents for one consumer, whose window they hold (PAY-6). */
+/** Bounds a provider's own intents for one consumer, because they hold that consumer's window (PAY-6). */
 const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
   openedBy === providerDid
     ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
@@ -273,8 +273,8 @@ const openedByProvider = (providerDid: string, consumerDid: string, now: number)
       and i.expires_at > ${now - BLOCK_CLOCK_SKEW_MS} and (i.expires_at > ${now} or i.cancelled_at is not null))`;
 
 /**
- * The number of open intents that the provider opened itself for the consumer. One that was cancelled counts for 30 seconds more, because its
- * hold does: nobody fills a window by opening and cancelling.
+ * The number of open intents that the provider itself opened for the consumer. A cancelled one counts for 30 seconds more, as long as its hold, so
+ * that a provider cannot fill a window by opening and cancelling.
  */
 export const countOpenedByProvider = (
   db: Database,

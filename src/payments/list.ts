@@ -19,7 +19,7 @@ export async function getIntents(call: AgentCall, query: IntentQuery): Promise<P
     page,
     ({ createdAt, intentId }) => ({ at: createdAt, id: intentId }),
     (intent) => {
-      // Each by its own clock, by which blocks are shifted too.
+      // Each intent is judged on its own clock, and block times are shifted to that clock too.
       const offset = intent.clockOffsetMs ?? 0;
       const seen = intent.readThrough === null ? null : intent.readThrough + aheadOf(deps.clock) + offset;
       const shown = { released: hasEnded(intent, seen), confirmBy: intent.confirmBy };

@@ -33,8 +33,8 @@ export async function createIntent(call: AgentCall, input: IntentInput): Promise
 }
 
 /**
- * One trip to read, the refusals in the order of PAY-3, one trip that holds the amount and opens the intent. `payer`: the one address that may
- * pay it, in lower case.
+ * Reads in one trip, refuses in the order of PAY-3, and holds the amount and opens the intent in a second trip. `payer`: the one address that may pay
+ * the intent, in lower case.
  */
 export async function openIntent<V>(
   call: AgentCall,
@@ -97,7 +97,7 @@ export async function openIntent<V>(
   return view;
 }
 
-/** A network that is closed is looked at all the sooner. */
+/** Even a refused call sends a late follower, so that a closed network is read again sooner. */
 function dealOf(call: AgentCall, proposal: Proposal, follower: Sending): Deal {
   try {
     return refuseIneligible(proposal, call.now);
@@ -107,7 +107,7 @@ function dealOf(call: AgentCall, proposal: Proposal, follower: Sending): Deal {
   }
 }
 
-/** The hash of an id would commit to an address where its highest bit is set (PAY-25). */
+/** Draws an id whose hash has its highest bit clear: a set bit means that the hash commits to a payer (PAY-25). */
 function newIntentId(payer: string | null, now: number): string {
   for (;;) {
     const intentId = newId("pin", now);
@@ -115,13 +115,13 @@ function newIntentId(payer: string | null, now: number): string {
   }
 }
 
-/** What the named payer pays counts, whatever wallets the provider asks for later (FAC-22). */
+/** A payment by the named payer always counts, so the payer must not be a wallet of the provider (FAC-22). */
 function refuseProvidersWallet(payer: string | null, { wallets }: Pick<AgentRow, "wallets">): void {
   if (!wallets.some(([wallet]) => wallet === payer)) return;
   throw validationError([fieldError("payer", "invalid_value", "A wallet of the provider pays none of its intents.")]);
 }
 
-/** The columns of what has not happened to an intent yet. */
+/** The columns of an intent that has no payment, settlement or cancellation yet. */
 export const UNPAID = {
   paymentTx: null,
   paymentLog: null,
@@ -144,7 +144,7 @@ function refuseUncountable(spenders: readonly SpenderRow[], units: number): void
   throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
 }
 
-/** An intent holds a part of the windows of the consumer and its delegators, so a provider's own intents are bounded (PAY-6). */
+/** Bounds a provider's own intents, because each holds a part of the windows of the consumer and its delegators (PAY-6). */
 function refuseProvidersShare(
   call: AgentCall,
   spenders: readonly { readonly agent: AgentRow }[],

@@ -1,4 +1,4 @@
-// An order of a payment, and its faults that no schema knows: networks, precision of the token, parties (PAY-4, PAY-5).
+// An order of a payment, and the faults that its schema cannot find: networks, precision of the token, parties (PAY-4, PAY-5).
 import type { AgentCall } from "../call.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
@@ -58,7 +58,7 @@ function networkFaults(config: Config, { network, currency }: Payable, candidate
   ];
 }
 
-/** Judges the amount by the finest candidate token; `unitsOf` judges it again by the chosen one. */
+/** Judges the amount by the finest candidate token; `unitsOf` judges it again by the token of the chosen network. */
 function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
   const decimals = candidates.map((network) => network.decimals);
   const parsed = parseAmount(amount, Math.max(0, ...decimals));

@@ -1,4 +1,4 @@
-// An order with what it is judged by (PAY-3): read in one trip, by who opens an intent and by who only asks (PAY-20).
+// An order with the facts that it is judged by (PAY-3), read in one trip: for opening an intent and for the dry run (PAY-20).
 import { findNetwork, type Network } from "../chain/networks.ts";
 import { findStandings } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";
@@ -29,14 +29,14 @@ export const proposalReads = ({ db, now, ahead }: Call, order: Order, candidates
 };
 type Found = ReadResults<ReturnType<typeof proposalReads>>;
 
-/** All candidates are of the order's currency, or the one network that it names. Without any the order is refused. */
+/** All candidates settle in the order's currency, or are the one network that it names. Without a candidate the order is refused. */
 export const currencyOf = ({ currency }: Order, [candidate]: readonly Network[]): string =>
   currency ?? candidate?.currency ?? "";
 
-/** The clock of the consumer's platform rules. */
+/** The clock of the consumer's platform rules an intent. */
 export const consumersClock = { clock: ({ spenders }: Pick<Found, "spenders">) => spenders[0]?.clockOffsetMs };
 
-/** Throws the faults of the order that only the reading shows. */
+/** Throws the faults of the order that only these reads can show. */
 export function proposalOf(
   { deps, now }: Call,
   order: Order,

@@ -1,5 +1,5 @@
-// Rates consumers for intents that they opened themselves and left unpaid (TSK-11). Either party may open an intent, so an intent of the
-// other party gives no signal. The signal comes when no late payment can settle the intent any more, so it never has to be undone.
+// Rates consumers for intents that they opened themselves and left unpaid (TSK-11); an intent that the provider opened gives no signal. The signal
+// comes when no late payment can settle the intent any more, so it never has to be undone.
 import { rateAgent } from "../agents/rate.ts";
 import { addChangedRows, applyChangedRows, createChangedRows, pickRows, type RatedRows } from "../agents/rated-rows.ts";
 import { networkNamed } from "../chain/networks.ts";
@@ -55,7 +55,7 @@ const readsOfOne = (db: Database, intentId: string) => {
   };
 };
 
-/** Reads one intent with fewer rows than `readUnrated` does. */
+/** Reads one intent, with fewer rows than `readUnrated` reads. */
 async function readOneUnrated(db: Database, intentId: string): Promise<Unrated[]> {
   const { intent, consumer, ...rows } = await readBatch(db, readsOfOne(db, intentId));
   if (!intent || !isUnrated(intent)) return [];
@@ -104,8 +104,8 @@ async function rateAll(deps: Deps, unrated: readonly Unrated[]): Promise<SetReco
 }
 
 /**
- * As it was opened: no transfer since then spares the consumer, or makes another one of whom it left waiting. One that has gone to production
- * meanwhile begins anew there (AGT-34).
+ * Compares the principals of when the intent was opened, so that no later transfer spares the consumer or changes which principal it left waiting. A
+ * promoted consumer is not rated for the sandbox that it left (AGT-34).
  */
 const givesNoSignal = (intent: IntentRow, { agent }: AgentWithPrincipal): boolean =>
   agent.environment !== intent.environment || intent.providerPrincipalId === intent.consumerPrincipalId;

@@ -1,4 +1,4 @@
-// Routes of payment intents, and of the form of AEA/P clients (PAY-1, PAY-17, PAY-18).
+// Routes of payment intents, and of the form for AEA/P clients (PAY-1, PAY-17, PAY-18).
 import type { ErrorCode } from "../core/errors.ts";
 import { route } from "../http/route.ts";
 import { validFields } from "../http/schemas.ts";

@@ -19,7 +19,7 @@ export const intentInput = z
 
 export type IntentInput = z.infer<typeof intentInput>;
 
-/** Mixed case is a checksum. */
+/** A mixed-case address carries a checksum. */
 export function payerFaults(raw: unknown): FieldError[] {
   const { data } = z.object({ payer: address }).safeParse(raw);
   if (data === undefined || isAddress(data.payer)) return [];

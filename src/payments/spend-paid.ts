@@ -1,4 +1,4 @@
-// Counts as spent what was paid and never facilitated in 30 days (PAY-21): the hold had no end until then.
+// Counts a payment as spent that was not facilitated within 30 days (PAY-21); its hold had no end until then.
 import { commitAll } from "../commit.ts";
 import { type Due, FIRST } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";

@@ -1,5 +1,4 @@
-// The spend policies of the consumer and of every delegator, judged live (PAY-8, PAY-9). Pure. Each check names the narrowest bound among
-// them.
+// Judges the spend policies of the consumer and every delegator live (PAY-8, PAY-9). Pure. Each check names the narrowest bound among them.
 import { floorAmount, formatAmount } from "../core/money.ts";
 import { type Tier, tierRank } from "../core/vocabulary.ts";
 
@@ -11,7 +10,7 @@ export const POLICY_CHECKS = [
 ] as const;
 export type PolicyCheck = (typeof POLICY_CHECKS)[number];
 
-/** An agent whose policy and window count, at this instant. The consumer comes first, then its delegators. */
+/** An agent whose policy and window count at this instant: the consumer first, then its delegators. */
 export type Spender = {
   readonly did: string;
   readonly maxTransactionValue: string | null;
@@ -21,7 +20,7 @@ export type Spender = {
   readonly spend: SpendSums;
 };
 
-/** Base units. `settledBefore`: the running total when the window began; `expired`: holds of intents that have ended. */
+/** Base units. `settledBefore`: the running total when the window began. `expired`: the amount that ended intents still hold. */
 export type SpendSums = {
   readonly settled: number;
   readonly settledBefore: number;
@@ -38,17 +37,17 @@ export type CheckOutcome = {
   readonly limit: string | number;
   readonly attempted: string | number | null;
   readonly remaining?: string;
-  /** The limit's currency, where it is another than the payment's and refuses it (PAY-9). */
+  /** The limit's currency, if it differs from the payment's and therefore refuses the payment (PAY-9). */
   readonly currency?: string;
-  /** The delegator whose bound it is; absent for the consumer's own. */
+  /** The delegator whose bound this is; absent for the consumer's own bound. */
   readonly delegator?: string;
 };
 
-/** The amount that counts in the window: settled in it, and held by open intents (PAY-10). */
+/** The amount that counts in the window: settled in it, or held by open intents (PAY-10). */
 export const spentInWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
   settled - settledBefore + open - expired;
 
-/** The checks that some spender's policy makes, in the order of PAY-8. */
+/** The checks that at least one spender's policy makes, in the order of PAY-8. */
 export function judgePolicy(spenders: readonly Spender[], provider: Counterparty, payment: Payment): CheckOutcome[] {
   const outcomes = [
     judgeCeiling(spenders, payment),
@@ -75,7 +74,7 @@ function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment
   };
 }
 
-/** A limit of another currency bounds a payment to nothing, and is shown as it was set: its token may have other decimals (PAY-9). */
+/** A limit in another currency allows no amount, and is shown as it was set, because its token may have other decimals (PAY-9). */
 type Window = {
   readonly did: string;
   readonly bound: number;
@@ -137,7 +136,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
   };
 }
 
-/** The lowest bound; of equal ones that of the agent nearest to the consumer. */
+/** The lowest bound; among equal ones, the bound of the agent nearest to the consumer. */
 const lowest = <T extends { readonly bound: number }>(bounds: readonly T[]): T | undefined =>
   bounds.reduce<T | undefined>(
     (least, one) => (least === undefined || one.bound < least.bound ? one : least),

@@ -1,6 +1,5 @@
-// Store of spending: sums, the ledger of running totals, and the holds of open intents, of each currency by itself (HTTP-6). A window is a
-// difference of running totals, so it costs the same however long the history is (PAY-10). A hold ends at its instant, whether or not a job
-// has recorded it (PAY-11).
+// Store of spending in each currency (HTTP-6): sums, the ledger of running totals, and the holds of open intents. A window is the difference of two
+// running totals, so its cost does not grow with the history (PAY-10). A hold ends at its instant, whether or not a job has recorded it (PAY-11).
 import { and, eq, getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
@@ -16,10 +15,7 @@ import type { SpendSums } from "./spend-policy.ts";
 export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
 export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
 
-/**
- * An agent, the environment that it spends in and the currency: what it spent in the sandbox is not counted in production (AGT-34), and no
- * currency in another.
- */
+/** An agent's spending in one environment and currency: sandbox spending does not count in production (AGT-34), nor one currency in another. */
 export type Purse = { readonly did: SQL; readonly environment: SQL; readonly currency: SQL };
 export const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
   sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment} and ${sql.raw(alias)}.currency = ${currency}`;
@@ -32,22 +28,22 @@ export const purseOf = (did: string, { environment, currency }: Spent): Purse =>
   currency: sql`${currency}`,
 });
 
-/** The sums that an intent of the agent counts in. */
+/** The row of sums in which an intent of the agent counts. */
 export const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
   and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
-/** The running total when a window began: one row, whatever the ledger's length. */
+/** The running total when a window began. Reads one row, however long the ledger is. */
 export const settledBefore = (purse: Purse, windowDays: SQL, now: number | Placeholder): SQL<number> =>
   sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
-/** The instant of a call, and by how much its clock is ahead of the chains'. Milliseconds. */
+/** The instant of a call, and how far its clock is ahead of the chains' clock, in milliseconds. */
 export type SpendClock = { readonly now: number; readonly ahead: number };
 type CompiledClock = { readonly [part in keyof SpendClock]: Placeholder };
 
 /**
- * Holds that have ended: their network has been read so far that nothing can have been paid in time (PAY-21). The sums join networks first, so
- * that each is a range of the holds.
+ * Holds that have ended: the network was read so far that no payment in time can be missing (PAY-21). The query joins networks first, so that each is
+ * one range of the index of holds.
  */
 export const ended = (purse: Purse, { ahead }: Pick<SpendClock | CompiledClock, "ahead">): SQL =>
   sql`followers f cross join spend_holds h on ${ofPurse("h", purse)} and h.network = f.network
@@ -56,7 +52,7 @@ export const ended = (purse: Purse, { ahead }: Pick<SpendClock | CompiledClock, 
 export const expiredHolds = (purse: Purse, clock: SpendClock | CompiledClock): SQL<number> =>
   sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
 
-/** The consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows of a currency. */
+/** Finds the consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows in a currency. */
 export const findSpenders = (
   db: Database,
   consumerDid: string,
@@ -97,7 +93,7 @@ const spendersByDid = compileOnce((db) => {
       settledBefore: settledBefore(purse, windowDays, clock.now).as("settled_before"),
       expired: expiredHolds(purse, clock).as("expired"),
       depth: sql<number>`chain.depth`.as("depth"),
-      // The clock of the consumer's platform rules (ACC-9), in the sandbox.
+      // In the sandbox the clock of the consumer's platform rules (ACC-9).
       clockOffsetMs: sql<number>`case when chain.depth = 0 and ${agents.environment} = 'sandbox'
             then (select p.clock_offset_ms from platforms p where p.platform_id = ${agents.platformId}) else 0 end`.as(
         "clock_offset_ms",

@@ -31,15 +31,18 @@ const paymentView = ({ paymentTx, paidAt }: IntentRow): IntentView["payment"] =>
   paymentTx === null || paidAt === null ? null : { tx_hash: paymentTx, mined_at: toIso(paidAt) };
 
 type Shown = {
-  /** Its hold has ended, before that is recorded. */
+  /** The hold has ended, though no job has recorded this yet. */
   readonly released?: boolean;
-  /** Until when its task waits for an answer. */
+  /** The end of its task's window. */
   readonly confirmBy?: number | null;
 };
 
 type Named = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash", Hash>>;
 
-/** The `settle` of an open intent that names its payer, who is refunded too: at the contract's highest fee, until the intent's end (PAY-25). */
+/**
+ * The ready `settle` call of an open intent that names its payer, who also gets the refunds: at the contract's highest fee, until the intent's end
+ * (PAY-25).
+ */
 function callOf(network: Network, intent: IntentRow, named: Named, now: number): IntentView["call"] {
   const { amount, payer, operationalWallet, expiresAt } = intent;
   if (payer === null || effectiveIntentStatus(intent, now) !== "OPEN") return null;
