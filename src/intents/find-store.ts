@@ -1,4 +1,4 @@
-// Reads of intents by what a payment, a job or a call knows of them.
+// Reads of intents by the facts that a payment, a job or a call has.
 import { and, asc, desc, eq, getTableColumns, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
@@ -8,7 +8,7 @@ import { providersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_MS } from "./states.ts";
 
-/** An intent that is paid, with the clock of its provider's platform and the last booked block of its network; null before the first. */
+/** An intent for settlement, with the clock of its provider's platform and the last booked block of its network; null before the first. */
 export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
 const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
 export const paidIntent = {
@@ -31,15 +31,15 @@ const payableOf = (by: OfPair): SQL | undefined =>
     eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
     // Literal text, so that SQLite uses the partial index.
     sql`transaction_id is null`,
-    // One that another payment was seen for is not paid twice.
+    // An intent that is bound to another payment is not paid twice.
     sql`status <> 'PAID'`,
     by.minedAt === undefined ? undefined : lte(paymentIntents.createdAt, by.minedAt + BLOCK_CLOCK_SKEW_MS),
     by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
   );
 
 /**
- * The newest intent that a payment can settle where the caller names none (FAC-8): open, or ended less than 24 hours ago. With `minedAt`,
- * only one that existed and took payments when this one was mined, so that a late payment does not settle a newer intent.
+ * Finds the newest intent that a payment can settle if the caller names none (FAC-8): open, or ended less than 24 hours ago. `minedAt` limits it to
+ * intents that took payments at that instant, so that a late payment does not settle a newer intent.
  */
 export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
   readOne(
@@ -57,7 +57,7 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<Pa
       .limit(1),
   );
 
-/** The intent that a payment names. */
+/** Finds the intent that a payment names. */
 export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
   readOne(
     db
@@ -66,7 +66,7 @@ export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | nul
       .where(eq(paymentIntents.intentHash, storedHash(hash))),
   );
 
-/** Intents that their own consumer opened and left unpaid, and that no late payment can settle; the earliest end first (TSK-11). */
+/** Finds intents that their own consumer opened and left unpaid, and that no late payment can settle any more; the earliest end first (TSK-11). */
 export const findUnratedIntents = (db: Database, endedBefore: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -84,7 +84,7 @@ export const findUnratedIntents = (db: Database, endedBefore: number, after: Due
       .limit(limit),
   );
 
-/** The parties and the network of an intent as expressions, for reads in the trip that finds the intent. */
+/** The parties and the network of an intent as SQL expressions, for reads in the trip that finds the intent. */
 export const ofIntent = (intentId: string | Placeholder) => ({
   providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
   consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
@@ -95,7 +95,10 @@ export const ofIntent = (intentId: string | Placeholder) => ({
   ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
 });
 
-/** The consumers of intents with the principals that they left unpaid, as a subquery with the columns `did`, `environment` and `principal_id`. `intentIds`: JSON. */
+/**
+ * The consumers of intents with the principals that they left unpaid, as a subquery with the columns `did`, `environment` and `principal_id`.
+ * `intentIds`: JSON.
+ */
 export const ratedConsumersIn = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
     where intent_id in (select value from json_each(${intentIds})))`;

@@ -1,4 +1,4 @@
-// Store of the intents of an agent: its list of them (PAY-22), and how many are open (AGT-35).
+// Store of an agent's intents: the list of them (PAY-22), and the number of open ones (AGT-35).
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type Environment, type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
@@ -12,14 +12,14 @@ import { readThrough } from "./store.ts";
 
 export type ListedIntent = IntentRow & {
   readonly confirmBy: number | null;
-  /** Of the clock that rules it, where it is stored as OPEN (ACC-9). */
+  /** The offset of the clock that rules the intent (ACC-9), if it is stored as OPEN. */
   readonly clockOffsetMs: number | null;
-  /** Up to which instant payments on its network have been seen, where it is stored as OPEN. */
+  /** The instant up to which payments on its network have been seen, if it is stored as OPEN. */
   readonly readThrough: number | null;
 };
 
 const shown = bareColumns(paymentIntents);
-/** Nobody sets another clock in production. */
+/** Only a sandbox clock can be moved. */
 const OFFSET = sql<number | null>`case when status = 'OPEN' and environment = 'sandbox' then
   (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
 const READ_THROUGH = sql<number | null>`case when status = 'OPEN' then
@@ -29,8 +29,8 @@ const CONFIRM_BY = sql<number | null>`(select t.confirm_by from tasks t where t.
 export type IntentFilter = { readonly status?: IntentStatus | undefined; readonly role?: Side | undefined };
 
 /**
- * The intents of an agent in its environment, the latest first, from the ranges of its sides. `now`: real time, by which each intent's own clock
- * is counted. A page by status looks at no more intents than others do (db/pages.ts).
+ * Lists the intents of an agent in its environment, newest first, from the ranges of its sides. `now`: real time, to which each intent's own offset
+ * is added. A page by status scans at most as many intents as any other page (db/pages.ts).
  */
 export const listIntents = (
   db: Database,
@@ -59,7 +59,7 @@ export const listIntents = (
   return read(rows, foundOf);
 };
 
-/** Whether an intent counts as of a status: an OPEN one has ended at its instant, whether or not that is recorded (PAY-13). */
+/** Selects intents by effective status: an OPEN one has ended at its instant, whether or not that is recorded (PAY-13). */
 function isShownAs(status: IntentStatus, now: number): SQL {
   const ended = sql`expires_at <= ${now} + ${OFFSET}`;
   if (status === "OPEN") return sql`(status = 'OPEN' and not (${ended}))`;
@@ -68,15 +68,15 @@ function isShownAs(status: IntentStatus, now: number): SQL {
 }
 
 /**
- * Which intents count as open: those that are so at an instant on the agent's clock (milliseconds), and with `ahead`, by how much the service's
- * clock is ahead of the chains', also those that may have been paid in time: each until its hold has ended (PAY-11). `real`: real time, where the
- * agent's clock is another.
+ * Defines which intents count as open. Without `ahead`: those open at `now`, on the agent's clock (milliseconds). With `ahead`, how far the service's
+ * clock is ahead of the chains': also those that may have been paid in time, each until its hold has ended (PAY-11). `real`: real time, if the
+ * agent's clock differs from it.
  */
 export type OpenAt = { readonly now: number; readonly ahead?: number; readonly real?: number };
 
 /**
- * The open intents of an agent, as an expression: those that wait for a payment, and those that were paid. A provider's are a range of their
- * index; a consumer's are found by the holds on its window, where those of its delegates stand too. No more than `most` are looked at.
+ * The number of an agent's open intents as an SQL expression: those that wait for a payment, and those that were paid. A provider's are a range of
+ * their index. A consumer's are found by the holds on its window, which has its delegates' holds too. At most `most` are read.
  */
 export const openIntentsOf = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
@@ -93,18 +93,18 @@ export const openIntentsOf = (
   return sql<number>`((${sold}) + (${bought}))`;
 };
 
-/** Literal text, so that SQLite uses the partial index. One that was paid is open until it is facilitated or its time is over. */
+/** A paid intent is open until it is facilitated or its time is over. Literal text, so that SQLite uses the partial index. */
 function isOpen(at: OpenAt, of: "i" | "listed" = "i"): SQL {
   const i = sql.raw(of);
   const end = at.ahead === undefined ? sql`${i}.expires_at` : sql`max(${i}.expires_at, coalesce(${i}.lost_until, 0))`;
   return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${end} > ${endOf(at, i)})`;
 }
 
-/** Those of an intent that has ended are looked at only where it may count. */
+/** With `ahead`, holds of ended intents may count too, so all are read. */
 const isHeld = ({ did, environment }: { did: string; environment: Environment }, { now, ahead }: OpenAt): SQL =>
   sql`h.did = ${did} and h.environment = ${environment}${ahead === undefined ? sql` and h.expires_at > ${now}` : sql``}`;
 
-/** Up to which instant intents have ended: the agent's, or that up to which the network was read, on the intent's own clock. */
+/** The instant up to which intents have ended: the agent's now, or the instant up to which the network was read, on the intent's own clock. */
 function endOf({ now, ahead }: OpenAt, i: SQL): SQL {
   if (ahead === undefined) return sql`${now}`;
   const offset = sql`case when ${i}.environment = 'sandbox' then
@@ -112,7 +112,7 @@ function endOf({ now, ahead }: OpenAt, i: SQL): SQL {
   return sql`coalesce(${readThrough(sql`${i}.network`)}, 0) + ${offset} + ${ahead - BLOCK_CLOCK_SKEW_MS}`;
 }
 
-/** Whether it has one, as an expression. */
+/** A condition: the agent has an open intent. */
 export const hasOpenIntent = (of: { readonly did: string; readonly environment: Environment }, at: OpenAt): SQL => {
   const { did, environment } = of;
   const open = sql`i.environment = ${environment} and ${isOpen(at)}`;

@@ -1,4 +1,4 @@
-// Reads of the intents that payments are for: by what the follower has bound, by name, and by terms (PAY-21).
+// Reads of the intents that payments are for: by the payment that the follower has bound, by name, and by terms (PAY-21).
 import { and, asc, eq, getTableColumns, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
@@ -8,7 +8,7 @@ import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { ofIntent, type PaidIntent, paidIntent } from "./find-store.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 
-/** The intents that payments of a transaction are bound to (PAY-21), or were until a reorganisation took them away. */
+/** The intents that payments of a transaction are bound to, or were bound to until a reorg removed them (PAY-21). */
 const paidBy = (db: Database, network: SQL | Placeholder) => {
   const on = sql`${paymentIntents.network} = ${network}`;
   const txHash = sql.placeholder("txHash");
@@ -30,11 +30,11 @@ const paidOnNetworkOf = compileOnce((db) => paidBy(db, ofIntent(sql.placeholder(
 
 export const findIntentsPaidBy = (db: Database, network: string, txHash: string): Read<PaidIntent[]> =>
   readAll(paidOnNetwork(db, { network, txHash }));
-/** Finds them on the network of an intent. */
+/** Like findIntentsPaidBy, on the network of an intent. */
 export const findIntentsPaidBeside = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
   readAll(paidOnNetworkOf(db, { intentId, txHash }));
 
-/** Those whose payments a reorganisation took away, of these payments. */
+/** Finds the intents that lost one of these payments to a reorg. */
 export const findIntentsThatLost = (
   db: Database,
   network: string,
@@ -54,7 +54,7 @@ export const findIntentsThatLost = (
   );
 };
 
-/** Paid intents of a network that are not counted as spent yet, after a position, by the instants of their payments. */
+/** Finds paid intents of a network that do not count as spent yet, after a position, by the instants of their payments. */
 export const findPaidIntents = (
   db: Database,
   network: string,
@@ -79,7 +79,7 @@ export const findPaidIntents = (
       .limit(limit),
   );
 
-/** The intents whose bound payments stand behind a network's booked block. */
+/** Finds the intents whose bound payments were mined after the network's booked block. */
 export const findBoundIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
@@ -90,7 +90,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
       .where(sql`f.network = ${network} and ${paymentIntents.intentId} = b.value`),
   );
 
-/** The intents that payments name, by their hashes. */
+/** Finds the intents that payments name by their hashes. */
 export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
@@ -100,12 +100,12 @@ export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<
       .where(sql`${paymentIntents.intentHash} = k.value`),
   );
 
-/** What finds an intent for a payment that names none. `payer`: the one that the intent has to name; null: it names none. */
+/** The facts that find an intent for a payment that names none. `payer`: the payer that the intent must name; null if it must name none. */
 export type UnnamedPayment = { readonly terms: string; readonly payer: string | null; readonly minedAt: number };
 
 /**
- * Of each payment the newest intents of its terms that it can pay, at most `most`: they wait for a payment, and take one at the instant of its block.
- * `life`: how long an offer lives, which bounds how many of those that have ended are passed over.
+ * Finds, for each payment, the newest intents of its terms that it can pay, at most `most`: they wait for a payment, and take one at the instant of
+ * its block. `life`: how long an offer lives, which bounds how many ended intents are skipped.
  */
 export const findIntentsOfTerms = (
   db: Database,
@@ -115,7 +115,7 @@ export const findIntentsOfTerms = (
   const wanted = JSON.stringify(payments.map(({ terms, payer, minedAt }) => [terms, payer, minedAt]));
   const ofTerms = (n: SQL): SQL => sql`${n}.terms = k.value ->> 0 and ${n}.transaction_id is null`;
   const minedAt = sql`k.value ->> 2`;
-  // The clock of the newest is the latest: without it a sandbox that is far ahead would have its whole history passed over.
+  // The newest intent has the latest clock. Without its offset, a sandbox whose clock is far ahead would have its whole history scanned.
   const newest = sql`(select ${offsetOf(sql`o`)} from payment_intents o where ${ofTerms(sql`o`)} order by o.created_at desc limit 1)`;
   const payable = sql`select n.intent_id from payment_intents n where ${ofTerms(sql`n`)}
     and n.created_at > ${minedAt} + ${newest} - ${life + BLOCK_CLOCK_SKEW_MS}
@@ -136,7 +136,7 @@ export const findIntentsOfTerms = (
 const offsetOf = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${of}.consumer_platform_id), 0) else 0 end`;
 
-/** Open intents of a network whose lost payments keep their holds, and of whose transactions it is known who sent them. */
+/** Finds open intents of a network that a lost payment keeps held, and whose transaction has a known sender. */
 export const findWaitingIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db

@@ -1,5 +1,4 @@
-// The machine of intents as data (PAY-13), the status that counts at an instant, and the judgement whether a payment settles an intent
-// (PAY-14 to PAY-16).
+// The state machine of intents as data (PAY-13), the effective status at an instant, and whether a payment settles an intent (PAY-14 to PAY-16).
 import {
   BLOCK_CLOCK_SKEW_SECONDS,
   DAY_MS,
@@ -21,13 +20,13 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   triggers: INTENT_TRIGGERS,
   table: {
     OPEN: { pay: "PAID", settle: "SETTLED", expire: "ABANDONED" },
-    // Seen by the follower; a reorganisation may take the payment away (PAY-21).
+    // The follower has seen the payment; a reorg may remove it (PAY-21).
     PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
-    // A payment that was mined in time settles after the end (PAY-14).
+    // A payment that was mined in time still settles after the end (PAY-14).
     ABANDONED: { pay: "PAID", settle: refuse("intent_expired"), settle_late: "SETTLED" },
     // One intent has one settlement (PAY-16).
     SETTLED: {
-      // A reorganisation took its settlement away (FAC-18).
+      // A reorg removed its settlement (FAC-18).
       reverse: "OPEN",
       settle: refuse("settlement_verification_failed"),
       settle_late: refuse("settlement_verification_failed"),
@@ -57,32 +56,32 @@ export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 export const LOST_PAYMENT_MS = LOST_PAYMENT_HOURS * HOUR_MS;
 
 type Held = Pick<IntentStanding, "status" | "expiresAt"> & {
-  /** Until when a payment that a reorganisation took away keeps the hold. */
+  /** The instant until which a payment that a reorg removed keeps the hold. */
   readonly lostUntil: number | null;
 };
-/** The instant that the network has to be read past for the hold of an unpaid intent to end (PAY-11). */
+/** The instant past which the network has to be read before the hold of an unpaid intent ends (PAY-11). */
 export const holdEndOf = ({ expiresAt, lostUntil }: Omit<Held, "status">): number =>
   Math.max(expiresAt, lostUntil ?? 0);
 
-/** Whether nothing can have been paid in time: the network was read, without a payment, to later than the end (PAY-21). */
+/** True if no payment in time can be missing: the network was read past the end without one (PAY-21). */
 export const hasEnded = (intent: Held, readThrough: number | null): boolean =>
   intent.status === "OPEN" && readThrough !== null && holdEndOf(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment is older than the intent, which it then does not settle (PAY-15). */
+/** True if a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment was mined before an offer's end or within 30 seconds after it: it was on its way while the offer was open (PAY-14). */
+/** True if a payment was mined before the offer's end or within 30 seconds after it: it was sent while the offer was open (PAY-14). */
 const isBeforeEnd = ({ expiresAt }: Pick<IntentStanding, "expiresAt">, minedAt: number): boolean =>
   minedAt < expiresAt + BLOCK_CLOCK_SKEW_MS;
 
-/** True when a payment was mined while the intent took one. */
+/** True if a payment was mined while the intent took one. */
 export const isInTime = (intent: Span, minedAt: number): boolean =>
   !isOlderThan(intent, minedAt) && isBeforeEnd(intent, minedAt);
 
 /**
- * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined in time,
- * and for 30 days from its block where the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
+ * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined in time, and for
+ * 30 days from its block if the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
  */
 export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
   const inTime = isBeforeEnd(intent, minedAt) && now < intent.expiresAt + LATE_MS;
@@ -92,8 +91,8 @@ export function judgeSettlement(intent: IntentStanding, minedAt: number, now: nu
 }
 
 /**
- * Whether an address (lower case) may pay an intent: the payer that it names alone, of which an earlier edition of the contract knows nothing
- * (PAY-25), else anybody but the provider (FAC-22). `own`: whether the address was a wallet of the provider then.
+ * True if an address (lower case) may pay an intent. If the intent names a payer, only that payer may, though an earlier edition of the contract does
+ * not enforce it (PAY-25); else any address but the provider's (FAC-22). `own`: the address was a wallet of the provider then.
  */
 export const mayPay = ({ payer }: { readonly payer: string | null }, by: string, own: boolean): boolean =>
   payer === null ? !own : payer === by;

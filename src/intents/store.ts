@@ -12,13 +12,13 @@ import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
 
-/** Until when the task of a settled intent waits for its answer. */
+/** The end of the window of a settled intent's task. */
 export const confirmByOf: SQL.Aliased<number | null> = sql<
   number | null
 >`(select t.confirm_by from tasks t where t.task_id = ${sql`${paymentIntents.taskId}`})`.as("confirm_by");
 export type Answerable<T> = T & { readonly confirmBy: number | null };
 
-/** An intent with the clock of its consumer's platform, which rules it (ACC-9). */
+/** Finds an intent with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findIntent = (db: Database, intentId: string | SQL<string>): Read<Timed<IntentRow> | null> =>
   readOne(
     db
@@ -37,7 +37,7 @@ export const findIntents = (db: Database, intentIds: SQL<string>): Read<Timed<In
   );
 
 /**
- * The same for an agent that may be its consumer; where it has ended by then and nothing has recorded it, also up to which instant payments on
+ * Finds an intent for an agent that may be its consumer. If it has ended and no job has recorded this, also reads the instant up to which payments on
  * its network have been seen.
  */
 export const findIntentFor = (
@@ -61,8 +61,8 @@ export const findIntentFor = (
 };
 
 /**
- * Intents that have ended, are still stored as OPEN, and can't have been paid in time: their network has been read further (PAY-21). The earliest
- * end first. `ahead`: by how much the clock that dates them is ahead of the chain's.
+ * Finds intents that have ended, are still stored as OPEN, and cannot have been paid in time, because their network was read further (PAY-21); the
+ * earliest end first. `ahead`: how far the clock that dates them is ahead of the chain's.
  */
 export const findDueIntents = (
   db: Database,
@@ -86,7 +86,7 @@ export const findDueIntents = (
       .limit(slice),
   );
 
-/** Up to which instant a network's payments have been seen; null where it was never read. */
+/** The instant up to which a network's payments have been seen; null if it was never read. */
 export const readThrough = (network: SQL): SQL<number | null> =>
   sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
 
@@ -100,7 +100,7 @@ export type Payment = {
   readonly sentNonce: number | null;
 };
 
-/** Binds a payment to its intent. Refused when it was settled, ended or bound meanwhile. */
+/** Binds a payment to its intent. Aborts the batch if the intent was settled, ended or bound meanwhile. */
 export const payIntent = (db: Database, { intentId, status }: IntentRow, payment: Payment): Statement[] => {
   const { from, to } = move(intentMachine, status, "pay");
   return mustChange(
@@ -112,7 +112,7 @@ export const payIntent = (db: Database, { intentId, status }: IntentRow, payment
   );
 };
 
-/** The same payment in another block. */
+/** Records the same payment in another block. */
 export const movePayment = (db: Database, { intentId }: IntentRow, payment: Payment): Statement[] =>
   mustChange(
     db,
@@ -122,7 +122,9 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/** An intent whose payment a reorganisation has taken away. Where that comes back it pays the intent again; `lostUntil`: so long it is held for. */
+/**
+ * The intent after a reorg removed its payment, which pays it again if it comes back. `lostUntil`: the instant until which the hold waits for that.
+ */
 export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
   ...intent,
   lostUntil,
@@ -152,8 +154,8 @@ export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): 
 const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null };
 
 /**
- * An intent whose settlement a reorganisation took away (FAC-18): open until its own end, whoever had opened it is not rated for it, and its
- * payment pays it again wherever it comes back.
+ * The intent after a reorg removed its settlement (FAC-18): it is open until its own end, its consumer is not rated for it, and the same payment pays
+ * it again wherever it comes back.
  */
 export const reopened = (
   intent: IntentRow,
@@ -172,12 +174,12 @@ export const reopened = (
     lostTx: txHash,
     lostLog: logIndex,
     lostUntil,
-    // What is known of another transaction tells nothing of this one.
+    // The known sender belongs to another transaction.
     ...(intent.paymentTx !== txHash && { sentBy: null, sentNonce: null }),
   };
 };
 
-/** Refused when it has another settlement. */
+/** Aborts the batch if the intent has another settlement. */
 export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow): Statement[] => {
   const { status, terms, abandonRated, lostTx, lostLog, lostUntil, sentBy, sentNonce } = after;
   return mustChange(
@@ -199,7 +201,7 @@ export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow):
   );
 };
 
-/** What was paid and can't be facilitated any more. */
+/** Ends an intent that was paid and can no longer be facilitated. */
 export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Statement[] =>
   mustChange(
     db,
@@ -212,7 +214,7 @@ export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Sta
 export const insertIntent = compileInsert((db) => db.insert(paymentIntents));
 
 /**
- * Refuses (Conflict) when the status is no longer the one that was read. `judgeSettlement` has judged the payment before.
+ * Settles an intent whose payment `judgeSettlement` has accepted. Aborts the batch with a Conflict if the status is no longer the one that was read.
  */
 export function settleIntent(
   db: Database,
@@ -224,13 +226,13 @@ export function settleIntent(
     db,
     db
       .update(paymentIntents)
-      // No other payment is looked for by its terms.
+      // Without terms, no other payment finds it.
       .set({ status: to, transactionId, taskId, terms: "" })
       .where(and(eq(paymentIntents.intentId, intent.intentId), eq(paymentIntents.status, from))),
   );
 }
 
-/** Moves all of the intents from one status to another, or none. */
+/** Moves either all of the intents to another status, or none. */
 export const moveIntents = (
   db: Database,
   intentIds: readonly string[],
@@ -263,14 +265,14 @@ export const markRated = (db: Database, intentId: string): Statement[] =>
       ),
   );
 
-// ---- Ends that somebody or something gives to an open intent ---------------------------------------------------------------
+// ---- Ending an open intent early -------------------------------------------------------------------------------------------
 
 const DIDS_AT_ONCE = 20;
 
 /**
- * Ends the open intents of agents that have ended, where nobody has paid them: now, on the clock of the consumer's platform, which rules an
- * intent. A payment that was mined before still settles one (PAY-14), the job records the rest as it does those that end by themselves, and
- * no consumer is rated for one. The holds keep their own end. `wall`: the instant on the service's clock.
+ * Ends the unpaid open intents of ended agents now, on the clock of the consumer's platform, which rules an intent. A payment that was mined before
+ * still settles one (PAY-14), the job records the rest like any other end, no consumer is rated for one, and holds keep their own end. `wall`: the
+ * instant on the service's clock.
  */
 export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
   Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
@@ -292,7 +294,9 @@ export const endIntentsOf = (db: Database, dids: readonly string[], wall: number
       );
   });
 
-/** Ends the offer of an open intent now (PAY-23); the job records its end as it does of any other. `rated`: nobody is rated for it. */
+/**
+ * Ends the offer of an open intent now (PAY-23); the job records this end like any other. `rated`: true if the consumer is not to be rated for it.
+ */
 export const cancelIntent = (
   db: Database,
   { intentId, expiresAt }: IntentRow,
@@ -307,8 +311,8 @@ export const cancelIntent = (
   );
 
 /**
- * Ends an open intent whose key on the chain was used up by a payment that settles nothing (FAC-22): no payment finds it by its terms, and nobody
- * is rated for it.
+ * Ends an open intent whose on-chain key was used up by a payment that settles nothing (FAC-22). No payment finds it by its terms any more, and its
+ * consumer is not rated for it.
  */
 export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, ended: IntentRow): Statement[] => {
   const { from, to } = move(intentMachine, status, "expire");
@@ -321,7 +325,7 @@ export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, e
   );
 };
 
-/** A lost payment that can never be mined again keeps no hold. */
+/** Ends the hold of a lost payment that can never be mined again. */
 export const endLostHold = (db: Database, { intentId }: IntentRow): Statement[] =>
   mustChange(
     db,
