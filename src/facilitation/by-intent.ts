@@ -1,4 +1,4 @@
-// Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against it.
+// Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against the stored one.
 import type { AgentCall } from "../call.ts";
 import { didHash } from "../chain/hashes.ts";
 import { asksTwice, findNetwork, networkNamed } from "../chain/networks.ts";
@@ -17,7 +17,7 @@ import { requireWallet } from "./wallet.ts";
 type IntentClaim = {
   readonly intentId: string;
   readonly txHash: string;
-  /** The network as the body names it. */
+  /** The network that the body names. */
   readonly network: string | undefined;
   readonly said: Said;
 };
@@ -57,13 +57,12 @@ export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Pro
   if (!provider || !consumer) throw new Error(`the intent ${intentId} has lost its agents`);
   const escrow = escrowOn(provider.escrows, network);
   await requireWallet(call, { ...intent, settlement, mined }, escrow);
-  // The other party's state since the intent was opened does not matter: the money has moved, and only a recorded settlement can be
-  // confirmed or disputed (FAC-4).
+  // The other party's state does not matter (FAC-4): the money has moved, and only a recorded settlement can be confirmed or disputed.
   const evidence = { network, txHash, mined, minedAt, settlement, intent, provider, consumer, escrow };
   return recordSettlement(call, evidence);
 }
 
-/** The first trip. No read grows with any history. */
+/** Reads the facts in the first trip. No read grows with any history. */
 function readFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   const { db, deps } = call;
   const everywhere = deps.config.networks.map(({ network }) => network);

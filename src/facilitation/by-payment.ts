@@ -1,5 +1,5 @@
-// Facilitation by payment, the form of AEA/P clients (FAC-1, FAC-8): the payment finds its intent by the settled amount, so the chain is
-// asked before the first trip, but never for a caller that has shown only a certificate (FAC-3).
+// Facilitation by payment, the form of AEA/P clients (FAC-1, FAC-8). The settled amount finds the intent, so the chain is read before the first trip,
+// but never for a caller that has shown only a certificate (FAC-3).
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { didHash } from "../chain/hashes.ts";
@@ -29,7 +29,7 @@ import { requireWallet } from "./wallet.ts";
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
 
-/** `network` as the body names it. */
+/** `network`: as the body names it. */
 type Claimed = Omit<PaymentClaim, "network"> & { readonly network: string };
 
 export async function facilitatePayment(call: AgentCall, claimed: Claimed): Promise<FacilitationView> {
@@ -50,7 +50,7 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
       ? chain.readSettlementAgain(network.network, txHash, didHash(pair.providerDid))
       : undefined,
   ]);
-  // The one that the follower has bound it to comes first.
+  // The intent to which the follower has bound the payment comes first.
   const intent = bound.find((one) => boundLogOf(one, txHash) === settled?.logIndex) ?? found.intent;
   refuseMixed([caller.environment, intent?.environment, provider?.agent.environment, consumer?.environment]);
   // An identical retry: the same transaction for the same pair.
@@ -72,13 +72,13 @@ export async function facilitatePayment(call: AgentCall, claimed: Claimed): Prom
   return recordSettlement(call, evidence);
 }
 
-/** Refuses a network that the service does not know, once the caller is judged. */
+/** Refuses an unknown network, after the caller was judged. */
 async function refuseNetwork(call: AgentCall): Promise<never> {
   await call.read({});
   throw unverified("network");
 }
 
-/** The first trip. No read grows with any history. */
+/** Reads the facts in the first trip. No read grows with any history. */
 function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
   const { db } = call;
   const { network, pair, txHash } = claim;
@@ -94,7 +94,7 @@ function readFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, se
   return call.read(reads, { clock: ({ consumer }) => consumer?.clockOffsetMs });
 }
 
-/** A payment that names its intent settles that one, however many newer ones there are; another one the newest that it can (FAC-8). */
+/** A payment that names its intent settles that one, however many newer ones exist; any other payment settles the newest one that it can (FAC-8). */
 function intentPaid(
   { db, now }: { readonly db: Database; readonly now: number },
   { network: { network }, pair }: PaymentClaim,

@@ -1,4 +1,4 @@
-// Compares the chain's facts with the intent (FAC-6 to FAC-9). Nothing is read or written here; the result is a settlement or a refusal.
+// Compares the chain's facts with the intent (FAC-6 to FAC-9). Pure: it returns a settlement or throws the refusal.
 import type { ChainResult, Settled, SettlementReading } from "../chain/gateway.ts";
 import { didHash, intentHash } from "../chain/hashes.ts";
 import { amountOn, type Network } from "../chain/networks.ts";
@@ -12,7 +12,7 @@ import { isInTime, isOlderThan, judgeSettlement, mayPay } from "../intents/state
 export type Mined = Extract<SettlementReading, { state: "mined" }>;
 export type Pair = { readonly providerDid: string; readonly consumerDid: string };
 
-/** The comparison that failed, for `detail.failed_check`: all of it is public on the chain. */
+/** The comparison that failed, for `detail.failed_check`. All of it is public on the chain. */
 export type FailedCheck =
   | "network"
   | "reverted"
@@ -42,7 +42,7 @@ const RETRY_UNAVAILABLE_SECONDS = 2;
 export const notAnswered = (reason: string): ServiceError =>
   new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_UNAVAILABLE_SECONDS) }, reason });
 
-/** A final, successful transaction, or the refusal. One that is not final yet leaves the intent usable (FAC-6). */
+/** Returns a final, successful transaction, or throws the refusal. A transaction that is not final yet leaves the intent usable (FAC-6). */
 export function minedOf(network: Network, reading: ChainResult<SettlementReading>): Mined {
   if (!reading.ok) throw notAnswered(reading.error.reason);
   const { value } = reading;
@@ -57,7 +57,7 @@ export function minedOf(network: Network, reading: ChainResult<SettlementReading
   });
 }
 
-/** The settlements of one pair of agents in the network's own token. */
+/** The settlements between two agents in the network's own token. */
 export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settled[] {
   const [provider, consumer] = [didHash(pair.providerDid), didHash(pair.consumerDid)];
   const token = network.token.toLowerCase();
@@ -67,8 +67,8 @@ export function settlementsOf(mined: Mined, network: Network, pair: Pair): Settl
 }
 
 /**
- * When an intent's payment was mined, on the intent's clock: as the follower saw it, or a block's time that the clock has shifted. One that came
- * back after a reorganisation was in time once (FAC-18).
+ * The instant at which an intent's payment was mined, on the intent's clock: as the follower saw it, or the block's time shifted to that clock. A
+ * payment that came back after a reorg counts as in time, because it was once (FAC-18).
  */
 export function minedAtOf(intent: IntentRow, txHash: string, mined: Mined, ahead: number): number {
   const { paymentTx, paidAt, lostTx, expiresAt } = intent;
@@ -77,24 +77,24 @@ export function minedAtOf(intent: IntentRow, txHash: string, mined: Mined, ahead
   return paymentTx === null && lostTx === txHash ? Math.min(minedAt, expiresAt - 1) : minedAt;
 }
 
-/** The place in a transaction of the payment that an intent waits for: the follower has seen it, or a reorganisation took it away. */
+/** The log index of the payment that the intent waits for: the follower has seen it, or a reorg removed it. */
 export function boundLogOf(intent: IntentRow, txHash: string): number | null {
   const { status, paymentTx, paymentLog, lostTx, lostLog } = intent;
   if (paymentTx !== null) return paymentTx === txHash ? paymentLog : null;
   return lostTx === txHash && status !== "SETTLED" ? lostLog : null;
 }
 
-/** `bound`: the intents that payments of the transaction are bound to. */
+/** `bound`: the intents to which payments of the transaction are bound. */
 type Instants = {
   readonly txHash: string;
   readonly minedAt: number;
   readonly now: number;
   readonly bound: readonly IntentRow[];
-  /** Whose wallets pay nothing of its own intents (FAC-22). */
+  /** The provider, whose own wallets cannot pay its intents (FAC-22). */
   readonly provider: Pick<AgentRow, "wallets"> | undefined;
 };
 
-/** A payment that the follower bound to an intent settles that one, and such an intent is settled by no other payment (PAY-21). */
+/** A payment that the follower bound to an intent settles only that intent, and no other payment settles it (PAY-21). */
 function refuseOtherBinding(
   { intentId, paymentTx, paymentLog }: IntentRow,
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
@@ -108,7 +108,7 @@ function refuseOtherBinding(
 
 const EXPIRED = { ok: false, code: "intent_expired" } as const;
 
-/** Why an intent takes no payment that was mined then, where a party has cancelled it (PAY-23). */
+/** Adds to the refusal that a party had cancelled the intent before the payment was mined (PAY-23). */
 const cancelled = (intent: IntentRow, minedAt: number) =>
   intent.cancelledAt === null || isInTime(intent, minedAt)
     ? {}
@@ -118,8 +118,8 @@ const cancelled = (intent: IntentRow, minedAt: number) =>
       };
 
 /**
- * The one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (`pay` names none), not
- * facilitated before, by the payer that the intent names or by no wallet of the provider, of exactly the amount, and in time.
+ * Finds the one settlement of the transaction that pays this intent (FAC-7): of the pair, not naming another intent (a `pay` names none), not
+ * facilitated before, from the named payer or else from a wallet that is not the provider's, of exactly the amount, and in time.
  */
 export function judgePayment(
   network: Network,
@@ -155,7 +155,7 @@ export function judgePayment(
   }
   if (isOlderThan(intent, at.minedAt)) throw unverified("mined_before_intent");
   refuseOtherBinding(intent, { txHash: at.txHash, logIndex: paid.logIndex }, at.bound);
-  // Its key on the chain was used up by a payment that counts for nothing, so it takes no unnamed one in that one's place.
+  // A payment that counts for nothing used up the intent's on-chain key, so the intent takes no unnamed payment in its place either.
   const spoilt = paid.intentHash === null && intent.terms === "";
   const judged = spoilt ? EXPIRED : judgeSettlement(intent, at.minedAt, at.now);
   if (!judged.ok) throw new ServiceError(judged.code, cancelled(intent, at.minedAt));

@@ -1,4 +1,4 @@
-// Facilitates a payment (FAC-1): the body decides between the two forms, by intent (by-intent.ts) and by payment (by-payment.ts).
+// Facilitates a payment (FAC-1). The body decides between the two forms: by intent (by-intent.ts) and by payment (by-payment.ts).
 import type { AgentCall } from "../call.ts";
 import { parseTxHash } from "../chain/hashes.ts";
 import { facilitateIntent } from "./by-intent.ts";

@@ -1,4 +1,4 @@
-// Store of the lists of transactions: of an agent (AGT-37) and of an account (FAC-19). Ranges of the indexes of each side, merged.
+// Store of the lists of transactions: an agent's (AGT-37) and an account's (FAC-19). Each merges ranges of the indexes of both sides.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";
@@ -29,12 +29,12 @@ export const listTransactions = (
 
 export type TransactionFilter = AccountFilter & {
   readonly status?: TransactionStatus | undefined;
-  /** Epoch milliseconds, the first one that counts and the first one that does not. */
+  /** Epoch milliseconds: `since` is inclusive, `until` exclusive. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
 
-/** The transactions of an account in an environment, the latest first. One between two of its agents is listed once. */
+/** Lists the transactions of an account in an environment, newest first. A transaction between two of its agents is listed once. */
 export const listAccountTransactions = (
   db: Database,
   tenant: Tenant,
@@ -48,7 +48,7 @@ export const listAccountTransactions = (
   return readPage(db, accountRanges(TABLE, tenant, whose, among), limit);
 };
 
-/** What was reversed is rare, and has an index for each side (FAC-18): an agent's are picked out of its account's. */
+/** Reversed transactions are rare, and have an index for each side (FAC-18). An agent's are filtered out of its account's. */
 function reversedRanges(
   { platformId, environment }: Tenant,
   { did, role }: AccountFilter,
@@ -56,7 +56,7 @@ function reversedRanges(
 ): SQL[] {
   const isSide = (side: Side) =>
     sql`${PLATFORM_COLUMNS[side]} = ${platformId}${did === undefined ? sql`` : sql` and ${SIDE_COLUMNS[side]} = ${did}`}`;
-  // One between two agents of the account is in both ranges.
+  // A transaction between two agents of the account is in both ranges.
   const either = sql`(${isSide("provider")} or ${isSide("consumer")})`;
   return SIDES.filter((side) => role === undefined || role === side).map((side) => {
     const once = role === undefined && side === "consumer" ? sql`provider_platform_id <> ${platformId}` : undefined;

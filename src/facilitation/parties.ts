@@ -1,4 +1,4 @@
-// Proves that the caller may facilitate: either agent of the pair as itself, or with the consumer's proof bound to the provider (FAC-2).
+// Proves that the caller may facilitate: either agent of the pair as itself, or any caller with the consumer's proof bound to the provider (FAC-2).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -7,10 +7,10 @@ import { findIntent } from "../intents/store.ts";
 import { type Pair, unverified } from "./evidence.ts";
 import type { NamedParties } from "./schema.ts";
 
-/** The DIDs that a body names, to be checked against the stored pair. */
+/** The DIDs that a body names, which are checked against the stored pair. */
 export type Said = { readonly [K in keyof Pair]?: Pair[K] | undefined };
 
-/** Throws when the caller is neither agent of the pair, or its proof does not count here. */
+/** Throws if the caller is neither agent of the pair, or its proof does not count here. */
 export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promise<void> {
   await proveCaller(call, calleeOf(call, pair, said));
   const isProvider = call.did === pair.providerDid;
@@ -24,8 +24,8 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
 }
 
 /**
- * The agent that a proof of the caller may be bound to: the provider, for its consumer; where the intent is not the caller's or does not
- * exist, the provider that the body names. A certificate alone does not tell whose intent it is (PRF-11).
+ * The agent to which the caller's proof may be bound: the provider, if the caller is the intent's consumer; if the intent is another's or does not
+ * exist, the provider that the body names. A certificate alone must not reveal whose intent it is (PRF-11).
  */
 function calleeOf(call: AgentCall, pair: Pair | null, said: Said): string | undefined {
   if (call.did === pair?.consumerDid) return pair.providerDid;
@@ -44,13 +44,13 @@ export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDi
   if (call.did !== providerDid && call.did !== consumerDid) throw await call.unproven();
 }
 
-/** Refuses an intent that does not exist, and tells it only to a caller that has proven itself (PRF-11). */
+/** Refuses an unknown intent. Only a proven caller learns that it does not exist (PRF-11). */
 export async function refuseUnknownIntent(call: AgentCall, said: Said): Promise<never> {
   await proveCaller(call, calleeOf(call, null, said));
   throw new ServiceError("not_found");
 }
 
-/** Finds the agent that verifies a bound proof where the schema refuses the body (FAC-3). */
+/** Finds the agent that verifies a bound proof when the schema refuses the body (FAC-3). */
 export function precheckFacilitation(call: AgentCall, { intentId, providerDid }: NamedParties): Precheck {
   const reads = present({ intent: intentId === undefined ? null : findIntent(call.db, intentId) });
   return {
@@ -59,7 +59,7 @@ export function precheckFacilitation(call: AgentCall, { intentId, providerDid }:
   };
 }
 
-/** Refuses objects of both environments in one call (ACC-8). */
+/** Refuses a call that mixes objects of both environments (ACC-8). */
 export function refuseMixed(environments: readonly (Environment | undefined)[]): void {
   if (new Set(environments.filter((one) => one !== undefined)).size > 1) throw new ServiceError("environment_mismatch");
 }

@@ -1,5 +1,5 @@
-// Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that many settlements of one provider change at once are
-// changed relatively; the move of the intent and the unique key of the settlement exclude a second record.
+// Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that concurrent settlements of one provider change are changed
+// relatively; the move of the intent and the settlement's unique key exclude a second record.
 import { recordEscrowChange } from "../agents/rate.ts";
 import { touchDocument } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
@@ -36,7 +36,7 @@ export type Evidence = {
   readonly intent: PaidIntent;
   readonly provider: Seller;
   readonly consumer: Buyer;
-  /** The provider's escrow on this network; null where it has none. */
+  /** The provider's escrow on this network; null if it has none. */
   readonly escrow: EscrowRow | null;
 };
 
@@ -45,7 +45,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const { intent, settlement, provider, escrow } = evidence;
   const { disputeWindowDays } = provider.agent;
   const windowClosesAt = disputeWindowDays === 0 ? 0 : deps.clock.now() + disputeWindowDays * DAY_MS;
-  // What another edition took stands in another vault than the one that counts (CHN-22).
+  // A payment through another edition went to another vault than the one that counts (CHN-22).
   const present = escrow && editionOf(escrow, evidence.network) === settlement.contract ? escrow : null;
   const amount = countedOf(evidence, present);
   const uncounted = present ? Number(settlement.escrow) - amount : 0;
@@ -53,7 +53,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const gain = { amount, settled: true, windowClosesAt, ...(amount > 0 && { atMost: held }) };
   const change = present ? { before: present, after: gained(present, gain) } : null;
   const moved = change !== null && hasTurned(change);
-  // On the clock of the provider's platform, which dates what is its own.
+  // The clock of the provider's platform dates the provider's own rows.
   const providerNow = intent.providerOffsetMs === null ? now : deps.clock.now() + intent.providerOffsetMs;
   const transaction = { ...transactionOf(call, evidence, change?.after ?? escrow), uncounted };
   const receipt = await sign(call, evidence.network, transaction);
@@ -86,7 +86,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   return view;
 }
 
-/** What of the escrow counts already: no more than the vault holds, because a receipt alone may be forged. */
+/** The part of the escrow that counts now: no more than the vault holds, because a receipt alone may be forged. */
 function countedOf({ settlement, mined }: Evidence, escrow: EscrowRow | null): number {
   const whole = Number(settlement.escrow);
   if (escrow === null || mined.held === null) return whole;
@@ -145,11 +145,11 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
 
 type Principals = Pick<TaskRow, "providerPrincipalId" | "consumerPrincipalId">;
 
-/** Agents of one principal: no task, no rating (FAC-14). */
+/** Agents of one principal get no task and no rating (FAC-14). */
 const areOne = ({ providerPrincipalId, consumerPrincipalId }: Principals): boolean =>
   providerPrincipalId === consumerPrincipalId;
 
-/** Those of the settlement. Where these are one, those of the intent's opening: nobody is rid of a task by coming to the other's principal in between. */
+/** Returns the principals at the settlement. If they are one, those at the intent's opening: a transfer in between must not avoid the task. */
 function principalsOf({ intent, provider, consumer }: Evidence): Principals {
   const present = { providerPrincipalId: provider.agent.principalId, consumerPrincipalId: consumer.principalId };
   return areOne(present) ? intent : present;

@@ -1,4 +1,4 @@
-// Route of facilitation.
+// Routes of facilitation.
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";

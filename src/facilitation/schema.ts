@@ -11,15 +11,15 @@ const txHash = z
   .regex(/^(0x)?[0-9a-fA-F]{64}$/, "Must be a transaction hash: 64 hexadecimal digits, with or without 0x.")
   .register(z.globalRegistry, { id: "TxHashInput" });
 
-/** The members of each form: either name of the hash is taken in both. */
+/** The members of each form. Both forms accept either name of the hash. */
 const FORMS = (["payment_tx", "tx_hash"] as const).flatMap((hash) => [
   ["intent_id", hash],
   ["provider_did", "consumer_did", "network", hash],
 ]);
 
 /**
- * One strict body for both forms: the intent by name (`intent_id`, `payment_tx`), or the payment alone (`provider_did`,
- * `consumer_did`, `tx_hash`, `network`), which finds its intent. A member of the other form is checked, never ignored.
+ * One strict body for both forms: an intent (`intent_id`, `payment_tx`), or only a payment (`provider_did`, `consumer_did`, `tx_hash`, `network`),
+ * which finds its intent. A member of the other form is checked, never ignored.
  */
 export const facilitationInput = z
   .strictObject({
@@ -36,7 +36,7 @@ export type FacilitationInput = z.infer<typeof facilitationInput>;
 
 const CLIENT_FIELDS = ["provider_did", "consumer_did", "network"] as const;
 
-/** The members that the chosen form lacks. */
+/** The members that the body lacks in its form. */
 export function facilitationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const body = raw as Record<string, unknown>;
@@ -52,10 +52,10 @@ export function facilitationFaults(raw: unknown): FieldError[] {
   return missing;
 }
 
-/** One hash may be written with or without 0x, in either case (FAC-1). */
+/** A hash may be written with or without 0x, in either case (FAC-1). */
 const hashOf = (value: unknown): unknown => (typeof value === "string" ? (parseTxHash(value) ?? value) : value);
 
-/** The act of a proof of facilitation: this payment for this intent, or for this pair, however the body writes it (PRF-8). */
+/** The act that a proof of facilitation covers: this payment for this intent or this pair, however the body writes it (PRF-8). */
 export function facilitationAct(body: FacilitationInput, networks: readonly Network[]): string {
   const hash = parseTxHash(body.payment_tx ?? body.tx_hash ?? "") ?? "";
   const { intent_id, provider_did, consumer_did, network = "" } = body;
@@ -63,7 +63,7 @@ export function facilitationAct(body: FacilitationInput, networks: readonly Netw
   return JSON.stringify([provider_did, consumer_did, findNetwork(networks, network)?.network ?? network, hash]);
 }
 
-/** The parties of a body that the schema refuses, as far as its members are valid. */
+/** The parties in a body that the schema refuses, as far as their members are valid. */
 const namedParties = z.object({
   intent_id: idInput.optional().catch(undefined),
   provider_did: didInput.optional().catch(undefined),

@@ -1,5 +1,5 @@
-// Whether a facilitated settlement stands, for whoever holds its receipt (FAC-23): the receipt is signed for good, and the chain may have taken its
-// settlement away.
+// Answers whether a facilitated settlement stands, to any caller that has its receipt (FAC-23). A receipt never expires, and a reorg may have removed
+// its settlement.
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once: none counts twice (FAC-9).
+// Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once, so no payment counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import {
   columnsOf,
@@ -27,7 +27,7 @@ const hasReceipt = and(
 );
 const selectFacilitated = (db: Database) => db.select(facilitated).from(transactions).innerJoin(receipts, hasReceipt);
 
-/** An intent with its settlement, where it has one, the clock of its consumer's platform, which rules it (ACC-9), and its provider's. */
+/** An intent with its settlement, if it has one, and two clocks: its consumer's platform's, which rules it (ACC-9), and its provider's platform's. */
 export type IntentToSettle = Timed<PaidIntent> & { readonly settled: Facilitated | null };
 
 const settledColumns = columnsOf(transactions, "x");
@@ -38,7 +38,7 @@ const intentToSettle = compileOnce((db) =>
     .select({
       intent: timedIntent,
       transaction: settledColumns,
-      // Read only where there is one.
+      // Reads a receipt only if the intent is settled.
       receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
           where r.network = ${transactions.network} and r.block_number = ${transactions.blockNumber}
             and r.transaction_id = ${transactions.transactionId}) end`
@@ -56,15 +56,15 @@ export const findIntentToSettle = (db: Database, intentId: string): Read<IntentT
     return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };
   });
 
-/** What was reversed does not count any more. Literal text, so that SQLite uses the partial index. */
+/** A reversed settlement no longer counts. Literal text, so that SQLite uses the partial index. */
 const STANDS = sql`reversed_at is null`;
 
 const isOnChain = (network: string, txHash: string) =>
   and(eq(transactions.network, network), eq(transactions.txHash, txHash), STANDS);
 
 /**
- * The facilitated settlements of one on-chain transaction (FAC-9): each network may have one of this hash. A range for each, because the list of
- * an `in` would be read too.
+ * The facilitated settlements of one on-chain transaction (FAC-9); each network may have a transaction of this hash. One range for each network,
+ * because SQLite reads the list of an `in` as rows too.
  */
 export const findUsedSettlements = (
   db: Database,
@@ -78,7 +78,7 @@ export const findUsedSettlements = (
       .where(networks.length === 0 ? sql`false` : or(...networks.map((network) => isOnChain(network, txHash)))),
   );
 
-/** Which of these settlements were facilitated. */
+/** Finds the ones of these settlements that were facilitated. */
 export const findUsedOf = (
   db: Database,
   network: string,
@@ -133,7 +133,6 @@ export const insertFacilitated = (db: Database, { transaction, receipt }: Facili
 export const findTransaction = (db: Database, transactionId: string | SQL<string>): Read<TransactionRow | null> =>
   readOne(db.select().from(transactions).where(eq(transactions.transactionId, transactionId)));
 
-/** The signed receipt of a settlement. */
 export const findReceiptOf = (db: Database, transactionId: string | SQL<string>): Read<string | null> =>
   read(
     db
@@ -144,7 +143,7 @@ export const findReceiptOf = (db: Database, transactionId: string | SQL<string>)
     ([row]) => row?.receipt ?? null,
   );
 
-/** Refused where it was reversed meanwhile. */
+/** Aborts the batch if the transaction was reversed meanwhile. */
 export const reverseTransaction = (db: Database, { transactionId }: TransactionRow, now: number): Statement[] =>
   mustChange(
     db,
@@ -154,7 +153,7 @@ export const reverseTransaction = (db: Database, { transactionId }: TransactionR
       .where(and(eq(transactions.transactionId, transactionId), STANDS)),
   );
 
-/** All of its escrow counts from now on. */
+/** Counts the whole escrow of a transaction from now on. */
 export const countWhole = (db: Database, { transactionId, uncounted }: TransactionRow): Statement[] =>
   mustChange(
     db,
@@ -177,7 +176,7 @@ const buyerOfIntent = compileOnce((db) =>
 export const findBuyerOf = (db: Database, intentId: string): Read<Buyer | null> =>
   readOne(buyerOfIntent(db, { intentId }));
 
-/** The consumer with the clock of its platform, which rules its intents (ACC-9). */
+/** Finds the consumer with the clock of its platform, which rules its intents (ACC-9). */
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
   readOne(
     db

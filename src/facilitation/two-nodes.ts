@@ -1,5 +1,5 @@
-// A refusal by what the chain says is final for whoever hears it, and a large settlement is much to lose: where the network has a second node, it says
-// the same first (FAC-20). Where two readings of a transaction that is mined contradict each other, an operator is told.
+// Asks a network's second node before a final refusal, which ends the caller's attempts, and before a large settlement counts (FAC-20). If the nodes
+// contradict each other about a mined transaction, an alert reports it.
 import type { AgentCall } from "../call.ts";
 import type { ChainResult, SettlementReading } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
@@ -9,28 +9,28 @@ import type { IntentRow } from "../db/tables/money.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type FailedCheck, notAnswered } from "./evidence.ts";
 
-/** Refusals after which nobody asks again; `payment_not_found` asks to be repeated. */
+/** Refusals after which a caller does not ask again; `payment_not_found` asks to be repeated. */
 const FINAL: readonly ErrorCode[] = ["settlement_verification_failed", "amount_mismatch", "intent_expired"];
 
-/** What the second node says, where it was asked beside the first one; null where the network has none. */
+/** The second node's reading, if it was asked together with the first; null if the network has no second node. */
 type Second = ChainResult<SettlementReading> | null;
 type Asked = {
   readonly network: Network;
   readonly txHash: string;
   readonly reading: ChainResult<SettlementReading>;
   readonly second?: Second | undefined;
-  /** The intents of the parties that the follower has bound to payments of the transaction. */
+  /** The parties' intents that the follower has bound to payments of the transaction. */
   readonly bound: readonly IntentRow[];
 };
 
-/** What the follower has found otherwise where it bound the payment to its intent. */
+/** Refusals that contradict the follower's reading, if it bound the payment to its intent. */
 const REFUTED: ReadonlySet<unknown> = new Set<FailedCheck>([
   ...(["reverted", "no_settlement", "other_parties", "other_intent", "other_payer"] as const),
 ]);
 
 /**
- * `judge` throws what it refuses by the reading. Where the second node says otherwise, or nothing, the chain cannot be asked. No more counts than the
- * vault holds by either.
+ * Judges a reading; `judge` throws the refusal. If the second node contradicts the first or does not answer, the chain counts as unavailable. No more
+ * counts than the vault holds by the lower of both readings.
  */
 export async function judgeByTwo<T>(
   { db, deps }: AgentCall,
@@ -43,7 +43,7 @@ export async function judgeByTwo<T>(
     if (second === null) return;
     if (second.ok && reading.ok) {
       if (factsOf(second.value) === factsOf(reading.value)) return;
-      // One that is behind does not know it yet.
+      // A node that is behind does not know the transaction yet.
       if (isMined(second.value) && isMined(reading.value))
         await tell(disagreeing(network, txHash, "The two nodes say"));
     }
@@ -81,7 +81,7 @@ const disagreeing = ({ network }: Network, txHash: string, who: string): Alert =
   message: `${who} different things of a transaction that is mined: its facilitation waits until they agree.`,
 });
 
-/** Nodes may be some blocks apart. */
+/** Leaves out confirmations and the vault's balance, because nodes may be some blocks apart. */
 function factsOf(reading: SettlementReading): string {
   const { confirmations: _depth, held: _head, ...facts } = { confirmations: 0, held: null, ...reading };
   return JSON.stringify(facts, (_name, value: unknown) => (typeof value === "bigint" ? String(value) : value));

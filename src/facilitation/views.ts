@@ -1,4 +1,4 @@
-// Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the answer of the first call (FAC-13).
+// Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the first call's answer (FAC-13).
 import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";

@@ -1,5 +1,5 @@
-// The wallet that a settlement paid must be one that the service registered, in force at the payment's block (FAC-17). The contract pays the
-// wallet that it has: a registrar's key in other hands could have given it another one.
+// Checks that the service had registered the paid wallet, in force at the payment's block (FAC-17). The contract pays the wallet that it has stored,
+// and a stolen registrar key could have changed that one.
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -15,11 +15,11 @@ type Paid = {
   readonly network: string;
   readonly settlement: Pick<Settled, "operationalWallet">;
   readonly mined: Mined;
-  /** Up to where the follower has booked. */
+  /** The block up to which the follower has booked. */
   readonly bookedBlock: number | null;
 };
 
-/** Sends the follower off, which may not have read yet that a wallet of the provider named this one. */
+/** Sends the follower, which may not have read yet that a wallet of the provider named this one, and refuses for now. */
 function readOn(call: AgentCall, network: string): never {
   call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
   throw notAnswered("wallet_unread");
@@ -35,7 +35,7 @@ export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowR
     named: isNamed(db, { did: providerDid, network, wallet }),
   });
   if (named) return;
-  // The contract may have a wallet already that its markets still wait for.
+  // The contract may already have a wallet that its markets still wait for.
   const requested = markets.some(
     (row) =>
       row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),
