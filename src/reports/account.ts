@@ -1,4 +1,4 @@
-// The lists across an account: of all its agents in the environment of the call (FAC-19), a page at a time or as CSV.
+// The lists of transactions of all agents of an account in the call's environment (FAC-19), by page or as CSV.
 import { askedPage, type ManagementCall } from "../call.ts";
 import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
@@ -29,7 +29,7 @@ export async function getTransactions(call: ManagementCall, query: TransactionQu
   return toPage(transactions, page, positionOf, (transaction) => toTransactionView(deps.config, transaction));
 }
 
-/** The transactions of at most 31 days. */
+/** Exports the transactions of at most 31 days. */
 export function exportTransactions(
   call: ManagementCall,
   query: TransactionQuery,

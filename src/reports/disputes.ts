@@ -1,4 +1,4 @@
-// Lists of disputes (DSP-9): an agent's own, those of all agents of an account, a page at a time or as CSV.
+// Lists of disputes (DSP-9): an agent's own, and those of all agents of an account by page or as CSV.
 import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
 import { listingOf, type Page } from "../core/page.ts";
@@ -15,7 +15,7 @@ const filterOf = ({ did, role, status, since, until }: DisputeQuery): DisputeFil
   until,
 });
 
-/** By the credential of the call. */
+/** The credential of the call decides which list it gets. */
 export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
   call.surface === "agent" ? getOwn(call, query) : getAccounts(call, query);
 
@@ -41,7 +41,7 @@ async function getAccounts(call: ManagementCall, query: DisputeQuery): Promise<P
   return pageOfDisputes(deps.config, found, page, real);
 }
 
-/** The disputes that were filed in at most 31 days. */
+/** Exports the disputes that were filed in at most 31 days. */
 export function exportDisputes(
   call: ManagementCall,
   query: DisputeQuery,

@@ -1,4 +1,4 @@
-// All rows of a list across an account in a range of time, the newest first, slice by slice (HTTP-37).
+// Exports all rows of an account's list in a range of time, newest first, slice by slice (HTTP-37).
 import type { ManagementCall } from "../call.ts";
 import { exportedRange, slicesOf } from "../core/export.ts";
 import type { Position } from "../core/page.ts";
@@ -14,7 +14,7 @@ type Asked = {
 type Range = { readonly since: number; readonly until: number | undefined };
 type AskedRows = { readonly limit: number; readonly after: Position | null };
 type Exported<Row, View> = {
-  /** Up to one row more than a page has, or what a scan has found. */
+  /** Lists up to one row more than the limit, or the rows that a scan has found. */
   readonly list: (owner: Tenant, range: Range, page: AskedRows) => Read<Row[] | Found<Row>>;
   readonly positionOf: (row: Row) => Position;
   readonly toView: (row: Row) => View;

@@ -56,7 +56,7 @@ export async function getAgentTransactions(
 export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {
   const { db, tenant, deps, environment } = call;
   const page = await asked(call, did, query, listingOf("agent events", [environment, did], {}));
-  // Retention is of real time, whatever a sandbox's clock says.
+  // Retention counts in real time, whatever the sandbox clock says.
   const first = firstListed(deps.clock.now());
   const after = page.after?.id ?? null;
   const { agent, events, at } = await call.read({

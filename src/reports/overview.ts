@@ -1,4 +1,4 @@
-// The overview of an agent (AGT-35), in one trip whose rows do not grow with its history.
+// The overview of an agent (AGT-35), in one trip whose rows do not grow with the agent's history.
 import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
@@ -28,7 +28,7 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   });
   if (!found) throw new ServiceError("not_found");
   const { agent } = found;
-  // Of this instant, as in the management view (AGT-12).
+  // The rating at this instant, as in the management view (AGT-12).
   const agentRating = ratingAt(agent, ratingMethod(deps.env, environment), now);
   return {
     did,

@@ -1,4 +1,4 @@
-// Responses of the reports of an agent.
+// Responses of an agent's reports.
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { transactionView } from "../facilitation/responses.ts";

@@ -42,7 +42,7 @@ const TRANSACTION_COLUMNS = (
   ] as const
 ).map((name): CsvColumn<TransactionView> => [name, (transaction) => transaction[name]]);
 
-/** Without the words of the parties. */
+/** All columns except the parties' free text. */
 const DISPUTE_COLUMNS = Object.keys(disputeView.shape)
   .filter((name) => name !== "description" && name !== "resolution_sought")
   .map((name): CsvColumn<DisputeView> => [name, (dispute) => dispute[name as keyof DisputeView]]);

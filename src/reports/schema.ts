@@ -17,7 +17,7 @@ export type TaskQuery = z.infer<typeof taskQuery>;
 export const reportQuery = z.strictObject(pageQuery);
 export type ReportQuery = z.infer<typeof reportQuery>;
 
-/** What the lists across an account are filtered by, beside their status. */
+/** The filters of the lists across an account; each list adds its own status. */
 const accountQuery = {
   ...pageQuery,
   did: didInput.optional(),

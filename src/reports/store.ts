@@ -1,10 +1,10 @@
-// Store of what a report tells of the agent itself (AGT-35).
+// Store of the agent that a report is about (AGT-35).
 import { and, eq, isNotNull, or } from "drizzle-orm";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type Tenant, within } from "../db/tenant.ts";
 
-/** Is it the platform's, in the environment of the call? Of one that has gone to production, the sandbox keeps its history (AGT-34). */
+/** Finds the agent if it is the platform's own, in the call's environment. The sandbox keeps the history of a promoted agent (AGT-34). */
 export const findReported = (db: Database, tenant: Tenant, did: string): Read<{ did: string } | null> =>
   readOne(
     db

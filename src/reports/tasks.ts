@@ -1,4 +1,4 @@
-// Lists of tasks: an agent's own (TSK-20), and those of all agents of an account, a page at a time or as CSV (TSK-19).
+// Lists of tasks: an agent's own (TSK-20), and those of all agents of an account by page or as CSV (TSK-19).
 import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
 import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
@@ -19,7 +19,7 @@ const filterOf = ({ did, role, status, since, until }: AccountTaskQuery): Accoun
   until,
 });
 
-/** By the credential of the call. */
+/** The credential of the call decides which list it gets. */
 export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> =>
   call.surface === "agent" ? getOwnTasks(call, query) : getAccountTasks(call, query);
 
@@ -54,7 +54,7 @@ async function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): P
   );
 }
 
-/** The tasks that were opened in at most 31 days. */
+/** Exports the tasks that were opened in at most 31 days. */
 export function exportTasks(
   call: ManagementCall,
   query: AccountTaskQuery,
