@@ -43,7 +43,7 @@ export async function judgeByTwo<T>(
     if (second === null) return;
     if (second.ok && reading.ok) {
       if (factsOf(second.value) === factsOf(reading.value)) return;
-      // A node that is behind does not know the transaction yet.
+      // A lagging node does not know the transaction yet.
       if (isMined(second.value) && isMined(reading.value))
         await tell(disagreeing(network, txHash, "The two nodes say"));
     }
