@@ -1,5 +1,5 @@
-// Many tasks whose window ends at one instant (TSK-3, JOB-4): the minute's trigger finds them, and the queue's consumer records them, each
-// exactly once. The whole run takes more than one reading finds.
+// Many tasks whose window ends at one instant (TSK-3, JOB-4): the minute's trigger finds them, and the queue's consumer records each exactly once.
+// The run needs more than one read to find them all.
 import { and, eq, sql } from "drizzle-orm";
 import { beforeAll, expect, it } from "vitest";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (let pair = 0; pair < PAIRS; pair++) templates.push(await facilitated(world));
 });
 
-/** The same purchase `count` times over: its settlement, and its task, due at `confirmBy`. */
+/** Copies a purchase `count` times: the settlement and the task, due at `confirmBy`. */
 async function repeat(task: string, count: number, confirmBy: number): Promise<void> {
   const copy = (table: string, changed: Record<string, string>) =>
     copyRow(table, `task_id = '${task}'`, changed, { to: count });
@@ -43,7 +43,7 @@ async function repeat(task: string, count: number, confirmBy: number): Promise<v
   });
 }
 
-/** Passes each batch of the jobs' messages to the consumer, until none is left. */
+/** Passes the jobs' messages to the consumer, batch by batch, until none is left. */
 async function workJobs(): Promise<void> {
   for (;;) {
     const messages = world.sent.splice(0).filter(({ queue }) => queue === JOBS);
@@ -53,7 +53,7 @@ async function workJobs(): Promise<void> {
   }
 }
 
-it("are all recorded, at their own instant, each once on both sides", async () => {
+it("records every task at its own instant, once for each side", async () => {
   const { db } = world.deps;
   const confirmBy = Date.now() - 1;
   const each = COUNT / PAIRS;

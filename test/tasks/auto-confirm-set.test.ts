@@ -1,4 +1,4 @@
-// Tasks that a message records as a set (TSK-3, JOB-16): one batch, with the same result as one task after the other.
+// A message records tasks as a set (TSK-3, JOB-16): in one batch, with the same result as recording them one after another.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -10,7 +10,7 @@ import { moveClock, stopped } from "../support/clock.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 
 const JOBS = "agent-accountability-jobs";
-/** Two buyers weigh so much that they are clipped. */
+/** Two of the buyers have so much weight that it is clipped. */
 const HEAVY = "900.00";
 const AMOUNTS = ["1.00", "1.00", HEAVY, "1.00", HEAVY, "1.00"];
 
@@ -21,12 +21,12 @@ beforeAll(async () => {
 
 type Trade = { readonly seller: Agent; readonly buyers: readonly Agent[]; readonly tasks: readonly string[] };
 
-/** A seller whose buyers have each bought once, and twice the first one. Every window has ended. */
+/** Sets up a seller with buyers that bought once each, the first one twice. Every window has ended. */
 async function dueTrade(amounts: readonly string[] = AMOUNTS): Promise<Trade> {
   const seller = await world.provider();
   const buyers = await differentBuyers(amounts.length);
   const tasks = await dueTasks(seller, buyers, amounts);
-  // Its second buyer buys more from another seller, which is clipped.
+  // The second buyer also buys from another seller, whose weight is clipped.
   const elsewhere = { consumer: buyers[1] as Agent, provider: await world.provider() };
   const other = (await facilitated(world, elsewhere, HEAVY)).task;
   await endWindows([other]);
@@ -72,7 +72,7 @@ const statuses = (tasks: readonly string[]) =>
     (found) => found.map(({ status }) => status),
   );
 
-/** What the end of its tasks has left of a trade, without ids. */
+/** The rows of a trade after its tasks ended, without ids. */
 async function left({ seller, buyers, tasks }: Trade) {
   const dids = [seller, ...buyers].map(({ did }) => did);
   const agents = await Promise.all(
@@ -101,7 +101,7 @@ async function left({ seller, buyers, tasks }: Trade) {
   return { agents, each, events };
 }
 
-/** Sales of one seller to six buyers, by the number of the buyer. The sums of the second round move relatively: nobody is clipped. */
+/** Sales of one seller to six buyers, by the buyer's number. No weight is clipped, so the second round changes the sums relatively. */
 const ROUNDS: readonly (readonly (readonly [buyer: number, amount: string])[])[] = [
   [
     [0, "5.00"],
@@ -133,7 +133,7 @@ const ROUNDS: readonly (readonly (readonly [buyer: number, amount: string])[])[]
 ];
 
 describe("a set of tasks", () => {
-  it("moves sums relatively as one task after the other does, on the clocks of two platforms", async () => {
+  it("changes sums relatively, like one task after another, on the clocks of two platforms", async () => {
     const abroad = await createWorld();
     const parties = async () => ({ seller: await abroad.provider(), buyers: await differentBuyers(6) });
     const [together, single] = [await parties(), await parties()];
@@ -157,7 +157,7 @@ describe("a set of tasks", () => {
     await Promise.all([moveClock(world, 0), moveClock(abroad, 0)]);
   });
 
-  it("knows the escrows of an agent that has bought in one task and sells in the next", async () => {
+  it("updates the escrows of an agent that bought in one task and sells in the next", async () => {
     const sides = async (): Promise<Trade> => {
       const [seller, other] = [await world.provider(), await world.provider()];
       const buyers = await differentBuyers(2);
@@ -177,7 +177,7 @@ describe("a set of tasks", () => {
     expect(agents[0]).toEqual((await left(single)).agents[0]);
   });
 
-  it("leaves ratings, counterparties, thresholds, lists and events as one task after the other does", async () => {
+  it("leaves the same ratings, counterparties, thresholds, lists and events as one task after another", async () => {
     const [together, single] = [await dueTrade(), await dueTrade()];
     sentJobs();
     await record(together.tasks);
@@ -188,7 +188,7 @@ describe("a set of tasks", () => {
     expect(result.agents[0]?.[0]).toMatchObject({ rating_interactions: 7, rating_counterparties: 6 });
     expect(result.events).toEqual([{ count: 8 }]);
     expect(result).toEqual(await left(single));
-    // Once more, beside clipped counterparties that are stored by now and have no part in it.
+    // A second round, in which clipped counterparties are stored already and take no part.
     const more = async ({ seller, buyers }: Trade): Promise<Trade> => {
       const light = buyers.filter((_, n) => AMOUNTS[n] !== HEAVY);
       return { seller, buyers, tasks: await dueTasks(seller, light, ["1.00", "1.00", "1.00", "1.00"]) };
@@ -203,18 +203,18 @@ describe("a set of tasks", () => {
     expect(after).toEqual(await left(moreSingle));
   });
 
-  it("is one batch of reads and one of writes", async () => {
+  it("takes one batch of reads and one of writes", async () => {
     const { tasks } = await dueTrade(["10.00", "3.00"]);
     sentJobs();
     world.meter.reset();
     await world.serve(async () => autoConfirmTasks.recordSet?.(world.deps, tasks));
     const { trips, statements } = world.meter.reading;
     expect([trips, await statuses(tasks)]).toEqual([2, tasks.map(() => "auto_confirmed")]);
-    // Twenty of them fit into an invocation (JOB-12), also where each event is written for two platforms.
+    // Twenty tasks fit into an invocation (JOB-12), even if each writes its event for two platforms.
     expect(statements).toBeLessThanOrEqual(9 + 20 * tasks.length);
   });
 
-  it("is followed by a rest, so that other calls run between two sets", async () => {
+  it("is followed by a pause, so that other calls run between two sets", async () => {
     const { tasks } = await dueTrade(["10.00", "3.00"]);
     const waits = vi.spyOn(scheduler, "wait");
     await record(tasks.slice(0, 1));
@@ -236,7 +236,7 @@ describe("a set of tasks", () => {
     expect(sentJobs()).toEqual([]);
   });
 
-  it("records a task that turns an escrow by itself, with the result of one task after the other", async () => {
+  it("records a task alone if it changes an escrow's state, with the same result as one task after another", async () => {
     const [together, single] = [await dueTrade(), await dueTrade()];
     for (const { seller } of [together, single]) await fund(seller);
     const { tasks, seller } = together;
@@ -257,7 +257,7 @@ describe("a set of tasks", () => {
   });
 });
 
-/** Brings its escrow to FUNDING. A rating of 0.70 or more brings the threshold below the balance. */
+/** Brings the escrow to FUNDING. A rating of 0.70 or more moves the threshold below the balance. */
 async function fund({ did }: Agent): Promise<void> {
   await rows("update escrows set balance = 12000000, state = 'FUNDING' where did = ?", did);
   await rows(`update agents set escrow_states = '{"base-sepolia":"FUNDING"}' where did = ?`, did);
@@ -275,7 +275,7 @@ const escrowOf = async (did: string) =>
   )[0];
 
 describe("a set that is refused", () => {
-  it("because another call has closed a task changes nothing, and each task is recorded by itself", async () => {
+  it("changes nothing if another call has closed a task, and each task is then recorded alone", async () => {
     const { tasks, seller } = await dueTrade(["10.00", "3.00"]);
     sentJobs();
     const [first] = tasks;
@@ -293,12 +293,12 @@ describe("a set that is refused", () => {
     ]);
   });
 
-  it("because one of its tasks fails holds up no other task", async () => {
+  it("does not block its other tasks if one of them fails", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const { tasks } = await dueTrade(["10.00", "3.00"]);
     const [broken, ...sound] = tasks;
     sentJobs();
-    // No such network is configured.
+    // This network is not configured.
     await rows(
       "update transactions set network = 'lost' where transaction_id = (select transaction_id from tasks where task_id = ?)",
       broken,

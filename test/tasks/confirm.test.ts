@@ -11,7 +11,7 @@ import { copyRow } from "../support/copies.ts";
 import { createWorld, expectStatus, ISSUER, type World } from "../support/world.ts";
 
 let world: World;
-/** Buys and sells where no rating is compared. */
+/** A pair for tests that compare no ratings. */
 let pair: Pair;
 beforeAll(async () => {
   world = await createWorld();
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 const taskPath = (task: string) => `/v1/tasks/${task}`;
-/** Moves the window's end, so that a test needs no 72 hours: `ms` from now. */
+/** Moves the end of the window to `ms` from now, so that a test need not wait 72 hours. */
 const endsIn = (task: string, ms: number) =>
   world.deps.db
     .update(tasks)
@@ -28,7 +28,7 @@ const endsIn = (task: string, ms: number) =>
 const rowOf = async (task: string) => (await world.deps.db.select().from(tasks).where(eq(tasks.taskId, task)))[0];
 
 describe("reading a task", () => {
-  it("is for its two agents", async () => {
+  it("is allowed to its two agents", async () => {
     const { task, fac, consumer, provider } = await facilitated(world, pair);
     for (const agent of [consumer, provider]) {
       expect(expectStatus(await world.as(agent, "GET", taskPath(task)), 200)).toEqual({
@@ -102,7 +102,7 @@ describe("a confirmation", () => {
     expect(status.agent_rating).toBe(closed.provider_ar);
   });
 
-  it("is in both signed documents, the feed and the outbox, in one step", async () => {
+  it("changes both signed documents, the feed and the outbox in one batch", async () => {
     const { task, consumer, provider } = await facilitated(world);
     const before = await stateOf(world, consumer.did, provider.did);
     const closed = expectStatus(await confirm(world, consumer, task), 200);
@@ -136,7 +136,7 @@ describe("a confirmation", () => {
     expect(escrows[0]).toMatchObject({ baseThreshold: 15_000_000, threshold: 12_450_000 });
   });
 
-  it("is the consumer's: the provider is 403", async () => {
+  it("is refused to the provider (403), because only the consumer confirms", async () => {
     const { task, consumer, provider } = await facilitated(world, pair);
     const dids = [consumer.did, provider.did];
     await refused(world, dids, () => confirm(world, provider, task), 403, "forbidden");
@@ -166,7 +166,7 @@ describe("a confirmation", () => {
     expect(expectStatus(await world.as(consumer, "GET", taskPath(task)), 200).note).toBe(shown);
   });
 
-  it("stands: a second one is task_already_closed and changes nothing", async () => {
+  it("is final: a second one is task_already_closed and changes nothing", async () => {
     const { task, consumer, provider } = await facilitated(world, pair);
     expectStatus(await confirm(world, consumer, task), 200);
     await refused(
@@ -178,7 +178,7 @@ describe("a confirmation", () => {
     );
   });
 
-  it("with its Idempotency-Key answers the same again", async () => {
+  it("answers the same again when it is repeated with its Idempotency-Key", async () => {
     const { task, consumer } = await facilitated(world, pair);
     const send = () =>
       world.as(consumer, "POST", `${taskPath(task)}/confirm`, { outcome: "confirmed" }, { "Idempotency-Key": "once" });
@@ -188,7 +188,7 @@ describe("a confirmation", () => {
     expect(again.headers.get("idempotent-replayed")).toBe("true");
   });
 
-  it("many at once count once", async () => {
+  it("counts once when many calls send it at the same time", async () => {
     const { task, consumer, provider } = await facilitated(world);
     const replies = await Promise.all(Array.from({ length: 20 }, () => confirm(world, consumer, task)));
     expect(replies.filter((reply) => reply.status === 200)).toHaveLength(1);
@@ -199,7 +199,7 @@ describe("a confirmation", () => {
     expect(agents[0]?.ratingInteractions).toBe(1);
   });
 
-  it("twelve tasks of one pair, confirmed at once, all count", async () => {
+  it("counts each of twelve tasks of one pair that are confirmed at the same time", async () => {
     const pair = await pairOf(world);
     const done = [];
     for (let i = 0; i < 12; i++) done.push(await facilitated(world, pair, "1.00"));
@@ -216,7 +216,7 @@ describe("a confirmation", () => {
 });
 
 describe("an Idempotency-Key of a confirmation", () => {
-  it("belongs to the consumer: another agent of its platform gets no stored answer under the same key", async () => {
+  it("belongs to the consumer: another agent of its platform does not get the stored answer under the same key", async () => {
     const { task, consumer, provider } = await facilitated(world, pair);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     const path = `${taskPath(task)}/confirm`;
@@ -241,7 +241,7 @@ describe("the end of the 72 hours", () => {
     });
   });
 
-  it("refuses a confirmation from its own instant on, and closes the task at it", async () => {
+  it("refuses a confirmation from that instant on, and closes the task at it", async () => {
     const { task, fac, consumer, provider } = await facilitated(world, pair);
     const still = stopped(world);
     still.advance(Date.parse(fac.confirm_by) - still.now());
@@ -256,7 +256,7 @@ describe("the end of the 72 hours", () => {
     expect((await confirm(still, consumer, task)).body.code).toBe("task_already_closed");
   });
 
-  it("shows at once, and is recorded by a late cron with its own instant, once", async () => {
+  it("shows at once, and a late cron records it once, at its own instant", async () => {
     const { task, consumer, provider } = await facilitated(world);
     await endsIn(task, -3 * HOUR_MS);
     const confirmBy = (await rowOf(task))?.confirmBy ?? 0;
@@ -276,12 +276,12 @@ describe("the end of the 72 hours", () => {
       state.events.filter((event) => event.type === "task.closed" && event.object["task_id"] === task),
     ).toHaveLength(1);
     const ratings = Object.fromEntries(state.agents.map((agent) => [agent.did, agent.agentRating]));
-    // Half weight for the provider; 0.7 for the consumer, who did not answer.
+    // The provider gets half weight; the consumer, which did not answer, gets 0.7.
     expect(ratings).toEqual({ [provider.did]: 0.6, [consumer.did]: 0.57 });
     expect((await confirm(world, consumer, task)).body.code).toBe("task_already_closed");
   });
 
-  it("leaves one outcome where the sweep records it between a late confirmation's reading and its commit", async () => {
+  it("leaves one outcome if the sweep records it between a late confirmation's read and commit", async () => {
     const { task, consumer, provider } = await facilitated(world);
     await endsIn(task, 0);
     world.meter.beforeBatch(2, () => world.run(autoConfirmTasks));
@@ -290,11 +290,11 @@ describe("the end of the 72 hours", () => {
     expect((await stateOf(world, provider.did)).agents[0]?.ratingInteractions).toBe(1);
   });
 
-  it("leaves one outcome where a late confirmation records it between the sweep's reading and its commit", async () => {
+  it("leaves one outcome if a late confirmation records it between the sweep's read and commit", async () => {
     const { task, consumer, provider } = await facilitated(world);
     await endsIn(task, 0);
     let late: string | undefined;
-    // The sweep's trips: what is due, the task, its end.
+    // The sweep's trips: find the due tasks, read the task, record its end.
     world.meter.beforeBatch(3, async () => {
       late = (await confirm(world, consumer, task)).body.code;
     });
@@ -305,8 +305,8 @@ describe("the end of the 72 hours", () => {
   });
 });
 
-describe("its cost", () => {
-  it("is two trips and does not grow with the history", async () => {
+describe("the cost", () => {
+  it("of a confirmation is two trips and does not grow with the history", async () => {
     const pair = await pairOf(world);
     const measure = async () => {
       const { task } = await facilitated(world, pair, "1.00");
@@ -320,7 +320,7 @@ describe("its cost", () => {
       for (const { did } of [pair.consumer, pair.provider])
         await copyRow("rating_counterparties", `did = '${did}'`, changed, { from, to });
     };
-    // The first few move the rating, and with it the feed.
+    // The first few confirmations change the rating, and so the feed.
     for (let i = 0; i < 3; i++) await measure();
     await others(0, 5);
     await measure();

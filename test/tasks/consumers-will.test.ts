@@ -1,5 +1,5 @@
-// An auto-confirmation rates both sides only where the consumer has shown its will: it opened the intent, or its proof came with the
-// facilitation (TSK-12).
+// An auto-confirmation rates both sides only if the consumer has shown its will: it opened the intent, or its proof came with the facilitation
+// (TSK-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { tasks } from "../../src/db/tables/money.ts";
@@ -47,7 +47,7 @@ const FORMS = {
   "the provider in the client form": asClient,
 } as const;
 
-/** The number of signals of each side. */
+/** The number of signals that each side has. */
 async function signals(): Promise<number[]> {
   const agents = [pair.provider, pair.consumer];
   const { agents: rows, sums } = await stateOf(world, ...agents.map(({ did }) => did));
@@ -84,7 +84,7 @@ describe("an auto-confirmation", () => {
     expect(await signals()).toEqual(before.map((count) => count + more));
   });
 
-  it("recorded by a late confirmation gives no signal either", async () => {
+  it("gives no signal when a late confirmation records it", async () => {
     const before = await signals();
     const paid = await paidIntentOf("provider");
     const { task_id: task } = expectStatus(await asProvider(world, paid), 200);
@@ -97,7 +97,7 @@ describe("an auto-confirmation", () => {
   });
 });
 
-it("a confirmation by the consumer itself gives its signals, whoever opened and facilitated", async () => {
+it("a confirmation by the consumer gives signals, whichever agent opened and facilitated", async () => {
   const before = await signals();
   const paid = await paidIntentOf("provider");
   const { task_id: task } = expectStatus(await asProvider(world, paid), 200);

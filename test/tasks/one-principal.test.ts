@@ -1,4 +1,4 @@
-// Whom a task rates, and under which principals, is decided by the settlement: no transfer after it sheds or gains anything (FAC-14, TSK-5, TSK-22).
+// The settlement decides which agents a task rates and under which principals: no transfer after it loses or gains a signal (FAC-14, TSK-5, TSK-22).
 import { beforeAll, describe, expect, it } from "vitest";
 import { arbitrated, file, resolve } from "../disputes/support.ts";
 import { asConsumer, confirm, facilitated, type Pair, paid, pairOf } from "../facilitation/support.ts";
@@ -23,7 +23,7 @@ async function transferred(agent: Agent, principal_id: string): Promise<Agent> {
   const { certificate } = expectStatus(await world.call("POST", path, { body: { principal_id } }), 200);
   return { ...agent, certificate };
 }
-/** One side comes to the other's principal. */
+/** Transfers one side to the other's principal. */
 const together = async (pair: Pair, side: Side): Promise<Pair> => ({
   ...pair,
   [side]: await transferred(pair[side], pair[OTHER[side]].principalId),
@@ -38,10 +38,10 @@ const ENDS: Readonly<Record<string, (bought: Bought) => Promise<unknown>>> = {
   rejected: async ({ consumer, task }) =>
     expectStatus(await confirm(world, consumer, task, { outcome: "rejected" }), 200),
   confirmed: async ({ consumer, task }) => expectStatus(await confirm(world, consumer, task), 200),
-  "disputed, and an arbiter upholds that": upheld,
+  "disputed, and upheld by an arbiter": upheld,
 };
 
-/** All but the instants of the weights: these are of one purchase each. */
+/** Leaves out the instants of the weights, because each compared rating is of one purchase. */
 const rated = async ({ did }: Agent) => {
   const { rating_weight, rating_weighted, rating_interactions, agent_rating } = await ratingOf(did);
   const share = Math.round((rating_weighted / rating_weight) * 1e6);
@@ -51,7 +51,7 @@ const under = async ({ did }: Agent): Promise<string[]> =>
   (await sumsOf(did)).map((row: Json) => row.counterparty_principal_id);
 
 describe.each(Object.entries(ENDS))("a task that is %s", (_name, end) => {
-  it.each(SIDES)("after the %s has come to the other's principal rates both as strangers", async (side) => {
+  it.each(SIDES)("after the %s was transferred to the other's principal rates both as strangers", async (side) => {
     const plain = await facilitated(world, await pairOf(world));
     await end(plain);
     const pair = await pairOf(world);
@@ -63,7 +63,7 @@ describe.each(Object.entries(ENDS))("a task that is %s", (_name, end) => {
       expect((await rated(pair[which])).agent_rating).toEqual(expect.any(Number));
       expect(await under(pair[which])).toEqual([pair[OTHER[which]].principalId]);
     }
-    // And is taken back as it was given.
+    // A reorg takes the signals back as they were given.
     await takenAway(world, bought.fac.transaction_id);
     for (const which of SIDES) {
       expect(await under(pair[which])).toEqual([]);
@@ -72,7 +72,7 @@ describe.each(Object.entries(ENDS))("a task that is %s", (_name, end) => {
   });
 });
 
-it("a verdict about a closed task finds the signals that it replaces, wherever its parties have gone", async () => {
+it("a verdict about a closed task finds the signals that it replaces, whatever principals the parties were transferred to", async () => {
   const pair = await pairOf(world);
   const bought = await facilitated(world, pair);
   expectStatus(await confirm(world, pair.consumer, bought.task), 200);
@@ -82,7 +82,7 @@ it("a verdict about a closed task finds the signals that it replaces, wherever i
 });
 
 describe("a payment", () => {
-  it("of strangers opens a task also where they are one for the moment of its facilitation, and may be disputed", async () => {
+  it("between strangers opens a task that may be disputed, even if one principal has both agents when it is facilitated", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair, "10.00");
     await together(pair, "provider");
@@ -97,7 +97,7 @@ describe("a payment", () => {
     expect(task).toEqual({ provider: pair.provider.principalId, consumer: pair.consumer.principalId });
   });
 
-  it("of agents that have parted since its intent was opened is one of strangers, under their principals of then", async () => {
+  it("between agents that one principal had when the intent was opened, but no longer has, rates them as strangers", async () => {
     const principal_id = await world.principal();
     const pair = { consumer: await world.consumer({ principal_id }), provider: await world.provider({ principal_id }) };
     const purchase = await paid(world, pair, "10.00");

@@ -1,4 +1,5 @@
-// What a task in each state says to each act of each caller (TSK-1, TSK-2, TSK-4): its agents alone read it, and the consumer alone confirms.
+// The answers of a task in each state to each act of each caller (TSK-1, TSK-2, TSK-4): only its two agents read it, and only the consumer confirms
+// it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
@@ -45,7 +46,7 @@ const STATES = {
   },
   disputed: async () => {
     const bought = await buy();
-    // Less than the vault holds, so that the provider goes on selling.
+    // Disputes less than the vault holds, so that the provider can go on selling.
     expectStatus(await file(buying, bought, { disputed_amount: "0.10" }), 201);
     return bought;
   },
@@ -79,7 +80,7 @@ const OTHERS = {
   "a session of the consumer's platform": NO_AGENT,
   nobody: NO_AGENT,
 };
-/** A success says the state. */
+/** A successful answer shows the state. */
 const shown = (status: string): Record<Caller, Answer> => ({
   consumer: [200, status],
   provider: [200, status],
@@ -115,7 +116,7 @@ describe.each(Object.keys(STATES) as State[])("the answer about a task that is %
     expect(await rowOf(bought.task)).toEqual(before);
   });
 
-  // The consumer comes last: of an open task, and of one whose end nobody has recorded, it changes the state.
+  // The consumer comes last, because it changes the state of a task that is open, or whose end is not recorded yet.
   it.each(calls.toReversed())("confirmed by %s", async (caller) => {
     const before = await rowOf(bought.task);
     const path = `/v1/tasks/${bought.task}/confirm`;
@@ -127,7 +128,7 @@ describe.each(Object.keys(STATES) as State[])("the answer about a task that is %
     else expect([before.status, before.outcome, after.outcome]).toEqual(["open", null, outcome]);
   });
 
-  it("is told to both platforms once it has ended (TSK-5)", async () => {
+  it("is reported to both platforms once it has ended (TSK-5)", async () => {
     const { status } = await rowOf(bought.task);
     const told = await rows(
       "select platform_id, object ->> 'status' as status from events where type = 'task.closed' and object ->> 'task_id' = ?",

@@ -64,7 +64,7 @@ describe("the task's machine", () => {
 
 describe("a task past its window", () => {
   const task = { status: "open" as const, outcome: null, score: null, confirmBy: 1_000, closedAt: null };
-  it("is auto-confirmed at the instant, by itself", () => {
+  it("becomes auto-confirmed at that instant without a job", () => {
     expect(effectiveTask(task, 999)).toBe(task);
     expect(effectiveTask(task, 1_000)).toEqual({
       status: "auto_confirmed",

@@ -1,4 +1,4 @@
-// What the minute's jobs read to find what is due among many tasks and disputes that are not (JOB-1, TSK-3, DSP-7): as many rows as they find.
+// The minute's jobs read only as many rows as they find, however many tasks and disputes are not due (JOB-1, TSK-3, DSP-7).
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
@@ -11,15 +11,15 @@ import { isWhole } from "../support/scale.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const DUE = 20;
-/** The end of the search, and the row that it ends at. */
+/** Rows read besides the found ones: the end of the search, and the row at which it ends. */
 const BESIDE = 2;
-/** Copies of one kind that are not due. */
+/** The number of copies of each kind that are not due. */
 const FEW = 200;
 const MANY = isWhole() ? 6_000 : 1_500;
 
 let world: World;
 let [task, dispute] = ["", ""];
-/** What each job finds among few. */
+/** The result of each job while there are few rows. */
 const few = new Map<EachJob, Awaited<ReturnType<typeof search>>>();
 const now = Date.now();
 beforeAll(async () => {
@@ -41,7 +41,7 @@ const disputes: Copies = (kind, from, to, changed) => {
   return copyRow("disputes", `dispute_id = '${dispute}'`, { ...names, ...changed }, { from, to });
 };
 
-/** Those whose end is still to come, those that ended long ago, and those that a dispute holds over their window. */
+/** Adds rows whose end is still to come, rows that ended long ago, and tasks that a dispute holds past their window. */
 async function undue(from: number, to: number): Promise<void> {
   const past = `${now - HOUR_MS} - i`;
   await tasks("open", from, to, { status: "'open'", confirm_by: `${now + HOUR_MS} + i` });
@@ -51,7 +51,7 @@ async function undue(from: number, to: number): Promise<void> {
   await disputes("ended", from, to, { due_at: "null", status: "'resolved'", answers_until: past });
 }
 
-/** What a job finds, and the rows that it reads for it. */
+/** Runs a job's search, and counts the rows that it reads. */
 async function search(job: EachJob, after: Parameters<EachJob["find"]>[1] = null, limit = 1_000) {
   world.meter.reset();
   const found = await world.serve(() => job.find(world.deps, after, limit));
@@ -60,7 +60,7 @@ async function search(job: EachJob, after: Parameters<EachJob["find"]>[1] = null
   return { found, rowsRead };
 }
 
-/** The longest due first. */
+/** The ids in the order of how long they have been due. */
 const expected = (prefix: string) =>
   Array.from({ length: DUE }, (_, n) => `${prefix}_${String(DUE - n).padStart(5, "0")}`);
 
@@ -68,7 +68,7 @@ describe.each([
   ["autoConfirmTasks", autoConfirmTasks, "tsk_due"],
   ["endDisputeDays", endDisputeDays, "dsp_due"],
 ] as const)("%s", (_name, job, prefix) => {
-  it(`finds ${DUE} that are due among many by as many rows`, async () => {
+  it(`finds ${DUE} due rows among many others by reading as many rows`, async () => {
     const { found, rowsRead } = await search(job);
     expect(found.map(({ id }) => id)).toEqual(expected(prefix));
     expect(rowsRead).toBeGreaterThanOrEqual(DUE);
@@ -76,7 +76,7 @@ describe.each([
     expect(few.get(job)).toEqual({ found, rowsRead });
   });
 
-  it("reads no more of them than it is asked for, and goes on behind them", async () => {
+  it("reads at most as many as it is asked for, and continues after them", async () => {
     const first = await search(job, null, 5);
     expect(first.found.map(({ id }) => id)).toEqual(expected(prefix).slice(0, 5));
     expect(first.rowsRead).toBeLessThanOrEqual(5 + BESIDE);
