@@ -1,4 +1,4 @@
-// An intent that nobody paid ends at its expiry, before any job records that (PAY-11, PAY-13).
+// An unpaid intent ends at its expiry, before any job records it (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
 import { FIRST } from "../../src/core/due.ts";
@@ -21,7 +21,7 @@ useSeller((made, seller) => {
 
 const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
-describe("an intent that nobody paid", () => {
+describe("an unpaid intent", () => {
   it("reads as ABANDONED from its expiry on, before any cron", async () => {
     const consumer = await buyer(world);
     const { body } = await open(consumer, "5.00");
@@ -30,7 +30,7 @@ describe("an intent that nobody paid", () => {
     expect(reply.body).toEqual({ ...body, status: "ABANDONED", hold_released: false });
   });
 
-  it("releases its holds once its network was read to later than its end, for the consumer and its delegators, before any cron", async () => {
+  it("releases the holds of its consumer and its delegators before any cron, once its network was read past its end", async () => {
     const top = await buyer(world, dailyLimit("10.00"));
     const consumer = await delegateOf(world, top, dailyLimit("10.00"));
     const sibling = await delegateOf(world, top, dailyLimit("10.00"));
@@ -47,7 +47,7 @@ describe("an intent that nobody paid", () => {
     expect([state?.open, state?.holds.length]).toEqual([10_000_000, 1]);
   });
 
-  it("is ABANDONED by the cron, which releases its holds and writes one event for each platform", async () => {
+  it("becomes ABANDONED by the cron, which releases its holds and writes one event for each platform", async () => {
     const other = await createWorld();
     const consumer = await buyer(other, dailyLimit("10.00"));
     const { body } = await other.as(
@@ -74,7 +74,7 @@ describe("an intent that nobody paid", () => {
     }
   });
 
-  it("is released once, also when the next intent released it before the cron", async () => {
+  it("is released once, even if the next intent released it before the cron", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     expect((await open(consumer, "6.00")).status).toBe(201);
     await follow(world);
@@ -99,7 +99,7 @@ describe("an intent that nobody paid", () => {
     expect((await spendState(world, consumer.did))[0]?.open).toBe(0);
   });
 
-  it("leaves one that cannot be shown, and ends those beside and behind it", async () => {
+  it("does not block the sweep if it cannot be shown: the intents before and after it are ended", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const consumer = await buyer(world);
     world.offset += 10 * DAY;

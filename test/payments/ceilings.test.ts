@@ -11,7 +11,7 @@ useSeller((made, seller) => {
 });
 
 const NINES = "9".repeat(40);
-/** Spelled, and as it is stored. */
+/** Each pair is the spelling of the request and the stored form. */
 const ACCEPTED = [
   ["1e39", `1${"0".repeat(39)}.00`],
   [NINES, `${NINES}.00`],
@@ -66,7 +66,7 @@ describe.each(FIELDS)("%s", (field) => {
   });
 });
 
-describe("a ceiling of more digits than are taken, which an earlier version has stored", () => {
+describe("a ceiling with more digits than are accepted now, stored by an earlier version", () => {
   it.each(FIELDS)("in %s is read by every call that uses it", async (field) => {
     const stored = `1${"0".repeat(60)}.00`;
     const consumer = await buyer(world, scopeOf(field, "100"));

@@ -1,5 +1,5 @@
-// A network that takes no new intents (PAY-24): its follower stays behind although it was sent, the contract is paused, or gas is low. The
-// network `lab-closed` belongs to this file alone.
+// Networks that take no new intents (PAY-24): the follower still lags although it was sent, the contract is paused, or gas is low. Only this file
+// uses the network `lab-closed`.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
   provider = await seller(world, { network: LAB });
   consumer = await buyer(world);
 });
-// As where nobody has ever asked.
+// Each test begins as if the network had never been asked for.
 beforeEach(async () => {
   await rows("delete from network_standings");
   await rows("delete from followers");
@@ -54,7 +54,7 @@ const open = (extra: Json = {}): Promise<Reply> =>
 const standing = async (): Promise<Json> => (await rows("select * from network_standings where network = ?", LAB))[0];
 const followed = () => follow(world, LAB);
 const follows = () => sent.filter(({ kind, network }) => kind === "follow_chain" && network === LAB).length;
-/** As if the follower had been found behind so many seconds ago. */
+/** Sets the instant at which the follower's lag was found, in seconds ago. */
 const behindSince = (seconds: number) =>
   rows("update network_standings set behind_since = ? where network = ?", Date.now() - 1_000 * seconds, LAB);
 const readThrough = (seconds: number) =>
@@ -69,7 +69,7 @@ const closedFor = (reason: string) => [503, "chain_unavailable", LAB, reason];
 const alertsOf = (kind: string) => rows("select subject, message, seen from alerts where kind = ?", kind);
 
 describe("a network that was never read", () => {
-  it("is open, and the first call sends the follower off within its two trips", async () => {
+  it("is open, and the first call sends the follower within its two trips", async () => {
     const begun = Date.now();
     world.meter.reset();
     expectStatus(await open(), 201);
@@ -83,9 +83,9 @@ describe("a network that was never read", () => {
     expect(sent_at).toBeGreaterThanOrEqual(begun);
   });
 
-  it("is sent off once in 30 seconds, however many calls find it behind", async () => {
+  it("is sent for once in 30 seconds, however many calls find it lagging", async () => {
     expectStatus(await open(), 201);
-    // Nothing that this test does takes so long.
+    // No step of this test takes as long as that.
     await rows("update network_standings set sent_at = sent_at + ? where network = ?", HOUR_MS, LAB);
     for (let n = 0; n < 2; n++) expectStatus(await open(), 201);
     expect(follows()).toBe(1);
@@ -93,11 +93,11 @@ describe("a network that was never read", () => {
     await rows("update network_standings set sent_at = sent_at - ? where network = ?", HOUR_MS + 31_000, LAB);
     expectStatus(await open(), 201);
     expect(follows()).toBe(2);
-    // The first time counts.
+    // The first time that the lag was found counts.
     expect((await standing()).behind_since).toBe(behind_since);
   });
 
-  it("closes two minutes after it was sent, and not before", async () => {
+  it("closes two minutes after the follower was sent, and not before", async () => {
     await open();
     await behindSince(60);
     expectStatus(await open(), 201);
@@ -119,8 +119,8 @@ describe("a network that was never read", () => {
   });
 });
 
-describe("a follower that stays behind", () => {
-  it("is sent off by a refused call too, and the network opens once it is level", async () => {
+describe("a follower that lags", () => {
+  it("is sent by a refused call too, and the network opens once it has caught up", async () => {
     await followed();
     await readThrough(150);
     expectStatus(await open(), 201);
@@ -138,7 +138,7 @@ describe("a follower that stays behind", () => {
   });
 
   // The edges are in closures.test.ts.
-  it("is left alone while it is level, and closes nothing while it is a minute behind", async () => {
+  it("is not sent while it is level, and closes nothing while it lags by a minute", async () => {
     await followed();
     await readThrough(-3_600);
     expectStatus(await open(), 201);
@@ -149,7 +149,7 @@ describe("a follower that stays behind", () => {
     expectStatus(await open(), 201);
   });
 
-  it("notes it itself where no node answers, and raises one alert when the network closes", async () => {
+  it("records its own lag if no node answers, and raises one alert when the network closes", async () => {
     await followed();
     await readThrough(60);
     const silent = withSilentChain(world);
@@ -170,10 +170,10 @@ describe("a follower that stays behind", () => {
     expect(await alertsOf("follower_lag")).toMatchObject([{ seen: 2 }]);
   });
 
-  it("is behind too where its node answers and stands still", async () => {
+  it("lags as well if its node answers but stands still", async () => {
     const networks = world.deps.config.networks.map((one) => ({ ...one, block_seconds: 2 }));
     const stale = withDeps(world, { ...world.deps, config: { ...world.deps.config, networks } });
-    // Level with a head that is ten minutes old.
+    // The follower is level with a head that is ten minutes old.
     expect(await followOnce(stale, LAB)).toBe(true);
     expect((await standing()).behind_since).not.toBeNull();
     expectStatus(await open(), 201);
@@ -203,7 +203,7 @@ describe("a contract that is paused", () => {
     expectStatus(await open(), 201);
   });
 
-  it("before anything was read is found by the first reading", async () => {
+  it("is found by the first reading of the network", async () => {
     await act(GUARDIAN, "pause");
     await followed();
     expect(refusedFor(await open())).toEqual(closedFor("paused"));
@@ -212,7 +212,7 @@ describe("a contract that is paused", () => {
     expectStatus(await open(), 201);
   });
 
-  it("by a block that a reorganisation takes away is open again", async () => {
+  it("is open again if a reorg removes the block that paused it", async () => {
     await followed();
     await act(GUARDIAN, "pause");
     await followed();
@@ -223,7 +223,7 @@ describe("a contract that is paused", () => {
     expectStatus(await open(), 201);
   });
 
-  it("stays closed where an older reading ends behind a newer one", async () => {
+  it("stays closed if an older reading ends after a newer one", async () => {
     await followed();
     const [before] = await rows("select * from followers where network = ?", LAB);
     await act(GUARDIAN, "pause");
@@ -257,7 +257,7 @@ describe("a key without gas", () => {
     networks: world.deps.config.networks.filter(({ network }) => network === LAB),
   });
 
-  it("closes its network until it is refilled and not found so again", async () => {
+  it("closes its network until it is refilled and is not found short again", async () => {
     await followed();
     await tend();
     expectStatus(await open(), 201);
@@ -275,14 +275,14 @@ describe("a key without gas", () => {
   });
 });
 
-describe("who asks about a closed network", () => {
+describe("a caller that asks about a closed network", () => {
   beforeEach(async () => {
     await open();
     await behindSince(121);
     sent = [];
   });
 
-  it("as an AEA/P client is stopped by a 403: after anything else it would pay without an intent (PAY-19)", async () => {
+  it("gets a 403 as an AEA/P client, which would pay without an intent after any other status (PAY-19)", async () => {
     const query = new URLSearchParams({
       market: "DE-USDC",
       network: LAB,
@@ -295,12 +295,12 @@ describe("who asks about a closed network", () => {
     expect([reply.status, reply.body.code]).toEqual([403, "spend_policy_violation"]);
     expect(reply.body.detail).toMatchObject({ failed_check: "chain_unavailable", reason: "lag", retry_after: 30 });
     expect(await spendState(world, consumer.did)).toEqual(before);
-    // Where to pay is told all the same.
+    // The call still answers where to pay.
     const plain = await world.as(provider, "GET", `/v1/payment-address?market=DE-USDC&network=${LAB}`);
     expect(plain.status).toBe(200);
   });
 
-  it("by the dry run is told it as its last check, which writes and sends nothing (PAY-20)", async () => {
+  it("gets it as the last check of the dry run, which writes and sends nothing (PAY-20)", async () => {
     const body = { provider_did: provider.did, amount: "1.00", currency: "USDC", network: LAB };
     await rows("update network_standings set sent_at = 0");
     world.meter.reset();
@@ -313,7 +313,7 @@ describe("who asks about a closed network", () => {
     expect(sent).toEqual([]);
   });
 
-  it("with an order that is refused anyway is told that", async () => {
+  it("gets another refusal of the order instead, if there is one", async () => {
     const reply = await world.as(
       consumer,
       "POST",
@@ -326,7 +326,7 @@ describe("who asks about a closed network", () => {
     expect((await world.as(poor, "POST", "/v1/payment-intents", order)).body.code).toBe("spend_policy_violation");
   });
 
-  it("as an operator reads lag and reason among the jobs (JOB-6)", async () => {
+  it("reads lag and reason among the jobs as an operator (JOB-6)", async () => {
     const headers = { Authorization: `Bearer ${inject("operatorKey")}` };
     const read = async () => {
       const { networks } = expectStatus(await world.call("GET", "/v1/operator/jobs", { key: null, headers }), 200);

@@ -1,5 +1,5 @@
-// Windows of two currencies whose tokens have different decimals, side by side: neither is counted in the other (HTTP-6, PAY-9, PAY-10). The
-// payments themselves are in test/facilitation/currencies.test.ts.
+// Windows in two currencies whose tokens have different decimals: neither counts in the other (HTTP-6, PAY-9, PAY-10). The payments themselves are in
+// test/facilitation/currencies.test.ts.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
@@ -12,7 +12,7 @@ import { EURO, TWO_CURRENCIES } from "./two-currencies.ts";
 type Currency = "USDC" | "EURC";
 const DOLLARS = 10 ** 6;
 const EUROS = 10 ** 8;
-/** An unpaid intent's hold has ended after so long, where its network was read. */
+/** The time after which an unpaid intent's hold has ended, if its network was read. */
 const ENDED_MS = 331_000;
 
 let world: World;
@@ -42,7 +42,7 @@ const rescope = async (consumer: Agent, scope: Json): Promise<void> => {
   expectStatus(await world.call("PATCH", `/v1/agents/${consumer.did}/scope`, { body: scope }), 200);
 };
 
-/** Settled and open base units by currency. */
+/** The settled and the open base units by currency. */
 async function sumsOf(did: string): Promise<Record<string, [number, number]>> {
   const found = await rows("select currency, settled, open from spend_sums where did = ? order by currency", did);
   return Object.fromEntries(found.map(({ currency, settled, open: held }) => [currency, [settled, held]]));
@@ -51,7 +51,7 @@ async function sumsOf(did: string): Promise<Record<string, [number, number]>> {
 const refusal = ({ status, body }: Reply) => [status, body.detail];
 
 describe("an amount", () => {
-  it("is of the decimals of the currency's token", async () => {
+  it("has the decimals of the currency's token", async () => {
     const consumer = await buyer(world);
     const euro = expectStatus(await open(consumer, "10.12345678", "EURC"), 201);
     expect(euro).toMatchObject({
@@ -70,7 +70,7 @@ describe("an amount", () => {
     expect(await sumsOf(consumer.did)).toEqual({ EURC: [0, 1_012_345_678], USDC: [0, 10_123_456] });
   });
 
-  it("is within a ceiling in whole units of its own currency", async () => {
+  it("is compared with a ceiling in whole units of its own currency", async () => {
     const consumer = await buyer(world, { max_transaction_value: "5.0000001" });
     const ceiling = { failed_check: "max_transaction_value" };
     expect(refusal(await open(consumer, "5.000001", "USDC"))).toEqual([
@@ -87,7 +87,7 @@ describe("an amount", () => {
 });
 
 describe("a window", () => {
-  it("counts its own currency alone, to the last base unit, whatever was spent and is held in the other", async () => {
+  it("counts only its own currency, to the last base unit, whatever was spent and is held in the other", async () => {
     const consumer = await buyer(world);
     await spend(consumer, "900.00", "EURC");
     await spend(consumer, "4.00", "USDC");
@@ -110,7 +110,7 @@ describe("a window", () => {
     });
   });
 
-  it("of another currency lets no payment pass, and is shown with its own decimals", async () => {
+  it("in another currency allows no payment, and is shown with its own decimals", async () => {
     const consumer = await buyer(world, limit("1000.12345678", "EURC"));
     const detail = { failed_check: "spending_limit", limit: "1000.12345678", currency: "EURC", remaining: "0.00" };
     expect(refusal(await open(consumer, "0.000001", "USDC"))).toEqual([403, { ...detail, attempted: "0.000001" }]);
@@ -122,7 +122,7 @@ describe("a window", () => {
     expectStatus(await open(consumer, "1000.12345678", "EURC"), 201);
   });
 
-  it("admits exactly what fits of concurrent intents, and none of the other currency beside them", async () => {
+  it("admits exactly the concurrent intents that fit, and none in the other currency", async () => {
     const consumer = await buyer(world, dailyLimit("30.00"));
     const both = (["USDC", "EURC"] as const).flatMap((currency) => Array.from({ length: 8 }, () => currency));
     const replies = await Promise.all(both.map((currency) => open(consumer, "10.00", currency)));
@@ -131,7 +131,7 @@ describe("a window", () => {
     expect(await sumsOf(consumer.did)).toEqual({ USDC: [0, 30 * DOLLARS] });
   });
 
-  it("of a delegator counts what its delegates spend in each currency by itself", async () => {
+  it("of a delegator counts the spending of its delegates in each currency separately", async () => {
     const top = await buyer(world);
     const delegates = [await delegateOf(world, top), await delegateOf(world, top)];
     const [one, other] = delegates as [Agent, Agent];
@@ -148,7 +148,7 @@ describe("a window", () => {
     expectStatus(await open(other, "1.00", "USDC"), 201);
   });
 
-  it("is told by the dry run: what remains, and when the first settlement in its currency leaves it", async () => {
+  it("is answered by the dry run: the remaining amount, and when the first settlement in its currency leaves it", async () => {
     const consumer = await buyer(world);
     const now = world.now();
     await spend(consumer, "3.00", "EURC", now - 5_000);
@@ -191,7 +191,7 @@ describe("a hold", () => {
     await follow(world, EURO.network);
   };
 
-  it("that has ended is released with the next intent of its currency, and with none of the other", async () => {
+  it("that has ended is released with the next intent of its currency, not with one of the other", async () => {
     const consumer = await buyer(world);
     expectStatus(await open(consumer, "8.00", "EURC"), 201);
     expectStatus(await open(consumer, "9.00", "USDC"), 201);
@@ -202,7 +202,7 @@ describe("a hold", () => {
     expect(await sumsOf(consumer.did)).toEqual({ EURC: [0, 3 * EUROS], USDC: [0, 2 * DOLLARS] });
   });
 
-  it("is given back to the window of its currency by the job, also of many at once", async () => {
+  it("is released to the window of its currency by the job, even if there are many at once", async () => {
     const consumer = await buyer(world);
     await spend(consumer, "1.00", "EURC");
     for (let n = 1; n <= 8; n++) {

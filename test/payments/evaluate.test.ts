@@ -1,5 +1,5 @@
-// The dry run of the spend policy (PAY-20): every check with its outcome, what remains and until when, for the agent itself or its platform. Its
-// refusals stand beside those of an intent (intent-refusals.test.ts).
+// The dry run of the spend policy (PAY-20): answers every check with its outcome, the remaining amount and until when, to the agent itself or its
+// platform. Its refusals are tested together with those of an intent (intent-refusals.test.ts).
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { buyer, dailyLimit, delegateOf, openIntent, seller, settle, spendState } from "./support.ts";
@@ -49,7 +49,7 @@ it("answers every check in the order of an intent's refusals, and no other field
   });
 });
 
-it("says what remains of the narrowest window, and when its first settlement leaves it", async () => {
+it("answers what remains of the narrowest window, and when its first settlement leaves it", async () => {
   const top = await buyer(world, dailyLimit("30.00", 7));
   const consumer = await delegateOf(world, top, dailyLimit("28.00", 7));
   const first = await openIntent(world, consumer, provider, "5.00");
@@ -60,7 +60,7 @@ it("says what remains of the narrowest window, and when its first settlement lea
   await openIntent(world, consumer, provider, "1.00");
   const resets = new Date(settledAt + 7 * DAY).toISOString();
   expect(await tried(consumer)).toMatchObject({ allowed: true, remaining: "19.00", window_resets_at: resets });
-  // A delegate's spending counts in the delegator's window, which is the narrower one now.
+  // A delegate's spending counts in the delegator's window, which is now the narrower one.
   await openIntent(world, top, provider, "10.00");
   const { checks, ...rest } = await tried(consumer, { amount: "11.01" });
   expect(rest).toMatchObject({ allowed: false, remaining: "11.00", window_resets_at: resets });
@@ -80,7 +80,7 @@ it("holds nothing and writes nothing, in one trip", async () => {
   expect(await spendState(world, consumer.did)).toEqual(before);
 });
 
-it("without a market for the buyer the policy is compared all the same", async () => {
+it("compares the policy even if the provider has no market for the buyer", async () => {
   const closed = await seller(world, { market: null });
   const consumer = await buyer(world, { max_transaction_value: "9.00" });
   const answer = await tried(consumer, { provider_did: closed.did });
@@ -92,26 +92,26 @@ it("without a market for the buyer the policy is compared all the same", async (
   ]);
 });
 
-describe("is answered to", () => {
-  it("the agent itself, as to its platform", async () => {
+describe("the dry run", () => {
+  it("answers the agent itself as it answers its platform", async () => {
     const consumer = await buyer(world, dailyLimit("15.00"));
     const reply = await world.as(consumer, "POST", pathOf(consumer), order());
     expect(expectStatus(reply, 200)).toEqual(await tried(consumer));
   });
 
-  it("no other agent: 403 forbidden, also with a faulty body", async () => {
+  it("refuses another agent with 403 forbidden, even with a faulty body", async () => {
     const [consumer, other] = [await buyer(world), await buyer(world)];
     for (const body of [order(), order({ amount: "-1" }), {}]) {
       expectStatus(await world.as(other, "POST", pathOf(consumer), body), 403);
     }
   });
 
-  it("no other platform: 404, also with a faulty body", async () => {
+  it("refuses another platform with 404, even with a faulty body", async () => {
     const stranger = await buyer(await createWorld());
     for (const body of [order(), {}]) expectStatus(await byKey(stranger, body), 404);
   });
 
-  it("a certificate decides alone where one is sent beside a key", async () => {
+  it("goes by the certificate if a call has a certificate and a key", async () => {
     const [consumer, other] = [await buyer(world), await buyer(world)];
     const body = JSON.stringify(order());
     const headers = await world.prove(other, "POST", pathOf(consumer), body);

@@ -1,5 +1,4 @@
-// The facts that an intent was decided on are checked again inside its batch: a change between the two trips refuses it
-// whole (PAY-12).
+// The facts that an intent was decided on are checked again inside its batch: a change between the two trips refuses the whole batch (PAY-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
@@ -29,7 +28,7 @@ const endAttestation = (principalId: string) =>
       .where(eq(principals.principalId, principalId)),
   ]);
 
-/** The second trip of an intent whose first trip was before `between`. */
+/** Runs the second trip of an intent whose first trip came before `between`. */
 async function openAcross(consumer: Agent, between: () => Promise<unknown>): Promise<void> {
   const { db } = world.deps;
   const now = world.now();
@@ -102,7 +101,7 @@ describe("between the two trips", () => {
     });
   }
 
-  it("nothing changes: the batch is taken, also at exactly the limit", async () => {
+  it("nothing changes: the batch is accepted, even at exactly the limit", async () => {
     sponsor = undefined;
     provider = await seller(world);
     await setAgent(world, provider.did, { version: 1 });
@@ -116,7 +115,7 @@ describe("between the two trips", () => {
 });
 
 describe("an agent's total", () => {
-  it("never leaves what can be counted: an intent beyond 2^53-1 is 422 too_big", async () => {
+  it("never exceeds what can be counted: an intent beyond 2^53-1 is 422 too_big", async () => {
     provider = await seller(world);
     const consumer = await buyer(world);
     await setSpend(world, consumer.did, { settled: BASE_UNITS_MAX - 10_000_000 });

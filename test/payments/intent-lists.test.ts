@@ -1,4 +1,4 @@
-// An agent lists its own intents, as they are at this instant (PAY-22).
+// An agent lists its own intents in their state at this instant (PAY-22).
 import { beforeAll, describe, expect, it } from "vitest";
 import { asProvider, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
@@ -19,12 +19,12 @@ const read = async (agent: Agent, { intent_id }: Json): Promise<Json> =>
   expectStatus(await world.as(agent, "GET", `/v1/payment-intents/${intent_id}`), 200);
 
 describe("the list of an agent's intents", () => {
-  it("has those of either side, the latest first, each as it is read by itself", async () => {
+  it("has the intents of either side, newest first, each as a read of it alone shows it", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair, "2.00");
     const settled = expectStatus(await asProvider(world, purchase), 200);
     const open = await world.intent(pair.consumer, pair.provider, "3.00");
-    // Of other agents.
+    // An intent of other agents.
     await world.intent(await world.consumer(), await world.provider(), "3.00");
     for (const agent of [pair.consumer, pair.provider]) {
       const intents = await listed(agent);
@@ -41,7 +41,7 @@ describe("the list of an agent's intents", () => {
     expect(await listed(pair.consumer, { role: "provider" })).toEqual([]);
   });
 
-  it("filters by the status of this instant, on the clock that rules each", async () => {
+  it("filters by the status at this instant, on the clock that rules each intent", async () => {
     const pair = await pairOf(world);
     const settled = await paid(world, pair, "1.00");
     expectStatus(await asProvider(world, settled), 200);
@@ -64,7 +64,7 @@ describe("the list of an agent's intents", () => {
     }
   });
 
-  it("counts a seller's by the clocks of its buyers", async () => {
+  it("judges a seller's intents by the clocks of its buyers", async () => {
     const other = await createWorld();
     const pair: Pair = { consumer: await other.consumer(), provider: await world.provider() };
     const intent = await world.intent(pair.consumer, pair.provider, "1.00");
@@ -76,7 +76,7 @@ describe("the list of an agent's intents", () => {
     }
   });
 
-  it("goes page by page, also where few of many fit", async () => {
+  it("continues page by page, even if few of many fit", async () => {
     const pair = await pairOf(world);
     const opened: Json[] = [];
     for (let n = 0; n < 7; n++) opened.unshift(await world.intent(pair.consumer, pair.provider, "1.00"));
@@ -91,7 +91,7 @@ describe("the list of an agent's intents", () => {
     expect(pages).toEqual(idsOf(opened));
   });
 
-  it("refuses what is no status, no side, no parameter and no cursor of it", async () => {
+  it("refuses an unknown status, side or parameter, and another list's cursor", async () => {
     const { consumer, provider } = await pairOf(world);
     await world.intent(consumer, provider, "1.00");
     await world.intent(consumer, provider, "1.00");

@@ -30,7 +30,7 @@ describe("refusals", () => {
   };
 
   const policy = (failed_check: string, rest: Record<string, unknown>) => () => ({ failed_check, ...rest });
-  /** In the order of PAY-3. The provider asks, so that its own state is refused as a caller's would be. */
+  /** In the order of PAY-3. The provider opens the intents, so that its own state is refused like a caller's. */
   const CASES: Case[] = [
     {
       name: "agents of two environments",
@@ -170,19 +170,19 @@ describe("refusals", () => {
       expect([reply.status, reply.body.code]).toEqual([status, code]);
       if (detail) expect(reply.body.detail).toEqual(detail(deal));
       expect(await spendState(world, deal.consumer.did, deal.delegator.did)).toEqual(before);
-      // Of an agent in the other environment the key knows nothing.
+      // The key does not know an agent in the other environment.
       if (code === "environment_mismatch") return;
       const { detail: said } = reply.body;
       const { failed_check, ...compared } = said;
       const failed = (await tried(deal)).checks.find(({ passed }: Json) => !passed);
       expect(failed).toMatchObject({ code, ...(failed_check && { check: failed_check }) });
-      // The dry run names the network.
+      // The dry run also names the network.
       expect(failed.detail).toMatchObject(failed_check ? compared : said);
       expect(await spendState(world, deal.consumer.did, deal.delegator.did)).toEqual(before);
     });
   }
 
-  it("come in the order of PAY-3: of several the first is answered", async () => {
+  it("come in the order of PAY-3: the first of several is answered", async () => {
     const deal = await delegatedDeal();
     const answered: string[] = [];
     for (const { spoil } of [...CASES].reverse()) {
@@ -207,17 +207,17 @@ describe("refusals", () => {
     ]);
   });
 
-  it("end when what was broken is mended", async () => {
+  it("end when the fault is repaired", async () => {
     const deal = await delegatedDeal();
     for (const { spoil, mend, name } of CASES) {
       await spoil(deal);
       await mend(deal);
-      // By the consumer: a provider may have three of its own open for one consumer.
+      // The consumer opens them, because a provider may have only three of its own open for one consumer.
       expect([name, (await open(deal.consumer, orderOf(deal.consumer, deal.provider))).status]).toEqual([name, 201]);
     }
   });
 
-  it("a provider that is not ACTIVE is refused by name when the consumer asks, and as the caller when it asks", async () => {
+  it("name a provider that is not ACTIVE if the consumer asks, and refuse it as the caller if it asks itself", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     await setAgent(world, provider.did, { status: "SUSPENDED" });
     for (const caller of [consumer, provider]) {
@@ -227,7 +227,7 @@ describe("refusals", () => {
   });
 
   it.each(["ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const)(
-    "either agent whose principal is %s is refused by name: agents transact under an ACTIVE principal alone (PRN-11)",
+    "name either agent whose principal is %s: agents transact only under an ACTIVE principal (PRN-11)",
     async (status) => {
       const deal = { consumer: await buyer(world), provider: await seller(world) };
       for (const [stopped, caller] of [
@@ -236,7 +236,7 @@ describe("refusals", () => {
       ] as const) {
         await setPrincipal(stopped.principalId, { status });
         const { body } = await open(caller, orderOf(deal.consumer, deal.provider));
-        // The end of a principal is the end of its agents.
+        // The end of a principal ends its agents.
         const seen = status === "CLOSED" ? "REVOKED" : "SUSPENDED";
         const detail = { did: stopped.did, status: seen, principal_status: status };
         expect(body).toMatchObject({ code: "agent_not_active", detail });
@@ -245,7 +245,7 @@ describe("refusals", () => {
     },
   );
 
-  it("a provider whose delegator is not ACTIVE, or may not sell any more, is stopped with it", async () => {
+  it("apply to a provider whose delegator is not ACTIVE or may no longer sell", async () => {
     const consumer = await buyer(world);
     const sponsor = await world.agent("PROVIDER");
     const overrides = { principal_id: sponsor.principalId, delegated_by: sponsor.did };
@@ -262,13 +262,13 @@ describe("refusals", () => {
     expect(unable.body).toMatchObject({ code: "role_not_permitted", detail: { did: sponsor.did, action: "sell" } });
   });
 
-  it("a provider in the consumer's place: 403 role_not_permitted", async () => {
+  it("answer a provider in the consumer's place with 403 role_not_permitted", async () => {
     const [first, second] = [await seller(world), await seller(world)];
     const reply = await open(first, orderOf(second, first));
     expect([reply.status, reply.body.code, reply.body.detail.did]).toEqual([403, "role_not_permitted", second.did]);
   });
 
-  it("an escrow that is CONSTRAINED on another network, or FUNDING on this one, is no hindrance", async () => {
+  it("do not apply to an escrow that is CONSTRAINED on another network, or FUNDING on this one", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     await setEscrow(world, provider.did, "CONSTRAINED", "base");
     await setEscrow(world, provider.did, "FUNDING");

@@ -15,7 +15,7 @@ const open = (caller: Agent, order: Record<string, unknown>, headers?: Record<st
   world.as(caller, "POST", "/v1/payment-intents", order, headers);
 
 describe("opening an intent", () => {
-  it("answers all that is needed to pay, and no other fields (PAY-2)", async () => {
+  it("answers everything that is needed to pay, and no other fields (PAY-2)", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const begun = world.now();
     const reply = await open(consumer, orderOf(consumer, provider));
@@ -54,19 +54,19 @@ describe("opening an intent", () => {
     expect(expiresAt).toBeLessThanOrEqual(world.now() + 300_000);
   });
 
-  it("is for either party: the provider may open it", async () => {
+  it("is allowed to either party: the provider may open it", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     expect((await open(provider, orderOf(consumer, provider))).status).toBe(201);
   });
 
-  it("is not for a third agent: 403 forbidden, and nothing changes", async () => {
+  it("is refused to a third agent: 403 forbidden, and nothing changes", async () => {
     const [consumer, provider, other] = [await buyer(world), await seller(world), await buyer(world)];
     const reply = await open(other, orderOf(consumer, provider));
     expect([reply.status, reply.body.code]).toEqual([403, "forbidden"]);
     expect((await spendState(world, consumer.did))[0]?.intents).toEqual([]);
   });
 
-  it("takes an amount as a number or in exponent form, read as decimal text", async () => {
+  it("accepts an amount as a number or in exponent form, read as decimal text", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const rawBody = JSON.stringify(orderOf(consumer, provider)).replace('"10.00"', "0.1");
     const proof = await world.prove(consumer, "POST", "/v1/payment-intents", rawBody);
@@ -75,7 +75,7 @@ describe("opening an intent", () => {
     expect((await open(consumer, orderOf(consumer, provider, { amount: "1e-06" }))).body.amount_base_units).toBe("1");
   });
 
-  it("makes two trips to the database and writes no more than what it holds", async () => {
+  it("makes two trips to the database and writes only the intent and its hold", async () => {
     const [consumer, provider] = [await buyer(world, dailyLimit("100.00")), await seller(world)];
     world.meter.reset();
     expect((await open(consumer, orderOf(consumer, provider))).status).toBe(201);
@@ -102,7 +102,7 @@ describe("opening an intent", () => {
 });
 
 describe("the credential", () => {
-  it("is an agent's: a management key gives 401 certificate_required on each of the three routes", async () => {
+  it("must be an agent's: a management key gives 401 certificate_required on each of the three routes", async () => {
     const body = { consumer_did: "a", provider_did: "b", amount: "1", currency: "USDC" };
     const replies = [
       await world.call("POST", "/v1/payment-intents", { body }),
@@ -113,7 +113,7 @@ describe("the credential", () => {
       expect([status, refusal.code]).toEqual([401, "certificate_required"]);
   });
 
-  it("is used once: the same proof again gives 401 aeap_verification_failed, type replay", async () => {
+  it("counts once: the same proof again gives 401 aeap_verification_failed, type replay", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const rawBody = JSON.stringify(orderOf(consumer, provider));
     const headers = await world.prove(consumer, "POST", "/v1/payment-intents", rawBody);
@@ -143,7 +143,7 @@ describe("the credential", () => {
   });
 });
 
-describe("faults of the values are 422, all together", () => {
+describe("faults of the values are answered with 422, all together", () => {
   let consumer: Agent;
   let provider: Agent;
   beforeAll(async () => {
@@ -221,26 +221,26 @@ describe("the market", () => {
     });
   }
 
-  it("of several that cover the buyer is the narrowest", async () => {
+  it("is the narrowest of several that cover the buyer", async () => {
     const [consumer, provider] = [await buyerFrom("FR"), await seller(world)];
     await grantMarket(world, provider.did, "FR-USDC");
     await grantMarket(world, provider.did, "EU-USDC");
     expect((await stored((await open(consumer, orderOf(consumer, provider))).body.intent_id))?.market).toBe("FR-USDC");
   });
 
-  it("is on the network that the provider has it on, where none is named", async () => {
+  it("is on the network where the provider has it, if the order names none", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world, { network: "base" })];
     const { body } = await open(consumer, orderOf(consumer, provider));
     expect([body.network, body.chain_id]).toEqual(["base", 8453]);
   });
 
-  it("is on the testnet in sandbox where the provider has several", async () => {
+  it("is on the testnet in the sandbox, if the provider has several", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world, { network: "base" })];
     await grantMarket(world, provider.did, "GLOBAL-USDC", "base-sepolia");
     expect((await open(consumer, orderOf(consumer, provider))).body.network).toBe("base-sepolia");
   });
 
-  it("counts on the network that is named, by name or CAIP-2", async () => {
+  it("counts on the named network, given by name or CAIP-2", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     await grantMarket(world, provider.did, "DE-USDC", "base");
     for (const network of ["base", "eip155:8453"]) {
@@ -248,7 +248,7 @@ describe("the market", () => {
     }
   });
 
-  it("on another network than the one named is none: 409 market_not_authorized, saying which", async () => {
+  it("does not count on another network than the named one: 409 market_not_authorized names both", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const reply = await open(consumer, orderOf(consumer, provider, { network: "base" }));
     expect([reply.status, reply.body.code]).toEqual([409, "market_not_authorized"]);
@@ -257,7 +257,7 @@ describe("the market", () => {
 });
 
 describe("reading an intent", () => {
-  it("is for its two parties, in one trip", async () => {
+  it("is allowed to its two parties, in one trip", async () => {
     const [consumer, provider] = [await buyer(world), await seller(world)];
     const intent = await world.intent(consumer, provider);
     for (const party of [consumer, provider]) {

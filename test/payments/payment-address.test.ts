@@ -41,7 +41,7 @@ describe("market and network alone", () => {
     expect([world.meter.reading.trips, world.meter.reading.rowsWritten]).toEqual([1, 0]);
   });
 
-  it("of an unknown network are 422 validation_failed", async () => {
+  it("with an unknown network are 422 validation_failed", async () => {
     const reply = await ask(provider, "market=DE-USDC&network=ropsten");
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
   });
@@ -56,7 +56,7 @@ describe("with the parties and the amount", () => {
     expect(body.detail.field_errors).toEqual([expect.objectContaining({ field: "amount", message })]);
   });
 
-  it("answers the same and an intent, which reads as the one that POST opens", async () => {
+  it("answers the place to pay and an intent, which reads like one that POST opens", async () => {
     const consumer = await buyer(world);
     const reply = await ask(provider, orderQuery(consumer));
     expect(reply.status).toBe(200);

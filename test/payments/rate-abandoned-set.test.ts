@@ -1,4 +1,4 @@
-// Abandoned intents that a message rates as a set (TSK-11, JOB-16): one batch, with the same result as one intent after the other.
+// A message rates abandoned intents as a set (TSK-11, JOB-16): in one batch, with the same result as one intent after another.
 import { beforeAll, expect, it } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
@@ -12,7 +12,7 @@ import { type Agent, createWorld, type World } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-/** The third weighs so much that it is clipped. */
+/** The third amount has so much weight that it is clipped. */
 const AMOUNTS = ["10.00", "2.00", "900.00", "5.00"];
 
 let world: World;
@@ -22,10 +22,10 @@ beforeAll(async () => {
 
 type Left = { readonly consumers: readonly Agent[]; readonly intents: readonly string[] };
 
-/** One consumer leaves an intent at each seller and a second one at the first seller; another consumer leaves one at the second seller. */
+/** One consumer leaves an unpaid intent at each seller and a second one at the first; another consumer leaves one at the second seller. */
 async function leave(): Promise<Left> {
   const [consumer, other] = [await world.consumer(), await world.consumer()];
-  // Otherwise they would have no rating.
+  // A purchase first, because they would have no rating otherwise.
   for (const buyer of [consumer, other]) {
     const { task } = await facilitated(world, { consumer: buyer, provider: await world.provider() }, "5.00");
     await confirm(world, buyer, task);
@@ -70,12 +70,12 @@ const outcome = async ({ consumers, intents }: Left) => [
   ),
 ];
 
-it("leaves ratings, counterparties and the directory as one intent after the other does", async () => {
+it("leaves the same ratings, counterparties and directory as one intent after another", async () => {
   const [together, single] = [await leave(), await leave()];
   await abandon();
   world.meter.reset();
   await record(together.intents);
-  // The reads, the writes, and the row of the job.
+  // The trips: the reads, the writes, and the row of the job.
   expect(world.meter.reading.trips).toBe(3);
   for (const id of single.intents) await world.serve(() => rateAbandonedIntents.record(world.deps, id));
   const result = await outcome(together);
@@ -87,7 +87,7 @@ it("leaves ratings, counterparties and the directory as one intent after the oth
   expect(await outcome(together)).toEqual(result);
 });
 
-it("rates each intent by itself if another run has rated one of them meanwhile", async () => {
+it("rates each intent alone if another run has rated one of them meanwhile", async () => {
   const { consumers, intents } = await leave();
   await abandon();
   world.sent.splice(0);

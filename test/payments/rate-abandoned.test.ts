@@ -1,4 +1,4 @@
-// An unpaid intent rates its own consumer, and nobody else (TSK-11).
+// An unpaid intent rates only the consumer that opened it (TSK-11).
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
@@ -23,7 +23,7 @@ const underOf = async ({ did }: Agent) =>
     ({ id }) => id,
   );
 
-/** A purchase, so that the consumer is rated at all. */
+/** Makes a purchase, so that the consumer is rated at all. */
 async function purchase(): Promise<void> {
   const intent = await world.intent(consumer, provider, "10.00");
   const payment_tx = await payOnChain(consumer.did, provider.did, 10_000_000, { intentId: intent.intent_id });
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 
 describe("an intent that its consumer opened and never paid", () => {
-  it("lowers the consumer's rating once, when it can no longer be settled late, and is no interaction", async () => {
+  it("lowers the consumer's rating once, when it can no longer be settled late, and does not count as an interaction", async () => {
     consumer = await world.consumer();
     await purchase();
     const before = await ratingOf(consumer);
@@ -69,7 +69,7 @@ describe("an intent that its consumer opened and never paid", () => {
 });
 
 describe("a transfer after an intent was opened", () => {
-  it.each(["consumer", "provider"] as const)("of the %s spares its consumer nothing", async (side) => {
+  it.each(["consumer", "provider"] as const)("of the %s does not spare the consumer", async (side) => {
     const pair = { consumer: await world.consumer(), provider: await world.provider() };
     await world.intent(pair.consumer, pair.provider, "10.00");
     world.advance(6 * MINUTE);
@@ -82,7 +82,7 @@ describe("a transfer after an intent was opened", () => {
     expect(await underOf(pair.consumer)).toEqual([pair.provider.principalId]);
   });
 
-  it("of agents of one principal rates nobody after all", async () => {
+  it("from a shared principal does not rate the consumer", async () => {
     const principal_id = await world.principal();
     const [left, shop] = [await world.consumer({ principal_id }), await world.provider({ principal_id })];
     await world.intent(left, shop, "10.00");
@@ -95,7 +95,7 @@ describe("a transfer after an intent was opened", () => {
 });
 
 describe("a promotion after an intent was opened", () => {
-  it("spares its consumer: an agent of production is not rated for what it left in the sandbox", async () => {
+  it("spares its consumer: an agent in production is not rated for intents that it left in the sandbox", async () => {
     const left = await world.consumer();
     const { intent_id } = await world.intent(left, provider, "10.00");
     world.advance(6 * MINUTE);
@@ -111,7 +111,7 @@ describe("a promotion after an intent was opened", () => {
 });
 
 describe("an intent that the provider opened", () => {
-  it("does not rate the consumer, because another agent opened it", async () => {
+  it("does not rate the consumer", async () => {
     consumer = await world.consumer();
     await purchase();
     const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };
@@ -122,7 +122,7 @@ describe("an intent that the provider opened", () => {
     world.advance(DAY);
     await sweep();
     const after = await ratingOf(consumer);
-    // A day's decay alone moves two decimals by at most one.
+    // A day's decay alone changes the rounded rating by at most one hundredth.
     expect(before.agent_rating - after.agent_rating).toBeLessThanOrEqual(0.01);
   });
 });

@@ -22,7 +22,7 @@ useSeller((made, seller) => {
 const open = (consumer: Agent, amount: string) => openIntent(world, consumer, provider, amount);
 
 describe("settling", () => {
-  it("moves what was held into what is settled, with one ledger row for each spender", async () => {
+  it("turns the hold into a settled amount, with one ledger row for each spender", async () => {
     const top = await buyer(world);
     const consumer = await delegateOf(world, top);
     const { body } = await open(consumer, "5.00");
@@ -34,7 +34,7 @@ describe("settling", () => {
     }
   });
 
-  it("gives every settlement an instant of its own, in order, also within one millisecond", async () => {
+  it("gives every settlement an instant of its own, in order, even within one millisecond", async () => {
     const consumer = await buyer(world);
     const opened = [await open(consumer, "1.00"), await open(consumer, "2.00"), await open(consumer, "3.00")];
     const now = world.now();
@@ -47,7 +47,7 @@ describe("settling", () => {
     ]);
   });
 
-  it("happens once: a second settlement of what was read before is refused, and nothing changes", async () => {
+  it("happens once: a second settlement of the same read is refused, and nothing changes", async () => {
     const consumer = await buyer(world);
     const { body } = await open(consumer, "5.00");
     const read = await intentOf(world, body.intent_id);
@@ -59,7 +59,7 @@ describe("settling", () => {
   });
 
   for (const swept of [false, true]) {
-    it(`late, of an intent that has ended ${swept ? "and was swept" : "and was not swept yet"}, releases nothing twice`, async () => {
+    it(`releases nothing twice if it comes late for an ended intent that ${swept ? "was swept" : "was not swept yet"}`, async () => {
       const consumer = await buyer(world);
       const { body } = await open(consumer, "5.00");
       await follow(world);
@@ -73,7 +73,7 @@ describe("settling", () => {
     });
   }
 
-  it("at the same time as the job counts once, and the sums agree", async () => {
+  it("counts once if the job runs at the same time, and the sums agree", async () => {
     const consumer = await buyer(world);
     const opened = await Promise.all([1, 2, 3, 4].map(() => open(consumer, "1.00")));
     await follow(world);
@@ -86,7 +86,7 @@ describe("settling", () => {
     expect([state?.open, state?.settled, state?.holds]).toEqual([0, 2_000_000, []]);
   });
 
-  it("and opening survive an edit of the agent that was decided on an older row", async () => {
+  it("survives an edit of the agent that was decided on an older row, and so does opening", async () => {
     const consumer = await buyer(world);
     const { db } = world.deps;
     const { found } = await readBatch(db, { found: findPublicAgent(db, consumer.did) });
@@ -100,7 +100,7 @@ describe("settling", () => {
   });
 });
 
-describe("the intent of a payment that names none", () => {
+describe("the intent for a payment that names none", () => {
   const find = async (consumer: Agent, amount: number, minedAt?: number) => {
     const by = { consumerDid: consumer.did, providerDid: provider.did, network: "base-sepolia", amount };
     const { db } = world.deps;
@@ -122,7 +122,7 @@ describe("the intent of a payment that names none", () => {
     expect(await find(consumer, 5_000_000)).toBe(older.body.intent_id);
   });
 
-  it("is found for 24 hours after it ended, for a payment that was mined before, swept or not", async () => {
+  it("is found for 24 hours after its end if the payment was mined before, swept or not", async () => {
     const consumer = await buyer(world);
     const { body } = await open(consumer, "5.00");
     const expiresAt = Date.parse(body.expires_at);
@@ -136,7 +136,7 @@ describe("the intent of a payment that names none", () => {
     expect(await find(consumer, 5_000_000, expiresAt - 1_000)).toBeNull();
   });
 
-  it("is not a newer one, opened long after the payment was mined", async () => {
+  it("is not a newer one that was opened long after the payment was mined", async () => {
     const consumer = await buyer(world);
     const first = await open(consumer, "5.00");
     const minedAt = world.now() + 1_000;

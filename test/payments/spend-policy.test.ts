@@ -1,5 +1,4 @@
-// The arithmetic of spend policies: windows as differences of running totals, the narrowest bound of all spenders
-// (PAY-8 to PAY-10).
+// The arithmetic of spend policies: windows as differences of running totals, and the narrowest bound of all spenders (PAY-8 to PAY-10).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
@@ -22,8 +21,8 @@ const pay = (units: number) => ({ units, currency: "USDC", decimals: 6 });
 const judge = (spenders: Spender[], units: number, counterparty: Counterparty = provider) =>
   judgePolicy(spenders, counterparty, pay(units));
 
-describe("what is spent in the window", () => {
-  it("is settled since the window began, and held by what is open and has not ended", () => {
+describe("the amount spent in a window", () => {
+  it("is the amount settled since the window began plus the holds that have not ended", () => {
     expect(spentInWindow({ settled: 100, settledBefore: 60, open: 30, expired: 10 })).toBe(60);
   });
 
@@ -60,14 +59,14 @@ describe("ceilings in base units", () => {
     ["10000000000.1234567", BASE_UNITS_MAX],
     ["1000000000.1234567", 1_000_000_000_123_456],
   ] as const) {
-    it(`${text} at six decimals is ${units}: rounded down, and never more than an amount can be`, () => {
+    it(`${text} at six decimals is ${units}: rounded down, and capped at the largest amount`, () => {
       expect(floorAmount(text, 6)).toBe(units);
     });
   }
 });
 
-describe("the checks", () => {
-  it("makes none where nobody set a bound", () => {
+describe("judgePolicy", () => {
+  it("makes no check if no spender set a bound", () => {
     expect(judge([spender("c"), spender("d")], 5)).toEqual([]);
   });
 
@@ -89,17 +88,17 @@ describe("the checks", () => {
     expect(judge(spenders, 60_000_001)[0]).toMatchObject({ passed: false, limit: "100.00", remaining: "60.00" });
   });
 
-  it("shows nothing remaining, not less, where late settlements went over the limit", () => {
+  it("shows nothing remaining, not a negative amount, if late settlements went over the limit", () => {
     const spenders = [spender("c", { spendingLimit: limit("1.00"), spend: { ...nothing, settled: 5_000_000 } })];
     expect(judge(spenders, 1)[0]).toMatchObject({ passed: false, remaining: "0.00" });
   });
 
-  it("measures nothing against a limit in another currency, so refuses", () => {
+  it("refuses against a limit in another currency, because it compares nothing with it", () => {
     const spenders = [spender("c", { spendingLimit: limit("100.00", "EURC") })];
     expect(judge(spenders, 1)[0]).toMatchObject({ check: "spending_limit", passed: false, currency: "EURC" });
   });
 
-  it("names the delegator whose bound is the narrowest, and nobody where it is the consumer's own", () => {
+  it("names the delegator whose bound is the narrowest, and no agent if the bound is the consumer's own", () => {
     const own = spender("c", { maxTransactionValue: "5.00", spendingLimit: limit("10.00") });
     const wide = spender("d", {
       maxTransactionValue: "9.00",
@@ -112,7 +111,7 @@ describe("the checks", () => {
     expect(window).toMatchObject({ check: "spending_limit", passed: false, remaining: "3.00", delegator: "d" });
   });
 
-  it("holds the provider to the highest tier that any spender asks for", () => {
+  it("compares the provider with the highest tier that any spender requires", () => {
     const spenders = [
       spender("c", { minimumCounterpartyCertTier: "TIER_2" }),
       spender("d", { minimumCounterpartyCertTier: "TIER_3" }),
@@ -127,7 +126,7 @@ describe("the checks", () => {
     });
   });
 
-  it("lets a rating equal to the floor pass, and an unrated provider meet no floor at all", () => {
+  it("accepts a rating equal to the floor, and never an unrated provider", () => {
     const spenders = [spender("c", { minimumCounterpartyAr: 0.8 })];
     expect(judge(spenders, 1)[0]?.passed).toBe(true);
     expect(judge([spender("c", { minimumCounterpartyAr: 0 })], 1, { certTier: "TIER_2", rating: null })[0]).toEqual({
@@ -138,7 +137,7 @@ describe("the checks", () => {
     });
   });
 
-  it("come in the order of PAY-8", () => {
+  it("answers in the order of PAY-8", () => {
     const all = spender("c", {
       maxTransactionValue: "1",
       spendingLimit: limit("1"),

@@ -1,4 +1,4 @@
-// Every state of an intent × every trigger, as a table of its own (PAY-13 to PAY-16).
+// Every state of an intent × every trigger, written out as a table (PAY-13 to PAY-16).
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../../src/core/vocabulary.ts";
@@ -81,7 +81,7 @@ describe("whether a payment settles the intent", () => {
   });
 
   for (const status of ["OPEN", "ABANDONED"] as const) {
-    it(`a payment mined within 30 seconds after the end is honoured for 24 hours after it (stored as ${status})`, () => {
+    it(`a payment mined within 30 seconds after the end settles for 24 hours after it (stored as ${status})`, () => {
       expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt))).toBe("SETTLED");
       expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_MS - 1))).toBe("SETTLED");
       expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_MS))).toBe("intent_expired");

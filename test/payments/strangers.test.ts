@@ -1,4 +1,4 @@
-// A provider's own intents for a consumer are bounded, or refused (PAY-6), because an intent holds a part of the consumer's window.
+// A provider's own intents for a consumer are bounded, or refused (PAY-6), because each holds a part of the consumer's window.
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { PROVIDER_INTENTS_MAX } from "../../src/core/limits.ts";
@@ -37,7 +37,7 @@ async function refusedBy(consumer: Agent, act: () => ReturnType<typeof open>, st
 }
 
 describe("a provider's own intents for one consumer", () => {
-  it("are at most three: the fourth is 409 invalid_status, in the form of AEA/P clients a 403 that names it", async () => {
+  it("are at most three: the fourth is 409 invalid_status, and for AEA/P clients a 403 that names it", async () => {
     const consumer = await buyer(world);
     await openThree(consumer);
     const { detail } = await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
@@ -46,7 +46,7 @@ describe("a provider's own intents for one consumer", () => {
     expect((await refusedBy(consumer, act, 403, "spend_policy_violation")).detail.failed_check).toBe("invalid_status");
   });
 
-  it("in the form of AEA/P clients count with the others", async () => {
+  it("in the form for AEA/P clients count with the others", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 3; i++) expectStatus(await openAddress(provider, consumer), 200);
     await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
@@ -58,18 +58,18 @@ describe("a provider's own intents for one consumer", () => {
     expectStatus(await open(consumer, consumer), 201);
     const other = await seller(world);
     expectStatus(await open(provider, await buyer(world)), 201);
-    // The window is full by now, and nothing but the window refuses.
+    // The window is full now, and is the only reason for the refusal.
     await refusedBy(consumer, () => open(other, consumer, other), 403, "spend_policy_violation");
   });
 
-  it("do not include those that the consumer opened", async () => {
+  it("do not include intents that the consumer opened", async () => {
     const consumer = await buyer(world);
     for (let i = 0; i < 4; i++) expectStatus(await open(consumer, consumer), 201);
     await openThree(consumer);
     await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
   });
 
-  it("count while they are open: not from the instant on at which they end", async () => {
+  it("count while they are open, and no longer from the instant of their end", async () => {
     const consumer = await buyer(world);
     const [first] = await openThree(consumer);
     const { db } = world.deps;
@@ -82,7 +82,7 @@ describe("a provider's own intents for one consumer", () => {
     await refusedBy(consumer, () => open(provider, consumer), 409, "invalid_status");
   });
 
-  it("count no more when they are settled", async () => {
+  it("no longer count once they are settled", async () => {
     const consumer = await buyer(world);
     const paidFor = await world.provider();
     const [first] = await openThree(consumer, paidFor);
@@ -93,7 +93,7 @@ describe("a provider's own intents for one consumer", () => {
     await refusedBy(consumer, () => open(paidFor, consumer, paidFor), 409, "invalid_status");
   });
 
-  it("opened at once are at most three too", async () => {
+  it("are at most three as well if they are opened at once", async () => {
     const consumer = await buyer(world);
     const replies = await Promise.all(Array.from({ length: 20 }, () => open(provider, consumer)));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(3);
@@ -107,14 +107,14 @@ describe("a provider's own intents for one consumer", () => {
 describe("scope.intents_from", () => {
   const closed = () => buyer(world, { intents_from: "self" });
 
-  it("of a delegator also holds for its delegates, whose intents count in its window", async () => {
+  it("of a delegator also applies to its delegates, whose intents count in its window", async () => {
     const parent = await closed();
     const delegate = await world.consumer({ principal_id: parent.principalId, delegated_by: parent.did });
     await refusedBy(delegate, () => open(provider, delegate), 403, "forbidden");
     expectStatus(await open(delegate, delegate), 201);
   });
 
-  it("self: a provider's intent is 403 forbidden with its detail; the consumer's own is opened", async () => {
+  it("refuses a provider's intent with 403 forbidden and its detail if it is self, but not the consumer's own", async () => {
     const consumer = await closed();
     const { detail } = await refusedBy(consumer, () => open(provider, consumer), 403, "forbidden");
     expect(detail).toEqual({ intents_from: "self" });
@@ -124,7 +124,7 @@ describe("scope.intents_from", () => {
     expectStatus(await openAddress(consumer, consumer), 200);
   });
 
-  it("is anyone by default, and counts from its change on", async () => {
+  it("is anyone by default, and applies from the moment it is changed", async () => {
     const consumer = await buyer(world);
     expectStatus(await open(provider, consumer), 201);
     const scope = `/v1/agents/${consumer.did}/scope`;
@@ -135,7 +135,7 @@ describe("scope.intents_from", () => {
     expectStatus(await open(provider, consumer), 201);
   });
 
-  it("is the consumer's: on a provider it is field_not_allowed_for_role", async () => {
+  it("belongs to consumers: on a provider it is field_not_allowed_for_role", async () => {
     const path = `/v1/agents/${provider.did}/scope`;
     const reply = await world.call("PATCH", path, { body: { intents_from: "self" } });
     expect([reply.status, reply.body.code]).toEqual([422, "field_not_allowed_for_role"]);

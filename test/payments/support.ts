@@ -1,5 +1,5 @@
-// Buyers and sellers for the tests of payments. A market is written as provisioning would leave it: the chain has no
-// part in opening an intent.
+// Buyers and sellers for the tests of payments. Markets are written as provisioning would leave them, because opening an intent does not use the
+// chain.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach } from "vitest";
 import type { Environment, EscrowState, MarketStatus } from "../../src/core/vocabulary.ts";
@@ -48,7 +48,7 @@ export async function seller(
   return provider;
 }
 
-/** Creates a world with a seller for the tests of a file and passes them to `set`. Each test begins at the real time. */
+/** Creates a world with a seller for the tests of a file and passes them to `set`. Each test begins at real time. */
 export function useSeller(set: (world: World, provider: Agent) => void): void {
   let world: World | undefined;
   beforeAll(async () => {

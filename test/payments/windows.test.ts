@@ -1,5 +1,4 @@
-// The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with
-// the history (PAY-10, AGT-26).
+// The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with the history (PAY-10, AGT-26).
 import { describe, expect, it } from "vitest";
 import { formatAmount } from "../../src/core/money.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -36,13 +35,13 @@ const open = (consumer: Agent, amount: string) => openIntent(world, consumer, pr
 
 const opened = <R extends Reply>(replies: readonly R[]): R[] => replies.filter(({ status }) => status === 201);
 
-/** Each that is not opened is refused by a window, and by nothing else. */
+/** Expects that only a window refused the intents that were not opened. */
 function expectRefusedByWindow(replies: readonly Reply[]): void {
   for (const { status, body } of replies)
     if (status !== 201) expect([status, body.detail?.failed_check]).toEqual([403, "spending_limit"]);
 }
 
-/** Settled before this test: one ledger row an entry. */
+/** Writes settlements from before the test: one ledger row for each entry. */
 async function history(did: string, entries: readonly { at: number; amount: number }[]) {
   let total = 0;
   const rows = entries.map(({ at, amount }) => {
@@ -58,7 +57,7 @@ async function history(did: string, entries: readonly { at: number; amount: numb
 }
 
 describe("the window", () => {
-  it("no longer counts a settlement of exactly its length ago, and counts one a millisecond younger", async () => {
+  it("no longer counts a settlement that is exactly as old as the window is long, and counts one a millisecond younger", async () => {
     const frozen = stopped(world);
     const now = frozen.now();
     for (const [age, remaining] of [
@@ -75,7 +74,7 @@ describe("the window", () => {
     }
   });
 
-  it("counts what is settled and what is open together, to the last base unit", async () => {
+  it("counts settled and open amounts together, to the last base unit", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     const first = await open(consumer, "4.00");
     await settle(world, first.body.intent_id);
@@ -89,7 +88,7 @@ describe("the window", () => {
     expect((await open(consumer, "0.000001")).body.detail.remaining).toBe("0.00");
   });
 
-  it("moves on: what was settled before it counts no more", async () => {
+  it("moves on: a settlement from before it no longer counts", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     await history(consumer.did, [
       { at: world.now() - 3 * DAY, amount: 9_000_000 },
@@ -100,7 +99,7 @@ describe("the window", () => {
     expect((await open(consumer, "8.00")).status).toBe(201);
   });
 
-  it("is as long as the scope states now: a longer one includes the older history again", async () => {
+  it("is as long as the scope states now: a longer window includes the older history again", async () => {
     const consumer = await buyer(world, dailyLimit("10.00"));
     await history(consumer.did, [{ at: world.now() - 2 * DAY, amount: 9_000_000 }]);
     expect((await open(consumer, "5.00")).status).toBe(201);
@@ -109,7 +108,7 @@ describe("the window", () => {
     expect((await open(consumer, "6.000001")).body.detail.remaining).toBe("6.00");
   });
 
-  it(`admits exactly ${AT_ONCE / 5} of ${AT_ONCE} concurrent intents where so many fit`, async () => {
+  it(`admits exactly ${AT_ONCE / 5} of ${AT_ONCE} concurrent intents if that many fit`, async () => {
     const fitting = AT_ONCE / 5;
     const consumer = await buyer(world, dailyLimit(`${10 * fitting}.00`));
     const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => open(consumer, "10.00")));
@@ -119,7 +118,7 @@ describe("the window", () => {
     expect([state?.open, state?.holds.length, state?.intents.length]).toEqual([10_000_000 * fitting, fitting, fitting]);
   });
 
-  it(`of ${AT_ONCE} concurrent intents of many amounts admits those that fit: what remains is less than any that it refused`, async () => {
+  it(`admits those of ${AT_ONCE} concurrent intents of many amounts that fit: the rest is less than any refused amount`, async () => {
     const consumer = await buyer(world, dailyLimit(`${2.5 * AT_ONCE}.000000`));
     const amounts = Array.from(
       { length: AT_ONCE },
@@ -217,12 +216,12 @@ describe("delegation", () => {
         heldBy(own),
       ]),
     );
-    // Whose window is full is named: of a delegate the delegator, of the delegator itself nobody.
+    // The answer names the delegator if the delegator's window is full, and no agent if it is the spender's own.
     for (const { one, status, body } of replies)
       if (status !== 201) expect(body.detail?.delegator).toBe(one === top ? undefined : top.did);
   });
 
-  it("admits what fits a delegate's own window beside its delegator's, when both are spent at once", async () => {
+  it("admits what fits both a delegate's and its delegator's window, when both are spent at once", async () => {
     const top = await buyer(world, dailyLimit("1000.00"));
     const delegates = await Promise.all(["30.00", "70.00"].map((limit) => delegateOf(world, top, dailyLimit(limit))));
     const replies = await Promise.all(
@@ -236,7 +235,7 @@ describe("delegation", () => {
     expect(state.map(({ open: held }) => held)).toEqual([100_000_000, 30_000_000, 70_000_000]);
   });
 
-  it("counts what a delegate has paid once, also where its end came before the settlement", async () => {
+  it("counts a delegate's payment once, even if the delegate ended before the settlement", async () => {
     const top = await buyer(world, dailyLimit("10.00"));
     const delegate = await delegateOf(world, top, dailyLimit("10.00"));
     const { body } = await open(delegate, "6.00");
@@ -248,7 +247,7 @@ describe("delegation", () => {
     expect((await open(top, "4.00")).status).toBe(201);
   });
 
-  it("narrowing a delegator narrows what its delegates may do at once", async () => {
+  it("of a narrower window narrows at once what its delegates may spend", async () => {
     const top = await buyer(world);
     const consumer = await delegateOf(world, top);
     expect((await open(consumer, "5.00")).status).toBe(201);
