@@ -1,5 +1,5 @@
-// The consumer's proof bound to the provider is verified by the agents that the valid parts of the body name, so that a faulty body or an
-// unknown intent is answered as to any proven caller (FAC-3).
+// The consumer's proof bound to the provider is verified by the agents that the valid parts of the body name, so that the caller of a faulty body or
+// an unknown intent is answered like any proven caller (FAC-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { asConsumer, PATH, type Paid, paid, pairOf, stateOf } from "./support.ts";
@@ -32,12 +32,12 @@ const faultsOf = ({ body }: Reply) =>
 
 describe("the consumer's proof bound to the provider", () => {
   it.each<[string, () => Json, string[]]>([
-    ["a hash that is none, by intent", () => ({ ...named(), payment_tx: "0x12" }), ["payment_tx invalid_format"]],
+    ["an invalid hash, by intent", () => ({ ...named(), payment_tx: "0x12" }), ["payment_tx invalid_format"]],
     ["an unknown member, by intent", () => ({ ...named(), more: 1 }), ["more unknown_field"]],
     ["a provider that is no text, by intent", () => ({ ...named(), provider_did: 7 }), ["provider_did invalid_type"]],
     ["no hash, by intent", () => ({ intent_id: named().intent_id }), ["payment_tx required"]],
     ["two hashes, by intent", () => ({ ...named(), tx_hash: `0x${"1".repeat(64)}` }), ["tx_hash invalid_value"]],
-    ["a hash that is none, by payment", () => ({ ...client(), tx_hash: "0x12" }), ["tx_hash invalid_format"]],
+    ["an invalid hash, by payment", () => ({ ...client(), tx_hash: "0x12" }), ["tx_hash invalid_format"]],
     ["an intent that is no text", () => ({ ...client(), intent_id: 7 }), ["intent_id invalid_type"]],
     [
       "an unknown intent",
@@ -62,7 +62,7 @@ describe("the consumer's proof bound to the provider", () => {
     expect((await attempt(named())).body.type).toBe("replay");
   });
 
-  it("with an unknown intent is 404 where the body names the provider, and 401 where nobody can be asked", async () => {
+  it("is answered with 404 for an unknown intent if the body names the provider, and with 401 if no agent can verify it", async () => {
     const body = { ...named(), intent_id: UNKNOWN };
     const told = await send(purchase.consumer, purchase.provider, { ...body, ...provider() });
     expect([told.status, told.body.code]).toEqual([404, "not_found"]);
@@ -70,12 +70,12 @@ describe("the consumer's proof bound to the provider", () => {
     expect([untold.status, untold.body.code]).toEqual([401, "proof_invalid"]);
   });
 
-  it("with another provider's intent is no settlement of that one", async () => {
+  it("does not settle another provider's intent", async () => {
     const reply = await send(purchase.consumer, purchase.provider, { ...named(), provider_did: other.did });
     expect([reply.status, reply.body.code]).toEqual([409, "settlement_verification_failed"]);
   });
 
-  it("with another consumer's DID is the proof of somebody else", async () => {
+  it("does not prove another consumer's DID", async () => {
     const before = JSON.stringify(await stateOf(world, purchase.provider.did));
     const reply = await send(purchase.consumer, purchase.provider, { ...named(), consumer_did: stranger.did });
     expect([reply.status, reply.body.code]).toEqual([401, "aeap_verification_failed"]);
@@ -84,12 +84,12 @@ describe("the consumer's proof bound to the provider", () => {
   });
 });
 
-describe("a proof that is bound to somebody else", () => {
+describe("a proof that is bound to another agent", () => {
   it.each<[string, () => Json]>([
     ["a fault, by intent", () => ({ ...named(), more: 1 })],
     ["a fault, by payment", () => ({ ...client(), more: 1 })],
     ["an unknown intent", () => ({ ...named(), ...provider(), intent_id: UNKNOWN })],
-    ["another provider named than it is bound to", () => ({ ...named(), provider_did: stranger.did })],
+    ["a body that names another provider than the proof", () => ({ ...named(), provider_did: stranger.did })],
     ["no agent named", () => ({ more: 1 })],
     ["no JSON", () => "{"],
   ])("with %s is proof_invalid", async (_name, bodyOf) => {
@@ -107,13 +107,13 @@ describe("a stranger's proof, bound to the provider", () => {
     expect([reply.status, reply.body.code]).toEqual([401, "proof_invalid"]);
   });
 
-  it("is forbidden where the body names the agent that verifies it", async () => {
+  it("is forbidden if the body names the agent that verifies it", async () => {
     const reply = await send(stranger, purchase.provider, { ...named(), ...provider() });
     expect([reply.status, reply.body.code]).toEqual([403, "forbidden"]);
   });
 });
 
-it("the provider's proof bound to itself is none of a consumer", async () => {
+it("the provider's proof bound to itself does not prove a consumer", async () => {
   for (const body of [named(), { ...named(), ...provider() }, client()]) {
     const reply = await send(purchase.provider, purchase.provider, body);
     expect([reply.status, reply.body.code]).toEqual([401, "proof_invalid"]);
@@ -121,7 +121,7 @@ it("the provider's proof bound to itself is none of a consumer", async () => {
 });
 
 describe("the act of a proof", () => {
-  it("by intent is the intent and the transaction, whatever else the body names", async () => {
+  it("by intent covers the intent and the transaction, whatever else the body names", async () => {
     const open = await paid(world, purchase);
     const headers = await world.proveBound(open.consumer, open.provider.did);
     const body = { intent_id: open.intent.intent_id, payment_tx: open.tx };
@@ -133,7 +133,7 @@ describe("the act of a proof", () => {
     }
   });
 
-  it("by payment is the same on a network by its name and by CAIP-2", async () => {
+  it("by payment is the same for a network's name and its CAIP-2 id", async () => {
     const open = await paid(world, purchase);
     const headers = await world.proveBound(open.consumer, open.provider.did);
     const attempt = async (network: string) =>
@@ -144,7 +144,7 @@ describe("the act of a proof", () => {
     expect(await attempt("eip155:84532")).toEqual(await attempt("base-sepolia"));
   });
 
-  it("settles the purchase that nothing above has settled", async () => {
+  it("settles the purchase, because no test above has settled it", async () => {
     expectStatus(await asConsumer(world, purchase), 200);
   });
 });

@@ -1,5 +1,5 @@
-// Two tokens of different currencies and decimals play the whole path between the same two agents: market, intent, payment by the contract of
-// each network, facilitation, task, escrow, document and reports. No reading adds the one to the other (HTTP-6).
+// Two tokens of different currencies and decimals go the whole path between the same two agents: market, intent, payment by the contract of each
+// network, facilitation, task, escrow, document and reports. No view adds one currency to the other (HTTP-6).
 import { beforeAll, describe, expect, it } from "vitest";
 import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
 import { report } from "../agents/reports-support.ts";
@@ -47,7 +47,7 @@ async function buy(of: Pair, money: Money, amount: string): Promise<Json> {
 const aidOf = async (did: string): Promise<Json> =>
   expectStatus(await world.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200);
 
-/** 5 hundredths of a percent, and a tenth of what is left of it. */
+/** The contract's split: 5 hundredths of a percent as the fee, and a tenth of the rest for the escrow. */
 const PARTS = {
   USDC: { gross_amt: "10.00", fee_amt: "0.005", escrow_credited: "0.9995", operational_amt: "8.9955" },
   EURC: {
@@ -81,7 +81,7 @@ describe("two currencies between the same two agents", () => {
     }
   });
 
-  it("fill each window alone", async () => {
+  it("count in separate windows", async () => {
     const sums = await rows(
       "select currency, settled, open from spend_sums where did = ? order by currency",
       pair.consumer.did,
@@ -95,7 +95,7 @@ describe("two currencies between the same two agents", () => {
     expect([over.status, over.body.detail]).toMatchObject([403, { limit: "10.00", remaining: "0.00" }]);
   });
 
-  it("are listed each in its own currency: transactions, tasks and events of both sides", async () => {
+  it("are each listed in their own currency: transactions, tasks and events of both sides", async () => {
     for (const { did } of [pair.consumer, pair.provider]) {
       const { data: settled } = await report(world, did, "transactions");
       expect(settled).toMatchObject([
@@ -114,7 +114,7 @@ describe("two currencies between the same two agents", () => {
     }
   });
 
-  it("have an escrow each, which neither the agent nor its overview nor its document adds", async () => {
+  it("have separate escrows, which the agent, its overview and its document do not add up", async () => {
     const shown = (["USDC", "EURC"] as const).map((currency) => ({
       ...{ currency, balance: PARTS[currency].escrow_credited, threshold: "15.00", state: "FUNDING" },
     }));
@@ -131,7 +131,7 @@ describe("two currencies between the same two agents", () => {
     expect(escrow.wallets.map(({ market }: Json) => market).sort()).toEqual(["GLOBAL-EURC", "GLOBAL-USDC"]);
   });
 
-  it("give a volume each to both agents, also where their tasks are closed at once, and thresholds by one rating", async () => {
+  it("give both agents a volume in each currency, even if their tasks are closed at once, and thresholds by one rating", async () => {
     const tasks = [bought.USDC, bought.EURC].map(({ task_id }) => task_id);
     const replies = await Promise.all(tasks.map((task) => confirm(world, pair.consumer, task)));
     for (const reply of replies) expectStatus(reply, 200);
@@ -164,7 +164,7 @@ describe("the escrow of a document", () => {
     await follow(world, network);
   };
 
-  it("is that of the currency in the worst state, and each currency is funded by its own token alone", async () => {
+  it("is that of the currency in the worst state, and only its own token funds a currency", async () => {
     const { did } = await sellerOfBoth();
     await funded(did, DOLLAR);
     const first = await aidOf(did);
@@ -186,7 +186,7 @@ describe("the escrow of a document", () => {
 });
 
 describe("a payment", () => {
-  it("of as many base units as the other token would need is another amount", async () => {
+  it("with as many base units as the other token would need has another amount", async () => {
     const fresh = { ...pair, consumer: await world.consumer() };
     const intent = await world.intent(fresh.consumer, fresh.provider, "10.00", { currency: "EURC" });
     const named = { network: EURO.network, intentId: intent.intent_id };
@@ -201,7 +201,7 @@ describe("a payment", () => {
 });
 
 describe("a sum in a currency that is not configured", () => {
-  it("is shown by nobody", async () => {
+  it("is not shown by any view", async () => {
     const { did } = await world.consumer();
     await rows(
       "update agents set settled_volumes = ?, revision = revision + 1 where did = ?",

@@ -1,4 +1,4 @@
-// The isolate dies at each step of a facilitation (FAC-11, FAC-13): the client asks again, with the same proof or a fresh one. Each payment is
+// The isolate dies at each step of a facilitation, and the client asks again with the same proof or a fresh one (FAC-11, FAC-13). Each payment is
 // settled once, each event is written once, and windows and vault count it once.
 import { beforeAll, describe, expect, it } from "vitest";
 import { follow, heldBy } from "../follower/support.ts";
@@ -9,7 +9,7 @@ import { type Agent, createWorld, expectStatus, type Json, type Reply, type Worl
 import { asProvider, PATH, type Paid, paid } from "./support.ts";
 
 const UNIT = 1_000_000;
-/** Of a payment of one unit, what the vault takes. */
+/** The part of a payment of one unit that the vault receives. */
 const CREDITED = 99_950;
 
 let world: World;
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 type Stage = Paid & { readonly world: World; readonly ask: (by: World) => Promise<Reply> };
 
-/** The consumer's proof bound to the provider, which is presented again as it is. */
+/** The consumer's proof bound to the provider, which is presented again unchanged. */
 const bound =
   (bodyOf: (purchase: Paid) => Json) =>
   async (purchase: Paid): Promise<Stage["ask"]> => {
@@ -39,7 +39,7 @@ const byPayment = ({ provider, consumer, tx }: Paid) => ({
   ...{ tx_hash: tx, network: "base-sepolia" },
 });
 
-/** The intent tells to whom a proof may be bound, so that it is read first. */
+/** The intent decides to which agent a proof may be bound, so it is read before the proof is used. */
 const READ_FIRST = ["DB.batch", "REPLAY.use", "DB.batch", "OUTBOX_QUEUE.send"];
 const PROVEN_FIRST = ["REPLAY.use", "DB.batch", "DB.batch", "OUTBOX_QUEUE.send"];
 type Way = readonly [name: string, ask: (purchase: Paid) => Promise<Stage["ask"]>, steps: readonly string[]];
@@ -59,7 +59,7 @@ const set = (ask: (purchase: Paid) => Promise<Stage["ask"]>) => async (): Promis
   return { ...purchase, world, ask: await ask(purchase) };
 };
 
-/** All that a facilitation leaves, of one purchase. */
+/** All rows that the facilitation of one purchase leaves. */
 async function recorded({ intent }: Paid): Promise<Json> {
   const of = (table: string, columns: string) =>
     rows(`select ${columns} from ${table} where intent_id = ?`, intent.intent_id);
@@ -84,7 +84,7 @@ async function recorded({ intent }: Paid): Promise<Json> {
   };
 }
 
-/** What both windows have counted, and what counts of the vault. */
+/** The sums of both windows, and the part of the vault that counts. */
 async function totals(): Promise<Json> {
   const sums = await rows(
     "select settled, open from spend_sums where did in (?, ?) order by did",
@@ -129,7 +129,7 @@ describe("a facilitation whose isolate dies", () => {
     expect(namesOf(cuts)).toEqual(cutsOf(steps, momentsOfMany()));
   });
 
-  it("leaves the vault's lines, what counts of it and what the contract holds as one", async () => {
+  it("leaves one sum in the vault's lines, in the vault's balance that counts, and in the contract", async () => {
     await follow(world);
     const lines = await rows("select amount from ledger_lines where did = ? and reversed = 0", provider.did);
     expect(lines).toEqual(Array.from({ length: settled }, () => ({ amount: CREDITED })));

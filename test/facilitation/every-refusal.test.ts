@@ -1,5 +1,5 @@
-// Every refusal that the chain decides, by a real transaction and in every form (FAC-5 to FAC-8, FAC-13): it changes nothing, and the intent is
-// still settled by its own payment. Wallets, tokens, contracts and blocks that are missing: wallet.test.ts and on-chain.test.ts.
+// Every refusal that the chain decides, with a real transaction and in every form (FAC-5 to FAC-8, FAC-13): it changes nothing, and the intent's own
+// payment still settles it. See wallet.test.ts and on-chain.test.ts for wallets, tokens, contracts and missing blocks.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, LATE_FACILITATION_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
 import { account, networksWith, payOnChain } from "../support/chain.ts";
@@ -14,7 +14,7 @@ let world: World;
 beforeAll(async () => {
   world = await createWorld();
 });
-/** The same service at another instant. */
+/** Creates the same service at a later instant. */
 async function later(ms: number): Promise<World> {
   const then = await createWorld();
   then.advance(ms);
@@ -24,12 +24,12 @@ async function later(ms: number): Promise<World> {
 type Refusal = readonly [code: string, detail?: Json];
 const unverified = (failed_check: string): Refusal => ["settlement_verification_failed", { failed_check }];
 type Case = {
-  /** A payment that does not settle the intent, and the service that is asked. */
+  /** Makes a payment that does not settle the intent. `of` is the service that is asked. */
   readonly pay: (pair: Pair, intent: Json) => Promise<{ tx: string; of?: World }>;
   readonly says: Refusal;
-  /** What differs in the client form, which names no intent. */
+  /** The refusal in the client form, which names no intent, if it differs. */
   readonly client?: Refusal;
-  /** False where the intent can be paid no more. */
+  /** False if the intent can no longer be paid. */
   readonly usable?: boolean;
 };
 
@@ -66,7 +66,7 @@ const CASES: Readonly<Record<string, Case>> = {
     }),
     says: unverified("reverted"),
   },
-  "that nobody made": {
+  "that does not exist": {
     pay: async () => ({ tx: `0x${"cd".repeat(32)}` }),
     says: ["payment_not_found", { state: "unknown", confirmations: 0, required: 1, retry_after: 2 }],
   },
@@ -94,11 +94,11 @@ const CASES: Readonly<Record<string, Case>> = {
     says: ["intent_expired"],
     usable: false,
   },
-  "in time, that nobody has seen and nobody asked for within a day": {
+  "in time, that was not seen and not asked for within a day": {
     pay: async (pair, { intent_id }) => {
       const tx = await pay(pair, 10_000_000, { intentId: intent_id });
       const of = await later(0);
-      // The block stays where it was on the service's clock, which went on.
+      // The block keeps its time, and the service's clock has gone on.
       Object.assign(of.deps.clock, { now: () => Date.now() + LATE_FACILITATION_HOURS * HOUR_MS + 6 * MINUTE_MS });
       return { tx, of };
     },
@@ -108,7 +108,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 describe.each(Object.entries(CASES))("a payment %s", (_name, { pay: make, says, client = says, usable = true }) => {
-  it("does not settle the intent, in any form, and its own payment does", async () => {
+  it("does not settle the intent in any form, and the intent's own payment does", async () => {
     const pair = await pairOf(world);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
     const { tx, of = world } = await make(pair, intent);
@@ -125,7 +125,7 @@ describe.each(Object.entries(CASES))("a payment %s", (_name, { pay: make, says, 
   });
 });
 
-describe("a payment that was used", () => {
+describe("a used payment", () => {
   it.each(NAMES)("settles no second intent (%s)", async (form) => {
     const first = await paid(world, await pairOf(world), "10.00", { named: false });
     const settled = expectStatus(await FORMS[form](world, first), 200);
@@ -136,15 +136,15 @@ describe("a payment that was used", () => {
       const { detail } = await refused(world, agents, act, 409, "settlement_verification_failed");
       expect(detail).toEqual({ failed_check: "already_facilitated" });
     }
-    // Without an intent it is the same question again.
+    // Without an intent, this is the same request again.
     expect(expectStatus(await asClient(world, second), 200)).toEqual(settled);
     const tx = await pay(first, 10_000_000, { intentId: second.intent.intent_id });
     expect(expectStatus(await FORMS[form](world, { ...second, tx }), 200).intent_id).toBe(second.intent.intent_id);
   });
 });
 
-describe("a network that the body names beside the intent", () => {
-  it("is the intent's, or the payment is not looked for", async () => {
+describe("a network that the body names besides the intent", () => {
+  it("must be the intent's, or the payment is not looked for", async () => {
     const purchase = await paid(world, await pairOf(world));
     const { provider, consumer, intent, tx } = purchase;
     const agents = [provider.did, consumer.did];
@@ -159,7 +159,7 @@ describe("a network that the body names beside the intent", () => {
 });
 
 describe("a payment between the environments", () => {
-  it("of a sandbox consumer to a production provider is environment_mismatch, whoever asks", async () => {
+  it("from a sandbox consumer to a production provider is environment_mismatch, whichever agent asks", async () => {
     const live: World = Object.assign(Object.create(world) as World, { key: world.liveKey });
     const provider = await live.provider({ principal_id: world.tenantPrincipalId }, "GLOBAL-USDC", "base");
     const consumer = await world.consumer();
@@ -180,7 +180,7 @@ describe("a payment between the environments", () => {
 });
 
 describe("a provider that was suspended after its intent was opened", () => {
-  it.each(["provider", "client"] as const)("is refused its own call (%s), and the consumer's settles", async (form) => {
+  it.each(["provider", "client"] as const)("is refused its own call (%s), but the consumer's settles", async (form) => {
     const purchase = await paid(world, await pairOf(world));
     const { provider, consumer } = purchase;
     const patch = { body: { status: "SUSPENDED" } };

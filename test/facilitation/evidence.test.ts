@@ -1,4 +1,4 @@
-// One transaction may hold several settlements: the one that pays an intent (FAC-6, FAC-7, FAC-9).
+// One transaction may hold several settlements: selects the one that pays an intent (FAC-6, FAC-7, FAC-9).
 import { describe, expect, it } from "vitest";
 import type { Settled } from "../../src/chain/gateway.ts";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -104,7 +104,7 @@ describe("the settlement that pays an intent", () => {
     expect(judged(settlements, used)).toBe(expected);
   });
 
-  it("was mined at most 30 seconds after the intent ended, to the millisecond", () => {
+  it("was mined at most 30 seconds after the intent's end, to the millisecond", () => {
     expect(judged([settled(1)], [], { ...at, minedAt: 30_999, now: 1_500 })).toBe(1);
     expect(judged([settled(1)], [], { ...at, minedAt: 31_000, now: 1_500 })).toBe("intent_expired");
     const day = 24 * 3_600_000;
@@ -122,7 +122,7 @@ describe("a reading of the chain", () => {
       return [code, extra.detail];
     }
   };
-  it("that is not final is payment_not_found, with what is missing", () => {
+  it("of a transaction that is not final is payment_not_found, with what is missing", () => {
     expect(refusal({ ok: true, value: { state: "pending", confirmations: 3 } })).toEqual([
       "payment_not_found",
       { state: "pending", confirmations: 3, required: 12, retry_after: 18 },
@@ -132,7 +132,7 @@ describe("a reading of the chain", () => {
       { state: "unknown", confirmations: 0, required: 12, retry_after: 24 },
     ]);
   });
-  it("that failed on-chain is no settlement, and one that the chain does not answer is 503", () => {
+  it("of a failed transaction is no settlement, and without an answer of the chain it is 503", () => {
     expect(refusal({ ok: true, value: { state: "reverted" } })).toEqual([
       "settlement_verification_failed",
       { failed_check: "reverted" },

@@ -72,7 +72,7 @@ describe("the happy path", () => {
     expect(Date.parse(fac.dispute_window_closes_at) - (state.transactions[0]?.settledAt ?? 0)).toBe(14 * DAY_MS);
   });
 
-  it("answers a receipt that verifies offline and a document that states the new balance", async () => {
+  it("answers with a receipt that verifies offline, and a document that states the new balance", async () => {
     const { fac, tx, provider: seller } = await facilitated(world);
     const receipt = await verifyReceipt(fac.receipt, await keys(), { issuer: ISSUER });
     expect(receipt).toMatchObject({
@@ -122,7 +122,7 @@ describe("the happy path", () => {
     expect((await stateOf(world, pair.provider.did)).tasks).toHaveLength(0);
   });
 
-  it("states a final sale where the window is zero", async () => {
+  it("states a final sale if the dispute window is zero", async () => {
     const scope = { authorized_actions: ["sell"], capabilities: ["translation"], dispute_window_days: 0 };
     const { fac } = await facilitated(world, {
       consumer: await world.consumer(),
@@ -131,7 +131,7 @@ describe("the happy path", () => {
     expect(fac).toMatchObject({ dispute_window_days: 0, dispute_window_closes_at: null });
   });
 
-  it("records a payment whose counterparty was suspended meanwhile: it is paid", async () => {
+  it("records a payment whose counterparty was suspended meanwhile, because the money has moved", async () => {
     const purchase = await paid(world, await pairOf(world));
     expectStatus(
       await world.call("PATCH", `/v1/agents/${purchase.consumer.did}/status`, { body: { status: "SUSPENDED" } }),
@@ -141,7 +141,7 @@ describe("the happy path", () => {
     expectStatus(await asProvider(world, purchase), 200);
   });
 
-  it("lets the consumer record its payment when the provider was suspended meanwhile", async () => {
+  it("lets the consumer record its payment if the provider was suspended meanwhile", async () => {
     const purchase = await paid(world, await pairOf(world));
     const suspend = { body: { status: "SUSPENDED" } };
     expectStatus(await world.call("PATCH", `/v1/agents/${purchase.provider.did}/status`, suspend), 200);
@@ -160,7 +160,7 @@ describe("the happy path", () => {
     }
   });
 
-  it("counts each settlement once it is facilitated, an older one after a newer one too", async () => {
+  it("counts each settlement once it is facilitated, even an older one after a newer one", async () => {
     const pair = await pairOf(world);
     const first = await paid(world, pair, "10.00");
     const second = await paid(world, pair, "20.00");
@@ -178,7 +178,7 @@ describe("a retry", () => {
     expect(await stateOf(world, purchase.provider.did)).toEqual(before);
   });
 
-  it("with a captured proof answers the same and serves nothing else", async () => {
+  it("with a captured proof gets the same answer and serves nothing else", async () => {
     const purchase = await paid(world, await pairOf(world));
     const other = await paid(world, purchase);
     const headers = await world.proveBound(purchase.consumer, purchase.provider.did);
@@ -196,7 +196,7 @@ describe("a retry", () => {
     expect(confirmed).toMatchObject({ status: 401, body: { code: "aeap_verification_failed" } });
   });
 
-  it("that another copy overtakes between its two trips answers as that one", async () => {
+  it("that another copy overtakes between its two trips gets the other's answer", async () => {
     for (const act of [asConsumer, asProvider, asClient]) {
       const purchase = await paid(world, await pairOf(world));
       let other: unknown;
@@ -208,7 +208,7 @@ describe("a retry", () => {
     }
   });
 
-  it(`${AT_ONCE} at once, in mixed forms, settle once`, async () => {
+  it(`of ${AT_ONCE} copies at once, in mixed forms, settles once`, async () => {
     const purchase = await paid(world, await pairOf(world));
     const second = await world.intent(purchase.consumer, purchase.provider, "10.00");
     const acts = [
@@ -236,7 +236,7 @@ describe("a retry", () => {
     expect(spent).toMatchObject({ settled: 10_000_000, open: 10_000_000 });
   });
 
-  it("several purchases from one provider at once all settle, and the database refuses no batch of theirs", async () => {
+  it("of several purchases from one provider at once settles all, and the database refuses none of their batches", async () => {
     const seller = await world.provider();
     const purchases = [];
     for (let i = 0; i < SEVERAL; i++) purchases.push(await paid(world, await pairOf(world, seller), "1.00"));
@@ -244,7 +244,7 @@ describe("a retry", () => {
     const replies = await Promise.all(purchases.map((purchase) => asProvider(world, purchase)));
     const { trips, refused: refusals } = world.meter.reading;
     expect(replies.map((reply) => reply.status)).toEqual(purchases.map(() => 200));
-    // A refused batch is tried again, so that only the meter tells.
+    // A refused batch is retried, so only the meter shows it.
     expect({ trips, refusals }).toEqual({ trips: 2 * purchases.length, refusals: 0 });
     const state = await stateOf(world, seller.did);
     expect(state.escrows[0]?.balance).toBe(SEVERAL * 99_950);
@@ -263,7 +263,7 @@ describe("a late facilitation", () => {
     return reading.value.minedAt;
   };
 
-  it("honours a payment mined within 30 seconds after the end, and refuses a later one", async () => {
+  it("accepts a payment mined within 30 seconds after the end, and refuses a later one", async () => {
     const GRACE = 30_000;
     const honoured = await paid(world, await pairOf(world));
     await endingAt(honoured, (await minedAt(honoured.tx)) - GRACE + 1);
@@ -279,7 +279,7 @@ describe("a late facilitation", () => {
   });
 });
 
-describe("its cost", () => {
+describe("the cost", () => {
   it("is two trips within the budget, and does not grow with the history", async () => {
     const pair = await pairOf(world);
     const measure = async (act: typeof asProvider) => {
@@ -302,7 +302,7 @@ describe("its cost", () => {
     expect(later.map((one) => one.rowsWritten)).toEqual(first.map((one) => one.rowsWritten));
   });
 
-  /** A long history of the pair: settled, abandoned and closed. */
+  /** Writes a long history of the pair: settled, abandoned and closed. */
   async function fill(pair: Pair, n: number): Promise<void> {
     const { db } = world.deps;
     const [intent] = await db

@@ -1,5 +1,5 @@
-// A payment in the full form, as its payer fixes it from the intent's answer (CHN-2, FAC-15): it is facilitated, and the receipt says who paid,
-// which wallet was paid and where refunds go.
+// A payment in the full form, as its payer builds it from the intent's answer (CHN-2, FAC-15): it is facilitated, and the receipt names the payer,
+// the paid wallet and the address for refunds.
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";

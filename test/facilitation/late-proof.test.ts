@@ -1,4 +1,4 @@
-// PRF-2 and PRF-8: facilitation remembers a used proof for ten minutes, and an honest one that was never used still ends with its window.
+// Facilitation remembers a used proof for ten minutes, and an honest one that was never used still ends with its window (PRF-2, PRF-8).
 import { beforeAll, expect, it } from "vitest";
 import { signProof } from "../../src/protocol/proof.ts";
 import { createWorld, type Json, type World } from "../support/world.ts";
@@ -23,13 +23,13 @@ const facilitateWith = async (callee: string): Promise<Json> => {
   return world.call("POST", PATH, { key: null, headers, body: { intent_id: intent.intent_id, payment_tx: tx } });
 };
 
-it("bound to the provider, it is proof_invalid, and no replay", async () => {
+it("a late proof bound to the provider is proof_invalid, and not a replay", async () => {
   const { status, body } = await facilitateWith(order.provider.did);
   expect([status, body.code, body.type]).toEqual([401, "proof_invalid", undefined]);
   expect(body.detail.reason).toBe("timestamp_too_old");
 });
 
-it("bound to the service, it is refused for its time too", async () => {
+it("a late proof bound to the service is also refused for its time", async () => {
   const { status, body } = await facilitateWith(world.deps.config.serviceDid);
   expect([status, body.code, body.type]).toEqual([401, "proof_invalid", undefined]);
   expect(body.detail.reason).toBe("timestamp_too_old");

@@ -1,6 +1,6 @@
-// Tokens of 8 and of 18 decimals play the whole path through the service and the contract: market and registration, intent, payment, facilitation, an
-// escrow that becomes ACTIVE, promotion, dispute, payout, release, and the closing of the account (HTTP-5, HTTP-6, MKT-16). Of 18 decimals 0.009 is
-// counted, and the network names a base of 0.008. The network `lab-long` belongs to this file alone.
+// Tokens of 8 and of 18 decimals go the whole path through the service and the contract: market and registration, intent, payment, facilitation, an
+// escrow that becomes ACTIVE, promotion, dispute, payout, release, and the closing of the account (HTTP-5, HTTP-6, MKT-16). An amount of 18 decimals
+// fits up to about 0.009, so this network sets a base of 0.008. Only this file uses the network `lab-long`.
 import { encodeFunctionData } from "viem/utils";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
@@ -28,7 +28,7 @@ const PLAYS = [
       ...{ fee_amt: "0.0000025", escrow_credited: "0.00049975" },
       operational_amt: "0.004497750000000001",
     },
-    // The least bounty is a whole unit, and with the refund it comes to the gross.
+    // The bounty is at least a whole unit and at most the disputed amount. With the refund it is capped at the gross amount.
     ...{ disputed: "0.005", refund: "0.002", award: 5_000_000_000_000_001, shown: "0.005000000000000001" },
     bounty: "0.005",
   },
@@ -62,7 +62,7 @@ describe.each(PLAYS)("a token of $decimals decimals", ({ network, currency, deci
   const shownOf = async ({ did }: Agent): Promise<Json> =>
     expectStatus(await selling.call("GET", `/v1/agents/${did}/aid`, { key: null }), 200).escrow.liability_profile;
 
-  it("is offered, paid, disputed, paid back out of the vault, and leaves an empty vault and a closed account", async () => {
+  it("is offered, paid, disputed and paid out, and leaves an empty vault and a closed account", async () => {
     const provider = await selling.agent("PROVIDER");
     const { did } = provider;
     await openLive(selling, did, network, market);
@@ -70,7 +70,7 @@ describe.each(PLAYS)("a token of $decimals decimals", ({ network, currency, deci
     const ask = { markets: [{ market, network, operational_wallet: account(8) }] };
     expectStatus(await selling.call("POST", marketsPath(did), { body: ask }), 200);
 
-    // In the sandbox, while it funds its escrow.
+    // The first purchase, in the sandbox, while the provider funds its escrow.
     const first = await buy({ consumer: await buying.consumer(), provider });
     const held = await heldBy(did, network);
     expect(await shownOf(provider)).toMatchObject({
@@ -81,7 +81,7 @@ describe.each(PLAYS)("a token of $decimals decimals", ({ network, currency, deci
     expect(await shownOf(provider)).toMatchObject({ escrow_state: "ACTIVE", total_balance: threshold });
     expectStatus(await confirm(buying, first.consumer, first.task), 200);
 
-    // In production, of a vault that is full.
+    // The second purchase, in production, from a full vault.
     await deposit(did, held, network);
     await follow(selling, network);
     const pair = { provider: await live(selling, provider), consumer: await live(buying, await buying.consumer()) };
@@ -108,9 +108,9 @@ describe.each(PLAYS)("a token of $decimals decimals", ({ network, currency, deci
     });
     expect(await escrowOf(did)).toMatchObject({ disputed: 0, owed: 0 });
 
-    // It leaves, and its account closes.
+    // The provider leaves, and its account closes.
     expect(outcome(await close(selling))).toEqual([409, "close_blocked_escrow"]);
-    // Its market of the sandbox ended with the promotion.
+    // Its sandbox market ended with the promotion.
     const own = `${marketsPath(did)}/${market}?network=${network}`;
     expectStatus(await selling.call("DELETE", own, { key: selling.liveKey }), 204);
     selling.advance(15 * DAY_MS);
@@ -143,7 +143,7 @@ const blacklist = (isListed: boolean) => {
 };
 
 describe("an award to an address that the token refuses", () => {
-  it("stays owed, and is paid once to the one that the arbiter turns it to", async () => {
+  it("stays owed, and is paid once to the address to which the arbiter redirects it", async () => {
     const [provider, consumer] = [await selling.provider({}, "GLOBAL-WETH", LONG), await buying.consumer()];
     await deposit(provider.did, 8e15, LONG);
     await follow(selling, LONG);

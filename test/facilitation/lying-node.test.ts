@@ -1,5 +1,5 @@
-// A node that is slow or lies refuses no payment for good and credits none twice (FAC-10, CHN-9): the payment is real and counts as soon as the
-// node tells the truth. The node in front of base-sepolia belongs to this file alone.
+// A node that is slow or lies neither refuses a payment for good nor credits one twice (FAC-10, CHN-9): the payment is real, and counts as soon as
+// the node tells the truth. Only this file uses the node in front of base-sepolia.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
@@ -13,12 +13,12 @@ import { asClient, asConsumer, asProvider, PATH, type Paid, paid, pairOf, refuse
 
 const NETWORK = "base-sepolia";
 const RECEIPT = "eth_getTransactionReceipt";
-/** A read is tried once more, and the second time may be the last. */
+/** A read is retried once, so both tries have to fail. */
 const TRIES = 2;
-/** How long the slow node keeps an answer. A time limit ends each of these calls before. */
+/** How long the slow node withholds an answer. A time limit ends each of these calls earlier. */
 const NEVER_MS = 600_000;
 
-/** The world that asks the lying node, and one that has an honest node behind it. */
+/** A world that asks only the lying node, and a world that also has an honest node to fall back on. */
 let world: World;
 let backed: World;
 beforeAll(async () => {
@@ -47,8 +47,8 @@ const toldOf = ({ tx }: Paid): Promise<Json[]> =>
   rows("select kind, seen from alerts where subject = ?", `${tx} on ${NETWORK}`);
 const receiptOf = (tx: string) => rpc<Json>(NETWORK, RECEIPT, [tx]);
 /**
- * The same world, whose time limit passes at once for each of the next `calls` to the lying node, and for no other call. `asked` holds the calls
- * that it ended.
+ * Returns the same world, but the time limit passes at once for each of the next `calls` calls to the lying node, and for no other call. `asked`
+ * holds the calls that it ended.
  */
 function impatient(of: World, calls: number): { world: World; asked: string[] } {
   const asked: string[] = [];
@@ -65,7 +65,7 @@ function impatient(of: World, calls: number): { world: World; asked: string[] } 
 /** Expects the refusal, and that nothing changed. */
 const no = (of: World, { provider, consumer }: Paid, act: () => Promise<Reply>, status: number, code: string) =>
   refused(of, [provider.did, consumer.did], act, status, code);
-/** The truth settles the payment, once. */
+/** Expects that the truth settles the payment once. */
 async function settles(of: World, purchase: Paid, facilitate: Facilitate): Promise<void> {
   await lie();
   const { intent, tx } = purchase;
@@ -75,7 +75,7 @@ async function settles(of: World, purchase: Paid, facilitate: Facilitate): Promi
 }
 
 describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => {
-  it("is 503 where the node is slow: it is asked twice within the time limit, and the payment settles afterwards", async () => {
+  it("is 503 if the node is slow: it is asked twice within the time limit, and the payment settles afterwards", async () => {
     const purchase = await paid(world, await pairOf(world));
     await lie({ method: RECEIPT, times: TRIES, how: "slow", ms: NEVER_MS });
     const { world: hasty, asked } = impatient(world, TRIES);
@@ -84,7 +84,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(world, purchase, facilitate);
   });
 
-  it("settles at once where another node stands behind the slow one", async () => {
+  it("settles at once if there is another node besides the slow one", async () => {
     const purchase = await paid(backed, await pairOf(backed));
     await lie({ method: RECEIPT, times: 1, how: "slow", ms: NEVER_MS });
     const { world: hasty, asked } = impatient(backed, 1);
@@ -92,7 +92,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     expect(asked).toHaveLength(1);
   });
 
-  it("is not found where the node does not know it, and settles under the same proof afterwards", async () => {
+  it("is not found if the node does not know it, and settles under the same proof afterwards", async () => {
     const { provider, consumer, intent, tx } = await paid(world, await pairOf(world));
     const named = { intent_id: intent.intent_id, payment_tx: tx };
     const client = { provider_did: provider.did, consumer_did: consumer.did, tx_hash: tx, network: NETWORK };
@@ -111,7 +111,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(world, purchase, send);
   });
 
-  it("that the node calls reverted, or empty, is refused, and settles once it tells the truth", async () => {
+  it("that the node reports as reverted or empty is refused, and settles once the node tells the truth", async () => {
     const purchase = await paid(world, await pairOf(world));
     const receipt = await receiptOf(purchase.tx);
     for (const [told, check] of [
@@ -125,7 +125,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(world, purchase, facilitate);
   });
 
-  it("that the node shows with another amount is refused, and settles once it tells the truth", async () => {
+  it("that the node shows with another amount is refused, and settles once the node tells the truth", async () => {
     const purchase = await paid(world, await pairOf(world));
     await lie(always(RECEIPT, otherAmount(await receiptOf(purchase.tx))));
     const said = await no(world, purchase, () => facilitate(world, purchase), 409, "amount_mismatch");
@@ -133,7 +133,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(world, purchase, facilitate);
   });
 
-  it("is refused by what two nodes say, where there are two: a lie of the first is 503, and the truth of both final", async () => {
+  it("is refused only by both nodes if there are two: a lie of the first is 503, and the truth of both is final", async () => {
     const purchase = await paid(backed, await pairOf(backed));
     const receipt = await receiptOf(purchase.tx);
     for (const told of [{ ...receipt, status: "0x0", logs: [] }, { ...receipt, logs: [] }, otherAmount(receipt)]) {
@@ -150,7 +150,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(backed, purchase, facilitate);
   });
 
-  it("that the follower has read is not refused by what the node says later: 503, and an operator is told", async () => {
+  it("that the follower has read is not refused by a later answer of the node: 503, with an alert", async () => {
     const purchase = await paid(world, await pairOf(world));
     await follow(world);
     const receipt = await receiptOf(purchase.tx);
@@ -162,7 +162,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
     await settles(world, purchase, facilitate);
   });
 
-  it("of which the node shows the receipt of another transaction is 503", async () => {
+  it("for which the node shows another transaction's receipt is 503", async () => {
     const purchase = await paid(world, await pairOf(world));
     const other = await payOnChain(purchase.consumer.did, purchase.provider.did, 1_000_000);
     await lie(always(RECEIPT, await receiptOf(other)));
@@ -171,7 +171,7 @@ describe.each(FORMS)("a payment that is facilitated %s", (_form, facilitate) => 
   });
 });
 
-/** The receipt with 9.00 in the place of 10.00. */
+/** Returns the receipt with 9.00 instead of 10.00. */
 function otherAmount(receipt: Json): Json {
   const word = (units: number) => units.toString(16).padStart(64, "0");
   const text = JSON.stringify(receipt).replaceAll(word(10_000_000), word(9_000_000));
@@ -180,12 +180,12 @@ function otherAmount(receipt: Json): Json {
 }
 
 describe("a node that answers twice differently", () => {
-  it("has one payment credited once, whichever of its answers comes first", async () => {
+  it("credits one payment once, whichever of its answers comes first", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair);
     const other: Paid = { ...purchase, intent: await world.intent(pair.consumer, pair.provider, "10.00") };
     const receipt = await receiptOf(purchase.tx);
-    // In another block of another hash, and once more with the truth.
+    // The node answers twice with another block hash, and then with the truth.
     const moved = JSON.parse(JSON.stringify(receipt).replaceAll(receipt.blockHash, `0x${"ab".repeat(32)}`));
     await lie({ method: RECEIPT, times: 2, how: "answer", result: moved });
     const calls = [asProvider, asConsumer, asClient, asProvider, asConsumer, asClient];

@@ -1,4 +1,4 @@
-// One transaction may hold any number of settlements, as a batching contract makes them, and each can be facilitated (FAC-9).
+// One transaction may hold any number of settlements, as a batching contract makes them, and each of them can be facilitated (FAC-9).
 import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
@@ -15,8 +15,8 @@ const UNITS = 1_000_000;
 type Hex = `0x${string}`;
 
 /**
- * The code of a contract that makes calls of equal length one after the other, and reverts when one of them does. Its input: the callee,
- * the length of a call, then the calls.
+ * The code of a contract that makes calls of equal length one after another, and reverts if one of them does. Its input is the callee, the length of
+ * a call, then the calls.
  */
 const MANY_CALLS =
   "0x6040360380604060003760005b81811015602e57600060006020358360006000355af11560305760203501600c565b005b600080fd";
@@ -34,7 +34,7 @@ async function callMany(callee: string, calls: readonly Hex[]): Promise<string> 
   return send(NETWORK, account(6), PAYER, data, GAS);
 }
 
-/** The calls of many payments of one pair that name no intent. */
+/** Builds the calls of many payments for one provider that name no intent. */
 async function payMany(buyers: readonly Agent[], provider: Agent): Promise<string> {
   const { settlement_contract: contract, token } = chainOf(NETWORK);
   await onChain("anvil_setCode", PAYER, MANY_CALLS);
@@ -82,7 +82,7 @@ it(`each of ${SETTLEMENTS} settlements of one transaction can be facilitated, an
   expect(detail).toEqual({ failed_check: "already_facilitated" });
 });
 
-it("of the same hash on another network takes nothing from it", async () => {
+it("a transaction of the same hash on another network does not count against it", async () => {
   const pair = await pairOf(world);
   const earlier = await facilitated(world, pair);
   const purchase = await paid(world, pair);

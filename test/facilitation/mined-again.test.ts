@@ -1,5 +1,5 @@
-// One payment settles one intent, also when a reorganisation moves its transaction within a block (FAC-9), and a node that answers with
-// another transaction is not believed (CHN-9). The network `lab-moved` belongs to this file alone.
+// One payment settles one intent, even if a reorg moves its transaction within a block (FAC-9), and a node that answers with another transaction is
+// not believed (CHN-9). Only this file uses the network `lab-moved`.
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
@@ -26,10 +26,10 @@ async function newPair(): Promise<Pair> {
   return { consumer: await world.consumer(), provider: await world.provider({}, "GLOBAL-USDC", LAB) };
 }
 const openIntent = () => world.intent(pair.consumer, pair.provider, "10.00", { network: LAB });
-/** Pays without naming an intent, so that it could settle any of its amount. */
+/** Pays without naming an intent, so that it could settle any intent of its amount. */
 const pay = () => payOnChain(pair.consumer.did, pair.provider.did, 10_000_000, { network: LAB });
 
-/** Undoes the last block and mines its transaction again, behind another one that leaves a log. */
+/** Undoes the last block and mines its transaction again, after another one that leaves a log. */
 async function mineAgainBehindAnother(hash: string): Promise<void> {
   const signed = await lab("debug_getRawTransaction", hash);
   await lab("evm_setAutomine", false);
@@ -46,8 +46,8 @@ async function mineAgainBehindAnother(hash: string): Promise<void> {
   await mine();
 }
 
-describe("a payment that a reorganisation moved within its block", () => {
-  it("settles no second intent, and is the settlement that it was", async () => {
+describe("a payment that a reorg moved within its block", () => {
+  it("settles no second intent, and stays the same settlement", async () => {
     pair = await newPair();
     const intent = await openIntent();
     const tx = await pay();
@@ -68,7 +68,7 @@ describe("a payment that a reorganisation moved within its block", () => {
       const { detail } = await refused(world, dids, act, 409, "settlement_verification_failed");
       expect(detail).toEqual({ failed_check: "already_facilitated" });
     }
-    // The retry, in every form, gets the recorded answer.
+    // A retry in any form gets the recorded answer.
     const asClientThere = () => asClient(world, purchase, { network: LAB });
     for (const retry of [() => asProvider(world, purchase), () => asConsumer(world, purchase), asClientThere]) {
       expect(expectStatus(await retry(), 200)).toEqual(settled);
@@ -80,7 +80,7 @@ describe("a payment that a reorganisation moved within its block", () => {
     ]);
   });
 
-  it("before it was facilitated, settles its intent once", async () => {
+  it("settles its intent once if it was moved before its facilitation", async () => {
     pair = await newPair();
     const intent = await openIntent();
     const tx = await pay();
@@ -93,8 +93,8 @@ describe("a payment that a reorganisation moved within its block", () => {
   });
 });
 
-describe("a receipt of another transaction than the one asked for", () => {
-  it("is not believed: nothing is settled, and the intent can still be paid for", async () => {
+describe("a receipt for another transaction than the one asked for", () => {
+  it("is not believed: nothing is settled, and the intent can still be paid", async () => {
     pair = await newPair();
     const intent = await openIntent();
     const tx = await pay();

@@ -1,5 +1,5 @@
-// A payment older than its intent does not settle it, beyond the tolerated difference of clocks and in every form (PAY-15): otherwise a
-// payer who pays first and opens later would escape the intent's end.
+// A payment that is older than its intent by more than the tolerated difference of clocks does not settle it, in any form (PAY-15). Otherwise a payer
+// who pays first and opens the intent later would escape its end.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { paymentIntents } from "../../src/db/tables/money.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await createWorld();
 });
 
-/** Paid first; the intent is opened `later` milliseconds after the payment's block. */
+/** Pays first; the intent is opened `later` milliseconds after the payment's block. */
 async function paidBefore(later: number): Promise<Paid> {
   const pair = await pairOf(world);
   const tx = await payOnChain(pair.consumer.did, pair.provider.did, 10_000_000);
@@ -33,7 +33,7 @@ const FORMS = [
 ] as const;
 
 describe.each(FORMS)("a payment before its intent, by %s", (_, facilitate, failed_check) => {
-  it("settles nothing when it is older than the clocks' difference", async () => {
+  it("settles nothing if it is older than the tolerated difference", async () => {
     const purchase = await paidBefore(SKEW_MS + 1);
     const dids = [purchase.provider.did, purchase.consumer.did];
     const act = () => facilitate(world, purchase);
@@ -41,7 +41,7 @@ describe.each(FORMS)("a payment before its intent, by %s", (_, facilitate, faile
     expect(detail).toEqual({ failed_check });
   });
 
-  it("settles it within the clocks' difference", async () => {
+  it("settles it within the tolerated difference", async () => {
     const purchase = await paidBefore(SKEW_MS);
     expect(expectStatus(await facilitate(world, purchase), 200).intent_id).toBe(purchase.intent.intent_id);
   });

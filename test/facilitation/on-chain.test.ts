@@ -1,5 +1,5 @@
-// Payments on a node that behaves as real ones do (FAC-6, FAC-7, FAC-10): missing blocks, failing and vanishing
-// payments, and look-alike contracts. The network `lab` belongs to this file alone.
+// Payments on a node that behaves as real ones do (FAC-6, FAC-7, FAC-10): missing blocks, failing and vanishing payments, and look-alike contracts.
+// Only this file uses the network `lab`.
 
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
@@ -62,9 +62,9 @@ async function settles(purchase: Purchase): Promise<void> {
   expect(settled).toMatchObject({ status: "settled", tx_hash: purchase.tx, network: LAB });
 }
 
-// This comes first, while the chain's clock is still in the past: it never moves back.
+// This test comes first, while the chain's clock is still in the past, because that clock never moves back.
 describe("a payment of two days ago", () => {
-  it("is honoured for 24 hours after its intent's end and no longer, also when that was recorded", async () => {
+  it("is accepted for 24 hours after its intent's end and no longer, even if the end was recorded", async () => {
     const intent = await openIntent("10.00");
     await setClock(Date.now() - 2 * DAY_MS);
     const purchase = await pay(intent);
@@ -96,7 +96,7 @@ describe("a payment", () => {
     await settles(await pay(intent));
   });
 
-  it("counts once it is buried, block by block, and not before", async () => {
+  it("counts once it has enough confirmations, block by block, and not before", async () => {
     const intent = await openIntent("12.00");
     const purchase = await payUnmined(intent);
     const missing = (confirmations: number) => ({
@@ -124,7 +124,7 @@ describe("a payment", () => {
     await settles(await pay(intent));
   });
 
-  it("that a reorganisation took out of its block is not found again", async () => {
+  it("that a reorg removed from its block is no longer found", async () => {
     const intent = await openIntent("14.00");
     const purchase = await pay(intent);
     expect(await refuses(purchase, "payment_not_found")).toMatchObject({ state: "pending", confirmations: 1 });
@@ -177,7 +177,7 @@ describe("a payment", () => {
     await settles(await pay(intent));
   });
 
-  it("through an earlier edition of the contract counts, and leaves the escrow of the present one alone", async () => {
+  it("through an earlier edition of the contract counts, and does not change the escrow of the present edition", async () => {
     const { otherContract, otherAuthority } = inject("lab");
     const earlier = { settlement_contract: otherContract, authority: otherAuthority };
     const networks = (JSON.parse(networksWith(LAB)) as Json[]).map((network) =>
@@ -197,7 +197,7 @@ describe("a payment", () => {
     expect(Number(receipt.escrow_credited)).toBeGreaterThan(0);
   });
 
-  it("finds the intent that it names, in the client form and two trips, behind any number of the same amount", async () => {
+  it("finds the intent that it names, in the client form and two trips, among any number of the same amount", async () => {
     const [older, newer] = [await openIntent("18.00"), await openIntent("18.00")];
     const { db } = world.deps;
     const [row] = await db.select().from(paymentIntents).where(eq(paymentIntents.intentId, newer.intent_id));
@@ -266,13 +266,13 @@ describe("a call that came too early", () => {
   ];
   const send = ({ headers, body }: Sent) => world.call("POST", PATH, { key: null, headers, body });
 
-  it.each(SIGNED)("%s is accepted again for ten minutes, when the payment is there", async (_, sign) => {
+  it.each(SIGNED)("is accepted again for ten minutes once the payment is there, %s", async (_, sign) => {
     const intent = await openIntent("19.00");
     const purchase = await payUnmined(intent);
     const unused = await sign(purchase);
     const sent = await sign(purchase);
     expect((await send(sent)).body.code).toBe("payment_not_found");
-    // Anything else under the same bound proof is a replay, also while the payment is waited for; a proof of the request does not verify.
+    // Anything else under the same bound proof is a replay, even while the payment is awaited; a proof of the request does not verify.
     const other = { ...sent, body: { ...sent.body, ...(sent.body.intent_id && { payment_tx: intent.intent_hash }) } };
     if (sent.body.tx_hash) other.body.tx_hash = intent.intent_hash;
     const elsewhere = await send(other);
@@ -286,7 +286,7 @@ describe("a call that came too early", () => {
       at(5 * MINUTE_MS);
       expect((await send(sent)).body.code).toBe("payment_not_found");
       await mine(CONFIRMATIONS);
-      // After its window a proof counts only for what it was used for.
+      // After its window, a proof counts only for the act that it was used for.
       expect((await send(unused)).status).toBe(401);
       at(10 * MINUTE_MS + 1_000);
       expect((await send(sent)).status).toBe(401);

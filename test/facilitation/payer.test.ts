@@ -1,4 +1,4 @@
-// An intent that names its payer is paid by that address alone (PAY-25), and what a wallet of the provider pays settles nothing (FAC-22).
+// An intent that names its payer is paid by that address alone (PAY-25), and a payment from a wallet of the provider settles nothing (FAC-22).
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
@@ -25,7 +25,7 @@ const UNIT = 1_000_000;
 const MOST = 2n ** 256n - 1n;
 const PAYER = account(9);
 const OTHER = account(6);
-/** The wallet of every provider here. */
+/** The wallet of every provider in this file. */
 const OWN = account(8);
 const FORMS = { asProvider, asConsumer, asClient };
 
@@ -76,7 +76,7 @@ describe("an intent that names its payer", () => {
     expectStatus(await asProvider(world, { ...pair, intent, tx }), 200);
   });
 
-  it("is paid away by nobody: the contract refuses another payer, and the named one pays", async () => {
+  it("cannot be used up by another payer: the contract refuses it, and the named one pays", async () => {
     const pair = await pairOf(world);
     const intent = await namedBy(pair);
     const tx = await pay(pair, OTHER, intent);
@@ -85,7 +85,7 @@ describe("an intent that names its payer", () => {
     expectStatus(await asConsumer(world, { ...pair, intent, tx: await pay(pair, PAYER, intent) }), 200);
   });
 
-  it("takes no payment of another that names no intent, seen or not, and one of its payer", async () => {
+  it("does not accept another payer's unnamed payment, seen or not, and accepts its own payer's", async () => {
     const pair = await limitedPair();
     const intent = await namedBy(pair);
     const tx = await pay(pair, OTHER, null);
@@ -101,7 +101,7 @@ describe("an intent that names its payer", () => {
 
   it.each([
     ["the zero address", `0x${"0".repeat(40)}`, "invalid_value"],
-    ["no address", "0x12", "invalid_format"],
+    ["an invalid address", "0x12", "invalid_format"],
     ["a mistyped checksum", "0x0180680277302fa8f5f35FcaCd53E7Be5D63519F", "invalid_value"],
     ["the provider's wallet", OWN, "invalid_value"],
     ["a wallet that the provider has asked for on another network", OTHER, "invalid_value"],
@@ -117,7 +117,7 @@ describe("an intent that names its payer", () => {
 });
 
 const marketsOf = ({ did }: Agent) => `/v1/agents/${did}/scope/authorized_markets`;
-/** Asks for a wallet by the API, as of a minute ago. `base` is another chain than the payments'. */
+/** Asks for a wallet through the API. `base` is another chain than that of the payments. */
 async function ask(provider: Agent, wallet: string, network = "base", market = "GLOBAL-USDC"): Promise<void> {
   const body = { markets: [{ market, network, operational_wallet: wallet }] };
   expectStatus(await world.call("POST", marketsOf(provider), { body }), 200);
@@ -134,7 +134,7 @@ describe("an intent of a client that asks where to pay", () => {
     return world.as(consumer, "GET", `/v1/payment-address?${query}`);
   };
 
-  it("is paid by the payer alone that it names", async () => {
+  it("is paid only by the payer that it names", async () => {
     const pair = await limitedPair();
     const { intent_id } = expectStatus(await asked(pair, PAYER), 200);
     const [tx, own] = [await pay(pair, OTHER, null), await pay(pair, PAYER, null)];
@@ -145,7 +145,7 @@ describe("an intent of a client that asks where to pay", () => {
   });
 
   it.each([
-    ["no address", "0x12"],
+    ["an invalid address", "0x12"],
     ["a mistyped checksum", "0x0180680277302fa8f5f35FcaCd53E7Be5D63519F"],
     ["a wallet of the provider", OWN],
   ])("is refused as every order of such a client with %s", async (_, payer) => {
@@ -153,19 +153,19 @@ describe("an intent of a client that asks where to pay", () => {
     expect([status, body.code, body.detail.failed_check]).toEqual([403, "spend_policy_violation", "validation_failed"]);
   });
 
-  it("is an order without which a payer says nothing", async () => {
+  it("is an order, so a payer without the rest of it is refused", async () => {
     const query = new URLSearchParams({ market: "DE-USDC", network: "base-sepolia", payer: PAYER });
     const { status, body } = await world.as(await world.consumer(), "GET", `/v1/payment-address?${query}`);
     expect([status, body.detail.failed_check]).toEqual([403, "validation_failed"]);
   });
 });
 
-describe("what a wallet of the provider pays", () => {
+describe("a payment from a wallet of the provider", () => {
   const WALLETS: Readonly<Record<string, readonly [payer: string, (provider: Agent) => Promise<unknown>]>> = {
-    "its present one": [OWN, ({ did }) => ageWallets(did)],
-    "one that it has asked for on another network": [OTHER, (provider) => askBefore(provider, OTHER)],
-    "one before its present one": [OWN, (provider) => askBefore(provider, OTHER, "base-sepolia")],
-    "one whose market it has taken away": [
+    "its present wallet": [OWN, ({ did }) => ageWallets(did)],
+    "a wallet that it asked for on another network": [OTHER, (provider) => askBefore(provider, OTHER)],
+    "its wallet before the present one": [OWN, (provider) => askBefore(provider, OTHER, "base-sepolia")],
+    "a wallet whose market it removed": [
       OTHER,
       async (provider) => {
         await askBefore(provider, OTHER);
@@ -175,7 +175,7 @@ describe("what a wallet of the provider pays", () => {
   };
 
   it.each(Object.entries(WALLETS))(
-    "settles no intent, from %s, and says so in every form",
+    "settles no intent if it comes from %s, and every form says so",
     async (_, [by, arrange]) => {
       const pair = await limitedPair();
       await arrange(pair.provider);
@@ -202,7 +202,7 @@ describe("what a wallet of the provider pays", () => {
   );
 
   it.each(Object.keys(FORMS) as (keyof typeof FORMS)[])(
-    "is a buyer's where the provider asks for its wallet after the block, facilitated %s",
+    "counts as the buyer's if the provider asks for its wallet after the block, facilitated by %s",
     async (form) => {
       const pair = await limitedPair();
       await ageWallets(pair.provider.did);
@@ -216,7 +216,7 @@ describe("what a wallet of the provider pays", () => {
   );
 
   it.each(Object.keys(FORMS) as (keyof typeof FORMS)[])(
-    "counts where the intent names its payer, whatever the provider has asked for since, facilitated %s",
+    "counts if the intent names its payer, whatever the provider has asked for since, facilitated by %s",
     async (form) => {
       const pair = await limitedPair();
       const intent = await world.intent(pair.consumer, pair.provider, "10.00", { payer: OTHER });
@@ -228,7 +228,7 @@ describe("what a wallet of the provider pays", () => {
     },
   );
 
-  it("settles a spoilt intent never, also once its market is gone", async () => {
+  it("never settles a spoilt intent, even after its market was removed", async () => {
     const pair = await limitedPair();
     await askBefore(pair.provider, OTHER);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
@@ -241,7 +241,7 @@ describe("what a wallet of the provider pays", () => {
     );
   });
 
-  it("gives a spoilt intent's hold back at once, with one event and rating nobody", async () => {
+  it("releases a spoilt intent's hold at once, with one event and without rating the consumer", async () => {
     const pair = await limitedPair();
     await ageWallets(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
@@ -259,7 +259,7 @@ describe("what a wallet of the provider pays", () => {
       intent.intent_id,
     );
     expect(abandon_rated).toBe(1);
-    // The buyer's own payment of it is for the next one.
+    // The buyer's own payment for it settles the next intent.
     const next = expectStatus(await openIntent(world, pair.consumer, pair.provider, "10.00"), 201);
     const tx = await pay(pair, PAYER, null);
     expect(failedBy(await asProvider(world, { ...pair, intent, tx }))).toEqual([
@@ -274,7 +274,7 @@ describe("what a wallet of the provider pays", () => {
     expect([state?.open, state?.holds, state?.settled]).toEqual([0, [], 10 * UNIT]);
   });
 
-  it("binds no intent where it names none, and the buyer's own payment does", async () => {
+  it("binds no intent if it names none, and the buyer's own payment binds one", async () => {
     const pair = await limitedPair();
     await ageWallets(pair.provider.did);
     const intent = await world.intent(pair.consumer, pair.provider, "10.00");
@@ -286,7 +286,7 @@ describe("what a wallet of the provider pays", () => {
     expect(await shown(pair, intent)).toMatchObject({ status: "PAID", payment: { tx_hash: tx } });
   });
 
-  it("is shown to the arbiter of a dispute, as what is refunded is", async () => {
+  it("is shown to the arbiter of a dispute, and so is the wallet that gets refunds", async () => {
     const pair = await pairOf(world);
     const purchase = await paid(world, pair);
     const fac = expectStatus(await asProvider(world, purchase), 200);

@@ -1,4 +1,4 @@
-// Refusals of facilitation, each of which changes nothing (FAC-2 to FAC-7, FAC-13).
+// Refusals of facilitation; each of them changes nothing (FAC-2 to FAC-7, FAC-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -47,7 +47,7 @@ describe("refusals, which change nothing", () => {
     expectStatus(await asProvider(world, purchase), 200);
   });
 
-  it("another amount is amount_mismatch for a named intent and no match for the client form", async () => {
+  it("another amount is amount_mismatch for a named intent, and finds no intent in the client form", async () => {
     const intent = await world.intent(pair.consumer, pair.provider, "7.77");
     const tx = await payOnChain(pair.consumer.did, pair.provider.did, 7_770_001);
     const mismatch = await no(() => asProvider(world, { ...pair, intent, tx }), 409, "amount_mismatch");
@@ -58,7 +58,7 @@ describe("refusals, which change nothing", () => {
     expect(less.detail).toEqual({ expected: "7.77", settled: "7.770002" });
   });
 
-  it("a payment of another pair, or naming another intent, does not settle this one", async () => {
+  it("a payment of another pair, or one that names another intent, does not settle this intent", async () => {
     const intent = await world.intent(pair.consumer, pair.provider, "3.00");
     const other = await world.consumer();
     const stray = await payOnChain(other.did, pair.provider.did, 3_000_000);
@@ -98,7 +98,7 @@ describe("refusals, which change nothing", () => {
     expectStatus(await say("eip155:84532")(), 200);
   });
 
-  it("a proof bound to somebody else, or stale, is proof_invalid", async () => {
+  it("a proof that is bound to another agent, or stale, is proof_invalid", async () => {
     const purchase = await paid(world, pair);
     const bound = await world.proveBound(pair.consumer, provider.did);
     const body = { intent_id: purchase.intent.intent_id, payment_tx: purchase.tx };
@@ -151,7 +151,7 @@ describe("refusals, which change nothing", () => {
     await no(() => world.as(provider, "POST", PATH, named), 403, "forbidden");
   });
 
-  it("no certificate, or a management key, is certificate_required", async () => {
+  it("a call without a certificate, or with a management key, is certificate_required", async () => {
     await no(
       () => world.call("POST", PATH, { body: { intent_id: "pin_x", payment_tx: `0x${"1".repeat(64)}` } }),
       401,
@@ -159,7 +159,7 @@ describe("refusals, which change nothing", () => {
     );
   });
 
-  it("names every field that the chosen form is missing", async () => {
+  it("the answer names every field that the chosen form is missing", async () => {
     const fields = async (body: unknown) =>
       (await world.as(pair.provider, "POST", PATH, body)).body.field_errors?.map(
         (fault: { field: string; code: string }) => `${fault.field} ${fault.code}`,

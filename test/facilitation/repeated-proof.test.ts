@@ -1,5 +1,4 @@
-// A proof is accepted once, and again for exactly the act that it was used for (PRF-7, PRF-8), because the provider cannot sign for the
-// consumer.
+// A proof is accepted once, and again only for the act that it was used for (PRF-7, PRF-8), because the provider cannot sign for the consumer.
 import { beforeAll, describe, expect, it } from "vitest";
 import { createWorld, type Json, type World } from "../support/world.ts";
 import { PATH, type Paid, paid, pairOf, refused, stateOf } from "./support.ts";
@@ -34,7 +33,7 @@ describe.each(FORMS)("under %s", (_, bodyOf, sign) => {
     return { purchase, sent: { headers: await sign(purchase, body), body } };
   };
 
-  it("ten identical calls at once are all answered the same, and settle once", async () => {
+  it("ten identical calls at once all get the same answer, and settle once", async () => {
     const { purchase, sent } = await signed();
     const replies = await Promise.all(Array.from({ length: 10 }, () => send(sent)));
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
@@ -43,13 +42,13 @@ describe.each(FORMS)("under %s", (_, bodyOf, sign) => {
     expect([transactions.length, tasks.length]).toEqual([1, 1]);
   });
 
-  it("anything else is a replay, and changes nothing", async () => {
+  it("any other act is a replay, and changes nothing", async () => {
     const { purchase, sent } = await signed();
     const other = await paid(world, purchase);
     expect((await send(sent)).status).toBe(200);
     const dids = [purchase.provider.did, purchase.consumer.did];
     const act = () => send({ ...sent, body: bodyOf(other) });
-    // Another body under a proof of the request does not even verify.
+    // A proof of the request does not even verify for another body.
     const [code, type] = sign === own ? ["proof_invalid", undefined] : ["aeap_verification_failed", "replay"];
     expect((await refused(world, dids, act, 401, code)).type).toBe(type);
   });

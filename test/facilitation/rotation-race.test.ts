@@ -1,4 +1,4 @@
-// A facilitation and a rotation of either party's key at the same moment, in each order (AGT-32, FAC-13): the payment is recorded once, or refused
+// A facilitation and a rotation of either party's key at the same time, in each order (AGT-32, FAC-13): the payment is recorded once, or is refused
 // for the key that has just ended and recorded under the next one.
 import { beforeAll, describe, expect, it } from "vitest";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -42,7 +42,7 @@ const FORMS = [
 
 describe("a facilitation", () => {
   it.each([1, 2])(
-    "by the consumer is recorded under the provider's new version where that rotates before trip %i",
+    "by the consumer is recorded under the provider's new version if the provider rotates before trip %i",
     async (trip) => {
       const purchase = await paid(world, await pairOf(world));
       const before = await versionOf(purchase.provider);
@@ -61,7 +61,7 @@ describe("a facilitation", () => {
     const under = (purchase: Paid, agent: Agent): Paid =>
       facilitate === asConsumer ? { ...purchase, consumer: agent } : { ...purchase, provider: agent };
 
-    it.each([1, 2])("before its trip %i, is recorded once: it began while the key counted", async (trip) => {
+    it.each([1, 2])("before its trip %i, is recorded once, because it began while the key was valid", async (trip) => {
       const purchase = await paid(world, await pairOf(world));
       const [reply, rotated] = await between(
         trip,
@@ -73,7 +73,7 @@ describe("a facilitation", () => {
       expect(await recordedVersions(purchase)).toHaveLength(1);
     });
 
-    it("before it begins, is refused and recorded under the new key", async () => {
+    it("before it begins, is refused, and then recorded under the new key", async () => {
       const purchase = await paid(world, await pairOf(world));
       const rotated = await rotate(callerOf(purchase));
       const reply = await facilitate(world, purchase);
@@ -87,7 +87,7 @@ describe("a facilitation", () => {
 
 describe("a rotation", () => {
   it.each([1, 2])(
-    "of either key that a facilitation overtakes before its trip %i leaves it recorded once",
+    "of either key before trip %i of a facilitation leaves the payment recorded exactly once",
     async (trip) => {
       for (const side of ["provider", "consumer"] as const) {
         const purchase = await paid(world, await pairOf(world));

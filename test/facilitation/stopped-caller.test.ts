@@ -1,4 +1,4 @@
-// A caller that is not ACTIVE is refused in every form, also with the consumer's proof bound to the provider (FAC-4, PRF-10).
+// A caller that is not ACTIVE is refused in every form, even with the consumer's proof bound to the provider (FAC-4, PRF-10).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { platforms } from "../../src/db/tables/accounts.ts";
@@ -79,7 +79,7 @@ const STATES: Readonly<Record<string, State>> = {
 describe.each(Object.entries(STATES))("a consumer %s", (_state, { stop, status, code, detail }) => {
   let purchase: Paid;
   beforeAll(async () => {
-    // A platform of its own, which may be suspended.
+    // Uses a platform of its own, because one case suspends it.
     world = await createWorld();
     purchase = await paid(world, await pairOf(world));
     await stop(purchase);
@@ -94,7 +94,7 @@ describe.each(Object.entries(STATES))("a consumer %s", (_state, { stop, status, 
   });
 });
 
-it("an active consumer is let through in both forms", async () => {
+it("an active consumer is accepted in both forms", async () => {
   world = await createWorld();
   const pair = await pairOf(world);
   expectStatus(await asConsumer(world, await paid(world, pair)), 200);

@@ -29,17 +29,17 @@ export async function paid(
   return { ...pair, intent, tx };
 }
 
-/** By intent, with the consumer's headers and its proof bound to the provider (FAC-1, FAC-2). */
+/** Facilitates by intent, with the consumer's headers and its proof bound to the provider (FAC-1, FAC-2). */
 export async function asConsumer(world: World, { consumer, provider, intent, tx }: Paid): Promise<Reply> {
   const headers = await world.proveBound(consumer, provider.did);
   return world.call("POST", PATH, { key: null, headers, body: { intent_id: intent.intent_id, payment_tx: tx } });
 }
 
-/** The provider as itself, naming the intent. */
+/** Facilitates as the provider itself, naming the intent. */
 export const asProvider = (world: World, { provider, intent, tx }: Paid): Promise<Reply> =>
   world.as(provider, "POST", PATH, { intent_id: intent.intent_id, payment_tx: tx });
 
-/** By payment, the form of AEA/P clients (FAC-1). */
+/** Facilitates by payment, in the form of AEA/P clients (FAC-1). */
 export const asClient = (
   world: World,
   { provider, consumer, tx }: Paid,
@@ -115,7 +115,7 @@ export async function refused(
   return reply.body;
 }
 
-/** A wallet counts from its own instant on, and blocks have whole seconds: what was asked for in this second was asked for a minute ago. */
+/** Dates the provider's wallets one minute earlier. A wallet counts from its own instant, and block times are whole seconds. */
 export const ageWallets = (did: string) =>
   rows(
     "update agents set wallets = (select json_group_array(json_array(value ->> 0, (value ->> 1) - 60000)) from json_each(wallets)) where did = ?",

@@ -1,4 +1,4 @@
-// Certificates are public: a caller that shows no more learns only that its proof failed, whatever its body names (PRF-11, FAC-3).
+// Certificates are public: a caller that shows only a certificate learns only that its proof failed, whatever its body names (PRF-11, FAC-3).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/core/errors.ts";
@@ -16,7 +16,7 @@ let suspended: Agent;
 let ended: Agent;
 /** An agent whose certificate was replaced. */
 let replaced: Agent;
-/** An agent that is party to nothing. */
+/** An agent that is a party to none of the intents. */
 let third: Agent;
 const reads: string[] = [];
 beforeAll(async () => {
@@ -66,7 +66,7 @@ const BODIES: [string, () => Json | string][] = [
   ["an unknown network, in the client form", () => ({ ...client(open), network: "atlantis" })],
   ["nothing", () => ({})],
   ["a part of the client form", () => ({ provider_did: open.provider.did })],
-  ["a hash that is none", () => ({ ...named(open), payment_tx: "0x12" })],
+  ["an invalid hash", () => ({ ...named(open), payment_tx: "0x12" })],
   ["two hashes", () => ({ ...named(open), tx_hash: NOWHERE })],
   ["an unknown field", () => ({ ...named(open), more: 1 })],
   ["a list", () => []],
@@ -94,10 +94,10 @@ const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
   ["no signature", async (agent) => ({ ...(await world.proveBound(agent, stranger.did)), "AEAP-Proof": "MEUCIQ==" })],
   ["no header of the proof", (agent) => without("AEAP-Proof", world.proveBound(agent, open.provider.did))],
   ["no header of the time", (agent) => without("AEAP-Timestamp", world.proveBound(agent, open.provider.did))],
-  ["a proof bound to somebody else", (agent) => world.proveBound(agent, third.did)],
+  ["a proof bound to another agent", (agent) => world.proveBound(agent, third.did)],
   ["the proof of another request", (agent) => world.prove(agent, "POST", PATH, "another body")],
   [
-    "a proof whose time is past",
+    "a proof whose time has passed",
     async (agent) => ({
       ...(await world.proveBound(agent, open.provider.did)),
       "AEAP-Timestamp": String(Math.floor(Date.now() / 1_000) - 31),
@@ -106,7 +106,7 @@ const PROOFS: [string, (agent: Agent) => Promise<Record<string, string>>][] = [
 ];
 
 describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
-  it.each(BODIES)("%s is 401, and the answer reveals nothing of it", async (_name, bodyOf) => {
+  it.each(BODIES)("%s is 401, and the answer reveals nothing about it", async (_name, bodyOf) => {
     const body = bodyOf();
     const rawBody = typeof body === "string" ? body : JSON.stringify(body);
     for (const [, sign] of PROOFS) {
@@ -121,7 +121,7 @@ describe.each(CALLERS)("without a valid proof, as %s", (_caller, agentOf) => {
   });
 });
 
-it("changes nothing: the intent is facilitated as if nobody had tried", async () => {
+it("leaves the intent unchanged: it is facilitated as if no unproven caller had tried", async () => {
   const dids = [open.provider.did, open.consumer.did];
   for (const [, agentOf] of CALLERS) {
     for (const [, sign] of PROOFS) {

@@ -1,5 +1,5 @@
-// The wallet that a settlement paid is one that the service registered, in force at the payment's block (FAC-17): the contract alone would pay
-// whatever wallet a stolen key has given it.
+// The wallet that a settlement paid must be one that the service had registered, in force at the payment's block (FAC-17). The contract alone would
+// pay whatever wallet a stolen key had given it.
 import { and, eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,7 +42,7 @@ async function walletOf(did: string): Promise<string> {
   return escrow?.operationalWallet ?? "";
 }
 
-/** With a key that can set wallets, past the service. */
+/** Sets the wallet with a registrar's key, bypassing the service. */
 async function repoint(did: string, from: string, to: string): Promise<void> {
   const args = [didHash(did), hex(chainOf(NETWORK).token), hex(from), hex(to)] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
@@ -50,7 +50,7 @@ async function repoint(did: string, from: string, to: string): Promise<void> {
   await send(NETWORK, THIEF, call.to, call.data);
 }
 
-/** As the platform asks for another wallet. */
+/** Changes the wallet as the platform does. */
 async function moveWallet(did: string, wallet: string): Promise<void> {
   const body = { markets: [{ market: "GLOBAL-USDC", network: NETWORK, operational_wallet: wallet }] };
   const answer = await world.call("POST", `/v1/agents/${did}/scope/authorized_markets`, { body });
@@ -77,7 +77,7 @@ describe("a payment to a wallet that the service did not register", () => {
     const before = await walletOf(provider.did);
     const purchase = await paid(world, pair);
     const act = () => facilitate(world, purchase);
-    // Until the follower has read who named the wallet, the call is to be repeated.
+    // Until the follower has read which wallet named it, the call is to be repeated.
     await refused(world, [provider.did, consumer.did], act, 503, "chain_unavailable");
     expect(await alertsOf(provider.did)).toEqual([]);
     await follow(world);
@@ -87,7 +87,7 @@ describe("a payment to a wallet that the service did not register", () => {
     expect(await alertsOf(provider.did)).toEqual(["operational_wallet"]);
   });
 
-  it("is refused although a market was refused that wallet, or has it on another network", async () => {
+  it("is refused if a market was refused that wallet, or has it on another network", async () => {
     const pair = await pairOf(world);
     const { did } = pair.provider;
     const row = {
@@ -136,13 +136,13 @@ describe("a wallet that the platform changed", () => {
     first = await walletOf(pair.provider.did);
   });
 
-  /** Blocks are dated in whole seconds: the change moves to an instant before the second of the next block. */
+  /** Dates the change before the second of the next block, because block times are whole seconds. */
   const datedBefore = async (did: string, until: number): Promise<void> => {
     const formerWallets = JSON.stringify([{ wallet: first, until }]);
     await db().update(escrows).set({ formerWallets }).where(ofProvider(did));
   };
 
-  it("was in force for what was paid before the change, and is not for what is paid to it after", async () => {
+  it("was in force for payments before the change, and is not for payments to it after", async () => {
     const { did } = pair.provider;
     const before = await paid(world, pair);
     await moveWallet(did, NEXT);
@@ -159,7 +159,7 @@ describe("a wallet that the platform changed", () => {
     await repoint(did, first, NEXT);
   });
 
-  it("was in force by the chain's time, however far the sandbox's clock was moved", async () => {
+  it("was in force by the chain's time, however far the sandbox clock was moved", async () => {
     await moveClock(world, 6 * HOUR_MS);
     for (const facilitate of [asProvider, asClient]) {
       const moved = await pairOf(world);
@@ -170,17 +170,17 @@ describe("a wallet that the platform changed", () => {
     await moveClock(world, 0);
   });
 
-  it("is known while a market still waits for the contract's answer", async () => {
+  it("is accepted while a market still waits for the contract's answer", async () => {
     const { did } = pair.provider;
     const asked = and(eq(agentMarkets.did, did), eq(agentMarkets.network, NETWORK));
     const purchase = await paid(world, pair, "13.00");
-    // As a crash between the block and the answer leaves it: the contract has the wallet, and the rows do not.
+    // The state that a crash between the block and the answer leaves: the contract has the wallet, and the rows do not.
     await db().update(agentMarkets).set({ status: "PROVISIONING" }).where(asked);
     await db().update(escrows).set({ operationalWallet: first }).where(ofProvider(did));
     expectStatus(await asProvider(world, purchase), 200);
   });
 
-  it("keeps those before it for 31 days", async () => {
+  it("keeps its former wallets for 31 days", async () => {
     const other = await pairOf(world);
     const { did } = other.provider;
     const old = JSON.stringify([
