@@ -1,5 +1,5 @@
-// What is fixed at settlement stays fixed (FAC-12, FAC-13): the window, the document's version, the parties, the wallet, the fee and the parts,
-// in the transaction, its receipt, the lists, the CSV and the events, whatever is changed afterwards.
+// Facts that a settlement fixes stay fixed (FAC-12, FAC-13): the window, the document's version, the parties, the wallet, the fee and the parts. They
+// stay in the transaction, its receipt, the lists, the CSV and the events, whatever changes afterwards.
 import { encodeFunctionData } from "viem/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -38,7 +38,7 @@ async function buy(consumer: Agent, provider: Agent, amount: string): Promise<Pa
   return { ...purchase, fac: expectStatus(await asProvider(world, purchase), 200) };
 }
 
-/** All that tells of a purchase. */
+/** Reads every answer that shows a purchase. */
 async function toldOf({ consumer, provider, intent, fac, tx }: Paid & { fac: Json }) {
   const ofIt = (rows: Json[]) => rows.filter((row) => JSON.stringify(row).includes(fac.transaction_id));
   const csv = expectStatus(await world.call("GET", "/v1/transactions", { headers: { Accept: "text/csv" } }), 200);
@@ -82,7 +82,7 @@ describe("a settled transaction", () => {
     before = await toldOf(purchase);
   });
 
-  it("says the same, its receipt byte for byte, after everything that it was made of has changed", async () => {
+  it("keeps all its facts, and its receipt byte for byte, after everything that it was made of has changed", async () => {
     const did = provider.did;
     const patch = (path: string, body: Json) => world.call("PATCH", `/v1/agents/${did}${path}`, { body });
     expectStatus(await patch("/scope", { dispute_window_days: 0, capabilities: ["painting"] }), 200);
@@ -109,7 +109,7 @@ describe("a settled transaction", () => {
     const later = await buy(consumer, provider, "20.00");
     await world.run(followThresholds);
 
-    // Everything did change.
+    // All of its sources did change.
     expect(later.fac).toMatchObject({ dispute_window_days: 0, dispute_window_closes_at: null, fee_amt: "0.10" });
     expect(later.fac.provider_aid_version).toBeGreaterThan(purchase.fac.provider_aid_version);
     expect(purchase.fac).toMatchObject({ dispute_window_days: 14, fee_amt: "0.005", status: "settled" });
@@ -120,7 +120,7 @@ describe("a settled transaction", () => {
     expect(agent_rating).not.toBeNull();
 
     expect(await toldOf(purchase)).toEqual(before);
-    // A retry answers from what was stored, with the receipt that was signed then.
+    // A retry answers from the stored rows, with the receipt that was signed at the settlement.
     const again = await asProvider(world, purchase);
     expect(expectStatus(again, 200)).toEqual(purchase.fac);
     expect(again.body.receipt).toBe(purchase.fac.receipt);

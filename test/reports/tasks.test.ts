@@ -1,4 +1,4 @@
-// Tasks across an account (TSK-19) and an agent's own (TSK-20): by every filter, in the state that counts at this instant, as pages and as CSV.
+// Tasks across an account (TSK-19) and an agent's own (TSK-20): by every filter, in their state at this instant, as pages and as CSV.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
@@ -19,7 +19,7 @@ const confirm = async (world: World, consumer: Agent, id: string, body: Json) =>
   expectStatus(await world.as(consumer, "POST", `/v1/tasks/${id}/confirm`, body), 200);
 
 let named = 0;
-/** A world with one open task behind so many settlements whose task is closed; returns the open one. */
+/** Creates a world with one open task that is older than `settlements` settlements with a closed task. Returns the open one. */
 async function openBehind(settlements: number): Promise<{ world: World; open: string }> {
   const world = await createWorld();
   const pair = await pairOf(world);
@@ -37,13 +37,13 @@ async function openBehind(settlements: number): Promise<{ world: World; open: st
   return { world, open: old.task_id };
 }
 
-/** An account that buys of another, sells to it, and lets two agents of its own trade. */
+/** An account that buys from another, sells to it, and lets two of its own agents trade. */
 let here: World;
 let there: World;
 let within: Pair;
 let sold: Pair;
 let bought: Pair;
-/** By what they are: the id of the first and of the second one. */
+/** The ids of the first and the second task of each kind. */
 const made: Record<string, string[]> = {};
 
 beforeAll(async () => {
@@ -65,11 +65,11 @@ beforeAll(async () => {
   });
 });
 const one = (kind: string, n: number): string => made[kind]?.[n] ?? "";
-/** The newest first. */
+/** All ids, newest first. */
 const all = () => [1, 0].flatMap((n) => ["bought", "sold", "within"].map((kind) => one(kind, n)));
 
 describe("the tasks of an account", () => {
-  it("are those of all its agents on either side, newest first, and one between two of them once (TSK-19)", async () => {
+  it("include all its agents on either side, newest first, and a task between two of them once (TSK-19)", async () => {
     expect(await list(here)).toEqual(all());
     expect(await list(there)).toEqual(all().filter((id) => !made["within"]?.includes(id)));
   });
@@ -81,7 +81,7 @@ describe("the tasks of an account", () => {
     expect(await own(here, provider)).toEqual(of.data);
   });
 
-  it("come page by page while others are being made, each once", async () => {
+  it("come page by page while others are being made, each exactly once", async () => {
     const [first, second] = [await createWorld(), await createWorld()];
     const pair = await pairOf(first);
     const made: string[] = [];
@@ -94,7 +94,7 @@ describe("the tasks of an account", () => {
     expect(await list(second)).toEqual([]);
   });
 
-  it("are of the environment of the call, by a key and by a session", async () => {
+  it("belong to the environment of the call, by a key and by a session", async () => {
     expect(await list(here, "", here.liveKey)).toEqual([]);
     const asked = (environment: string) =>
       here.person("GET", PATH, { headers: { "Service-Environment": environment } });
@@ -102,7 +102,7 @@ describe("the tasks of an account", () => {
     expect(expectStatus(await asked("production"), 200).data).toEqual([]);
   });
 
-  it("leave out settlements between agents of one principal, which open none", async () => {
+  it("exclude settlements between agents of one principal, which open no task", async () => {
     const world = await createWorld();
     const provider = await world.provider();
     const consumer = await world.consumer({ principal_id: provider.principalId });
@@ -113,7 +113,7 @@ describe("the tasks of an account", () => {
 });
 
 describe("the filters of an account's tasks", () => {
-  it("did and role: an agent of the account and the side of its agents; another's has none here", async () => {
+  it("did and role select an agent of the account and the side of its agents; another account's agent has no tasks here", async () => {
     expect(await list(here, `did=${within.provider.did}`)).toEqual(all().filter((id) => !made["bought"]?.includes(id)));
     expect(await list(here, "role=consumer")).toEqual(all().filter((id) => !made["sold"]?.includes(id)));
     expect(await list(here, "role=provider")).toEqual(all().filter((id) => !made["bought"]?.includes(id)));
@@ -122,7 +122,7 @@ describe("the filters of an account's tasks", () => {
       expect(await list(here, `did=${foreign}`)).toEqual([]);
   });
 
-  it("since and until: opened at an instant or later, and before one", async () => {
+  it("since and until select tasks opened at an instant or later, and before one", async () => {
     const { data } = await read(here);
     const [from, to] = [data[3].opened_at, data[1].opened_at];
     expect(await list(here, `since=${to}`)).toEqual(all().slice(0, 2));
@@ -132,7 +132,7 @@ describe("the filters of an account's tasks", () => {
     expect(await list(here, `until=${to}&limit=1&cursor=${first.next_cursor}`)).toEqual(all().slice(3, 4));
   });
 
-  it("status: what counts at this instant, whether or not a job has recorded it (TSK-3)", async () => {
+  it("status selects by the state at this instant, whether or not a job has recorded it (TSK-3)", async () => {
     const closed = [one("sold", 0), one("within", 0)];
     expect(await list(here, "status=confirmed")).toEqual(closed);
     expect(await list(here, "status=open")).toEqual(all().filter((id) => !closed.includes(id)));
@@ -160,7 +160,7 @@ describe("the filters of an account's tasks", () => {
     for (const world of [sellers, buyers]) expect(await list(world, "status=auto_confirmed")).toEqual([fac.task_id]);
   });
 
-  it("are refused where they make no sense, all faults at once", async () => {
+  it("are refused if they make no sense, with all faults at once", async () => {
     const { status, body } = await here.call(
       "GET",
       `${PATH}?status=late&role=seller&until=soon&outcome=partial&limit=101`,
@@ -175,7 +175,7 @@ describe("the filters of an account's tasks", () => {
     ]);
   });
 
-  it("belong to the cursor, and so does the credential", async () => {
+  it("are bound to the cursor, and so is the credential", async () => {
     const { next_cursor } = await read(here, "limit=1");
     for (const query of ["role=provider", `did=${within.provider.did}`, "since=2020-01-01T00:00:00Z", "status=open"]) {
       const { status, body } = await here.call("GET", `${PATH}?limit=1&${query}&cursor=${next_cursor}`);
@@ -185,7 +185,7 @@ describe("the filters of an account's tasks", () => {
     expect([status, body.field_errors[0].field]).toEqual([422, "cursor"]);
   });
 
-  it("look at no more than a bounded number of settlements, and the cursor goes on behind them", async () => {
+  it("scan a bounded number of settlements for a page, and the cursor continues after them", async () => {
     const { world, open } = await openBehind(1_500);
     const first = await read(world, "status=open");
     expect([first.data, first.has_more]).toEqual([[], true]);
@@ -221,7 +221,7 @@ describe("the tasks of an account as CSV", () => {
     expect([status, body.code, body.field_errors[0].field]).toEqual([422, "validation_failed", "since"]);
   });
 
-  it("reach behind settlements that are looked at in vain", async () => {
+  it("include tasks that lie beyond many settlements without a match", async () => {
     const { world, open } = await openBehind(2_500);
     const lines = (await csv(world, "status=open")).text.trim().split("\r\n").slice(1);
     expect(lines.map((line) => line.split(",")[0])).toEqual([open]);
@@ -229,7 +229,7 @@ describe("the tasks of an account as CSV", () => {
 });
 
 describe("an agent's own tasks", () => {
-  it("are those of its side, by role, status, since and until (TSK-20)", async () => {
+  it("include both of its sides, by role, status, since and until (TSK-20)", async () => {
     const { consumer, provider } = within;
     const mine = all().filter((id) => !made["sold"]?.includes(id));
     expect(ids(await own(here, consumer))).toEqual(mine);
@@ -244,7 +244,7 @@ describe("an agent's own tasks", () => {
     expect(ids(await own(here, consumer, between))).toEqual(mine.slice(2, 3));
   });
 
-  it("that nobody answered are open until the end of their window, and auto-confirmed from then on", async () => {
+  it("without an answer are open until the end of their window, and auto-confirmed from then on", async () => {
     const world = await createWorld();
     const pair = await pairOf(world);
     const { fac } = await facilitated(world, pair);
@@ -257,7 +257,7 @@ describe("an agent's own tasks", () => {
     expect(await statuses()).toEqual([[], [fac.task_id]]);
   });
 
-  it("are its own alone: it names no other agent, and a stranger sees none of them", async () => {
+  it("are visible only to the agent itself: it can name no other agent, and a stranger sees none of them", async () => {
     const stranger = await here.consumer();
     expect(await own(here, stranger)).toEqual([]);
     const { status, body } = await here.as(stranger, "GET", `${PATH}?did=${within.consumer.did}`);

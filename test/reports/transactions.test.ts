@@ -14,13 +14,13 @@ const read = async (of: World, query = "", key = of.key): Promise<Json> =>
 const list = async (of: World, query = "", key = of.key): Promise<string[]> => ids((await read(of, query, key)).data);
 const at = (instant: number): string => new Date(instant).toISOString();
 
-/** An account that buys of another, sells to it, and lets two agents of its own trade. */
+/** An account that buys from another, sells to it, and lets two of its own agents trade. */
 let here: World;
 let there: World;
 let within: Pair;
 let sold: Pair;
 let bought: Pair;
-/** The newest first. */
+/** All transactions, newest first. */
 const made: Json[] = [];
 const of = (name: "within" | "sold" | "bought"): string[] => ids(made.filter(({ kind }) => kind === name));
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 describe("the transactions of an account", () => {
-  it("are those of all its agents on either side, newest first, and one between two of them once", async () => {
+  it("include all its agents on either side, newest first, and a transaction between two of them once", async () => {
     expect(await list(here)).toEqual(ids(made));
     expect(await list(there)).toEqual(ids(made.filter(({ kind }) => kind !== "within")));
   });
@@ -59,7 +59,7 @@ describe("the transactions of an account", () => {
     });
   });
 
-  it("come page by page while others are being made, each once", async () => {
+  it("come page by page while others are being made, each exactly once", async () => {
     const first = await read(here, "limit=4");
     const { fac } = await facilitated(here, within);
     const second = await read(here, `limit=4&cursor=${first.next_cursor}`);
@@ -69,7 +69,7 @@ describe("the transactions of an account", () => {
     expect(await list(here)).toEqual(ids(made));
   });
 
-  it("are of the environment of the call, by a key and by a session", async () => {
+  it("belong to the environment of the call, by a key and by a session", async () => {
     expect(await list(here, "", here.liveKey)).toEqual([]);
     const asked = (environment: string) =>
       here.person("GET", PATH, { headers: { "Service-Environment": environment } });
@@ -79,7 +79,7 @@ describe("the transactions of an account", () => {
 });
 
 describe("the filters of an account's transactions", () => {
-  it("did: an agent of the account, on the side where it is; another's has none here, also where it traded with one", async () => {
+  it("did selects an agent of the account on its side; another account's agent has none here, even if it traded with the account", async () => {
     expect(await list(here, `did=${within.provider.did}`)).toEqual(ids(made.filter(({ kind }) => kind !== "bought")));
     expect(await list(here, `did=${within.consumer.did}`)).toEqual(ids(made.filter(({ kind }) => kind !== "sold")));
     for (const foreign of [sold.consumer.did, bought.provider.did, `did:aeap:${crypto.randomUUID()}`]) {
@@ -88,7 +88,7 @@ describe("the filters of an account's transactions", () => {
     expect(await list(there, `did=${sold.consumer.did}`)).toEqual(of("sold"));
   });
 
-  it("role: the side of the account's agents, of which a trade between two has both", async () => {
+  it("role selects the side of the account's agents; a trade between two of them has both", async () => {
     expect(await list(here, "role=provider")).toEqual(ids(made.filter(({ kind }) => kind !== "bought")));
     expect(await list(here, "role=consumer")).toEqual(ids(made.filter(({ kind }) => kind !== "sold")));
     expect(await list(there, "role=provider")).toEqual(of("bought"));
@@ -96,7 +96,7 @@ describe("the filters of an account's transactions", () => {
     expect(await list(here, `did=${within.consumer.did}&role=consumer`)).toHaveLength(5);
   });
 
-  it("since and until: settled at an instant or later, and before one", async () => {
+  it("since and until select transactions settled at an instant or later, and before one", async () => {
     const { data } = await read(here);
     const [, second, third] = data;
     const [from, to] = [third.settled_at, second.settled_at];
@@ -108,14 +108,14 @@ describe("the filters of an account's transactions", () => {
     expect(await list(here, `until=${to}&limit=1&cursor=${first.next_cursor}`)).toEqual(ids(data.slice(3, 4)));
   });
 
-  it("status: settled, and no other word", async () => {
+  it("status accepts settled, and refuses an unknown word", async () => {
     expect(await list(here, "status=settled")).toEqual(ids(made));
     const { status, body } = await here.call("GET", `${PATH}?status=open&role=seller&until=soon`);
     expect([status, body.code]).toEqual([422, "validation_failed"]);
     expect(body.field_errors.map(({ field }: Json) => field).sort()).toEqual(["role", "status", "until"]);
   });
 
-  it("belong to the cursor", async () => {
+  it("are bound to the cursor", async () => {
     const { next_cursor } = await read(here, "limit=1");
     for (const query of ["role=provider", `did=${within.provider.did}`, "since=2020-01-01T00:00:00Z"]) {
       const { status, body } = await here.call("GET", `${PATH}?limit=1&${query}&cursor=${next_cursor}`);
@@ -136,7 +136,7 @@ describe("the transactions of an account as CSV", () => {
   };
   const rowsOf = async (world: World, query = "") => (await csv(world, query)).slice(1).map(([id]) => id);
 
-  it("have a line each, with every member of the JSON, under a line of names", async () => {
+  it("have a line each, with every member of the JSON, after a line of names", async () => {
     const [names = [], ...lines] = await csv(here, "limit=1");
     const { data } = await read(here);
     expect(names.toSorted()).toEqual(
@@ -177,10 +177,10 @@ describe("the transactions of an account as CSV", () => {
     expect(await refused(`cursor=${next_cursor}`)).toEqual([422, "validation_failed", "cursor"]);
   });
 
-  it("go slice by slice through a thousand, each once and in order", async () => {
+  it("come slice by slice through a thousand rows, each once and in order", async () => {
     const world = await createWorld();
     const { fac } = await facilitated(world, await pairOf(world));
-    // Three of each instant: a slice ends among equals too.
+    // Three rows share each instant, so that a slice also ends among equal instants.
     const copies = {
       transaction_id: "printf('fac_%05d', i)",
       log_index: "log_index + 100 + i",
@@ -199,7 +199,7 @@ describe("the transactions of an account as CSV", () => {
     expect(all).toEqual(paged);
   });
 
-  it("are the account's alone", async () => {
+  it("are visible only to the account", async () => {
     for (const path of [PATH, pathOf(within.provider.did, "transactions")]) {
       const { status, body } = await here.call("GET", path, { key: null, headers: { Accept: "text/csv" } });
       expect([status, body.code]).toEqual([401, "invalid_credentials"]);
@@ -207,7 +207,7 @@ describe("the transactions of an account as CSV", () => {
   });
 });
 
-describe("what a page of an account's transactions costs", () => {
+describe("the cost of a page of an account's transactions", () => {
   const PAGE = 20;
   const SMALL = 500;
   const LARGE = isWhole() ? 100_000 : 6_000;
@@ -243,7 +243,7 @@ describe("what a page of an account's transactions costs", () => {
     ["a range of time", "until=UNTIL&since=SINCE", PAGE],
     ["a status", "status=settled&role=provider", PAGE],
     ["another account's agent", "did=FOREIGN", 0],
-  ])("%s: one trip, and as many rows whatever the history, first and further on", async (_name, filter, shown) => {
+  ])("with %s is one trip and the same number of rows on each page of any history", async (_name, filter, shown) => {
     const cost = async ({ world, foreign, agent, newest }: (typeof worlds)[number]): Promise<number[]> => {
       const [until, since] = [at(newest - MINUTE_MS), at(newest - HOUR_MS)];
       const named = filter.replace("AGENT", agent).replace("FOREIGN", foreign);
