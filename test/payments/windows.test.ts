@@ -247,7 +247,7 @@ describe("delegation", () => {
     expect((await open(top, "4.00")).status).toBe(201);
   });
 
-  it("of a narrower window narrows at once what its delegates may spend", async () => {
+  it("applies a delegator's lower ceiling to its delegates at once", async () => {
     const top = await buyer(world);
     const consumer = await delegateOf(world, top);
     expect((await open(consumer, "5.00")).status).toBe(201);
