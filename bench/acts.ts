@@ -1,4 +1,4 @@
-// Counts the rows that an act writes in all: by its calls, by the jobs and messages that follow, and by the deletion of what is kept for 30 days.
+// Counts all rows that an act writes: in its calls, in the jobs and messages that follow, and when rows that are kept for 30 days are deleted.
 import { readBytes } from "./bytes.ts";
 import { nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
@@ -29,13 +29,13 @@ import type { Ask } from "./wire.ts";
 export type ActRows = {
   readonly act: string;
   readonly times: number;
-  /** Rows of one act by table, the most first. */
+  /** Rows of one act by table, the largest number first. */
   readonly tables: readonly (readonly [table: string, rows: number])[];
-  /** The other things that Cloudflare bills, of one act. */
+  /** The other units that Cloudflare bills for one act. */
   readonly billed: Billed;
-  /** How many events it tells. */
+  /** The number of events that the act writes. */
   readonly events: number;
-  /** Bytes of one act in the database, with indexes: until what is kept for 30 days is deleted, and for ever. */
+  /** Bytes of one act in the database, with indexes: until rows that are kept for 30 days are deleted, and for ever. */
   readonly bytes: { readonly standing: number; readonly forEver: number };
 };
 
@@ -47,11 +47,11 @@ export type Billed = {
 };
 
 const PAIRS = 4;
-/** How often each act is played. */
+/** The number of times that each act is played. */
 const TIMES = 60;
-/** Purchases of each pair before: the first signals of an agent move its rating further than later ones do. */
+/** Purchases of each pair before the measurement: an agent's first signals change its rating more than later ones do. */
 const BEFORE = 5;
-/** Runs of the minute's trigger in which all that follows is done. */
+/** The number of runs of the minute's trigger that finish everything that follows. */
 const MINUTES = 8;
 const MONTH_MS = 31 * 24 * 3_600_000;
 
@@ -60,9 +60,9 @@ const EVERY_MINUTE = runOf("* * * * *");
 const EVERY_HOUR = runOf("0 * * * *");
 
 type Count = (cost: Cost) => void;
-/** A call whose rows count. */
+/** A call whose rows are counted. */
 type Calling = (ask: Ask | Promise<Ask>, status: number) => Promise<Record<string, unknown>>;
-/** Prepares the n-th of an act, uncounted, and returns the act. */
+/** Prepares the n-th act without counting, and returns the act. */
 type Prepare = (play: Play, n: number) => Promise<(call: Calling) => Promise<void>>;
 
 export async function measureActs(play: Play): Promise<ActRows[]> {
@@ -83,7 +83,7 @@ export async function measureActs(play: Play): Promise<ActRows[]> {
 async function measureAct(play: Play, act: string, prepare: Prepare): Promise<ActRows> {
   const acts: Awaited<ReturnType<Prepare>>[] = [];
   for (let n = 0; n < TIMES; n++) acts.push(await prepare(play, n));
-  // Rows that follow from the preparation do not count.
+  // Finishes what the preparation left, so that its rows are not counted.
   await runMinutes(play, () => undefined);
   await endMonth(play, () => undefined);
   const counts = newCounts();
@@ -101,7 +101,7 @@ async function measureAct(play: Play, act: string, prepare: Prepare): Promise<Ac
   return divide(act, TIMES, counts, { standing: standing - before, forEver: after - before });
 }
 
-/** A hundred to one endpoint, with the deletion of their log. */
+/** Measures a hundred deliveries to one endpoint, with the deletion of their log. */
 async function measureDeliveries(play: Play): Promise<ActRows> {
   const burst = CASES.find((known) => nameOf(known) === DELIVERIES.case);
   if (!burst) throw new Error(`there is no case ${DELIVERIES.case}`);
@@ -189,7 +189,7 @@ const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prep
     return async (call) => void (await call(manage(stage, "POST", marketsPath(did), marketBody(network)), 200));
   },
   purchase: async (play, n) => (call) => purchase(play, pairAt(n), call),
-  // From its filing to the payout of its award.
+  // From the filing of a dispute to the payout of its award.
   dispute: async (play, n) => {
     const { consumer, provider } = pairAt(n);
     const { transactionId: transaction_id } = await facilitated(play, { consumer, provider });
@@ -204,7 +204,7 @@ const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prep
   },
 });
 
-/** A principal and its provider, whose document is read. */
+/** Registers a principal and its provider, and reads the provider's document. */
 async function register({ stage, next }: Play, call: Calling): Promise<void> {
   const { principal_id: id } = await call(manage(stage, "POST", "/v1/principals", principalBody(next())), 201);
   const { did } = await call(manage(stage, "POST", "/v1/agents", agentBody("PROVIDER", String(id))), 201);
@@ -230,12 +230,12 @@ async function run(play: Play, count: Count, ask: Ask): Promise<void> {
   count(metered.afterAnswer);
 }
 
-/** All that follows at once. */
+/** Runs the minute's trigger until everything that follows is done. */
 async function runMinutes(play: Play, count: Count): Promise<void> {
   for (let minute = 0; minute < MINUTES; minute++) await run(play, count, EVERY_MINUTE);
 }
 
-/** What follows a month later. */
+/** Runs what follows a month later. */
 async function endMonth(play: Play, count: Count): Promise<void> {
   const { sql } = play.stage;
   const then = Date.now() - MONTH_MS;

@@ -1,6 +1,6 @@
-// `node bench/backlog.ts`: the windows of 10,000 tasks end at one instant. It measures how many tasks the jobs record in a second on their real path,
-// the CPU time of each, and how long a reading of an identity document takes meanwhile.
-//   --check  exits with 1 if a budget is exceeded    --tasks=10000 --pairs=20    --every=25  a reading each 25 ms
+// `node bench/backlog.ts`: the windows of 10,000 tasks end at one instant. Measures how many tasks a second the jobs record on their real path, the
+// CPU time of each, and how long a read of an identity document takes meanwhile.
+// --check  exits with 1 if a budget is exceeded    --tasks=10000 --pairs=20    --every=25  one read every 25 ms
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { SECOND_MS } from "../src/core/limits.ts";
@@ -48,7 +48,7 @@ async function arrange(play: Play): Promise<void> {
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** Readings until the signal, with the CPU time of the Worker in microseconds. */
+/** Reads documents until the signal, and measures the Worker's CPU time in microseconds. */
 async function readUntil(play: Play, ended: AbortSignal) {
   const cpu = workerdCpu();
   const before = cpu?.() ?? Number.NaN;

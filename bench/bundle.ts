@@ -1,4 +1,4 @@
-// Measures the deployed bundle: its size gzipped, its parts, and how long its start takes.
+// Measures the deployed bundle: its gzipped size, its parts, and the time of its start.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
-// Measures a busy seller: many consumers facilitate at once, then confirm at once, either all with one provider or spread over many, alternately in
-// one run.
+// Measures a busy seller: many consumers facilitate at once, then confirm at once. One run alternates between a single provider and many.
 import { sumOf } from "./meter.ts";
 import { LARGE_AMOUNT, payFor } from "./payer.ts";
 import {
@@ -41,9 +40,9 @@ const AT_ONCE = 50;
 const SELLERS = 100;
 const BUYERS = 100;
 const ROUNDS = 3;
-/** Rounds in front of the measured ones. Their confirmations bring the one provider's rating to where a single one moves it no more. */
+/** Rounds before the measured ones. Their confirmations bring the single provider's rating to a level that one more no longer changes. */
 const ROUNDS_BEFORE = 2;
-/** The number of purchases that are prepared at the same time; one wallet pays them, one after the other. */
+/** The number of purchases that are prepared at the same time. One wallet pays them, one after another. */
 const LANES = 8;
 
 export async function measureBusy(play: Play): Promise<Busy> {
@@ -53,7 +52,7 @@ export async function measureBusy(play: Play): Promise<Busy> {
   const buyers = await inLanes(Array.from({ length: BUYERS }), () => register("CONSUMER"));
   const closed = await inLanes(Array.from({ length: SELLERS }), () => register("PROVIDER"));
   const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
-  // The vaults reach their thresholds first: otherwise one of the facilitations would also change the escrow's state.
+  // The vaults reach their thresholds first, or one of the facilitations would also change the escrow's state.
   for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
   const round = async (sellerOf: (i: number) => PlayedAgent | undefined): Promise<[Burst, Burst]> => {
     const pairs = buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
@@ -87,7 +86,7 @@ async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
 
 type Confirmable = { readonly consumer: PlayedAgent; readonly taskId: string };
 
-/** Pays for all pairs first; then all facilitate. */
+/** Pays for all pairs first; then all of them facilitate. */
 async function facilitateAll(play: Play, pairs: readonly Pair[]): Promise<[Burst, Confirmable[]]> {
   const opened = await inLanes(pairs, async (pair) => ({ ...pair, intentId: await openIntent(play, pair) }));
   const waiting: (Pair & Paid)[] = [];
@@ -105,7 +104,7 @@ async function facilitateAll(play: Play, pairs: readonly Pair[]): Promise<[Burst
   return [facilitations, tasks];
 }
 
-/** Sends a call for each, AT_ONCE at a time. Each is signed at the last moment, because a proof is valid for seconds. */
+/** Sends a call for each item, AT_ONCE at a time. Each call is signed at the last moment, because a proof is valid for seconds. */
 async function burst<T>(
   play: Play,
   items: readonly T[],

@@ -1,5 +1,5 @@
-// Measures how large the database is: tables with their indexes, in whole pages, as SQLite itself accounts for them.
-// D1 has no dbstat, so its rows are copied into a database that has it, in the order in which they were written.
+// Measures the size of the database: tables with their indexes, in whole pages, as SQLite itself counts them. D1 has no dbstat, so its rows are
+// copied into a database that has it, in the order in which they were written.
 import { createHash } from "node:crypto";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Row, Stage } from "./stage.ts";
@@ -25,8 +25,8 @@ export async function readBytes({ sql }: Stage): Promise<number> {
 }
 
 /**
- * The columns that say when a row was written, of which a table's first one counts. A WITHOUT ROWID table that has none is filled in the
- * order of hashes, which is no order of its keys.
+ * The columns with the time of a row's writing; a table's first one counts. A WITHOUT ROWID table with none of them is filled in the order of hashes,
+ * which is not the order of its keys.
  */
 const TIMES = ["created_at", "occurred_at", "recorded_at", "issued_at", "settled_at", "opened_at", "at"];
 
@@ -49,6 +49,6 @@ async function copyTable(sql: Stage["sql"], copy: DatabaseSync, table: string, t
 
 function stored(value: unknown): SQLInputValue {
   if (typeof value === "number" || value === null) return value;
-  // D1 returns a BLOB as its bytes, as numbers.
+  // D1 returns a BLOB as an array of numbers, one for each byte.
   return Array.isArray(value) ? Uint8Array.from(value as number[]) : String(value);
 }

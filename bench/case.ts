@@ -1,19 +1,19 @@
-// A case is one call, made anew each time so that it can be repeated. It prepares what it needs by calls that are not metered.
+// A case is one call, made again each time so that it can be repeated. Calls that prepare it are not metered.
 import type { Play } from "./play.ts";
 import type { Ask } from "./wire.ts";
 
 export type Case = {
-  /** The operation as the OpenAPI document has it, or `job` and the job's name. */
+  /** The operation as the OpenAPI document names it, or `job` and the job's name. */
   readonly route: string;
   /** The name of the case among several of one route. */
   readonly variant?: string;
   readonly status: number;
   readonly ask: (play: Play) => Ask | Promise<Ask>;
-  /** The number of rows that the call may read beyond its budget, where it depends on stored rows. Read right before the call. */
+  /** The number of rows that the call may read beyond its budget, if it depends on stored rows. Read right before the call. */
   readonly moreRows?: (play: Play) => Promise<number>;
-  /** The page is not full yet: it grows until it is, and its budget is that of a full page. */
+  /** The page grows until it is full, and its budget is that of a full page. */
   readonly filling?: true;
-  /** Compared with the baselines: `read` in full slices, `effect` less often, because each call has to be prepared. */
+  /** How it is compared with the baselines: `read` in full slices, `effect` less often, because each call has to be prepared. */
   readonly timed?: "read" | "effect";
 };
 

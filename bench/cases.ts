@@ -1,4 +1,4 @@
-// Every operation, every job and the messages that grow, as cases.
+// All cases: every operation, every job, and the messages whose work grows.
 import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
 import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";

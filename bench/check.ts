@@ -44,8 +44,8 @@ export function checkCosts(outcomes: readonly Outcome[]): string[] {
 }
 
 /**
- * O(1) or O(page): a hundred times the history may not cost more rows. But a range reads one row beyond its end where there is
- * one, so a statement may read one more beside new neighbours.
+ * Rows must be O(1) or O(page): a hundred times the history may not cost more. But a range reads one row beyond its end if there is one, so each
+ * statement may read one more row with new neighbours.
  */
 export function checkScaling(small: readonly Outcome[], large: readonly Outcome[]): string[] {
   const before = new Map(small.flatMap((outcome) => ("cost" in outcome ? [[outcome.cost.name, outcome.cost]] : [])));
@@ -58,7 +58,7 @@ export function checkScaling(small: readonly Outcome[], large: readonly Outcome[
   });
 }
 
-/** Each further movement of a vault that the follower books writes so few rows, whatever the vault's history. */
+/** Limits the rows that the follower writes for each further movement of a vault, whatever the vault's history. */
 export function checkMovements(outcomes: readonly Outcome[]): string[] {
   const written = new Map(outcomes.flatMap((one) => ("cost" in one ? [[one.cost.name, one.cost.rowsWritten]] : [])));
   return MOVEMENTS.cases.flatMap(([first, many]) => {
@@ -76,7 +76,7 @@ export const checkBundle = ({ gzipKib, startupMedianMs }: Bundle): string[] => [
   ...(startupMedianMs > STARTUP_MEDIAN_MS ? [`startup: ${startupMedianMs} ms, at most ${STARTUP_MEDIAN_MS}`] : []),
 ];
 
-/** A caller far from the database waits for every hop. */
+/** Limits hops, because a caller far from the database waits for each of them. */
 export function checkFar(outcomes: readonly FarOutcome[]): string[] {
   return outcomes.flatMap((outcome) => {
     if ("failed" in outcome) return [`${outcome.name}: ${outcome.failed}`];
@@ -85,7 +85,7 @@ export function checkFar(outcomes: readonly FarOutcome[]): string[] {
   });
 }
 
-/** Calls of one provider at once do not refuse each other (FAC-16, AGT-28), and wait for each other little. */
+/** Concurrent calls of one provider do not refuse each other (FAC-16, AGT-28), and hardly wait for each other. */
 export const checkBusy = ({ compared }: Busy): string[] =>
   compared.flatMap(({ act, hot, spread, ratio }) => [
     ...Object.entries({ "one provider": hot, "many providers": spread }).flatMap(([sellers, { refused, failed }]) =>
@@ -96,10 +96,10 @@ export const checkBusy = ({ compared }: Busy): string[] =>
       : []),
   ]);
 
-/** How often the chain is polled depends on the speed of the node. */
+/** The number of times that the chain is polled depends on the node's speed. */
 const pollingRowsOf = ({ tables }: ActRows): number => new Map(tables).get("chain_operations") ?? 0;
 
-/** Limits the rows of an act, those of its deletion included, and its bytes. */
+/** Limits the rows of an act, including those of its deletion, and its bytes. */
 export const checkActs = (measured: readonly ActRows[]): string[] =>
   measured.flatMap((one) => {
     const most = ACTS[one.act];
@@ -112,7 +112,7 @@ export const checkActs = (measured: readonly ActRows[]): string[] =>
     );
   });
 
-/** Nothing due costs next to nothing. */
+/** A run with nothing due must cost next to nothing. */
 export const checkIdle = (measured: readonly Idle[]): string[] =>
   measured.flatMap((idle) => {
     const most = IDLE[idle.trigger];
@@ -122,7 +122,7 @@ export const checkIdle = (measured: readonly Idle[]): string[] =>
     );
   });
 
-/** The answer writes the first slice and waits for no further one; of all slices each agent costs the same. */
+/** The answer writes the first slice and waits for no other. Over all slices, each agent costs the same. */
 export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
   measured.flatMap(({ kind, agents, trips, answer, all }) => {
     const first = Math.min(agents, SUSPENSION.slice);
@@ -145,13 +145,13 @@ type Waved = {
   readonly seconds: number;
   readonly slowed: readonly Slowed[];
   readonly agents: number;
-  /** Of the agents, those that are reported exactly once. */
+  /** The number of agents that are reported exactly once. */
   readonly once: number;
-  /** Principals, agents and cascades that are not recorded. */
+  /** The number of principals, agents and cascades that are not recorded. */
   readonly left: number;
 };
 
-/** What ends at one instant is recorded in time, each agent once, and other calls come between. */
+/** Many ends at one instant must be recorded in time, each agent once, and other calls must come between. */
 export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): string[] => [
   ...(seconds > WAVE.seconds ? [`the wave: recorded in ${seconds.toFixed(0)} s, at most ${WAVE.seconds}`] : []),
   ...slowed.flatMap(({ name, aloneMs, duringMs }) =>
@@ -162,7 +162,7 @@ export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): strin
   ...(once < agents || left > 0 ? [`the wave: ${once} of ${agents} agents reported once, ${left} rows left`] : []),
 ];
 
-/** CPU time of one task, and the medians of a reading without the tasks and meanwhile. */
+/** The CPU time of one task, and the median of a read with and without the tasks. */
 export type Backlog = {
   readonly tasks: number;
   readonly perSecond: number;
@@ -171,7 +171,7 @@ export type Backlog = {
   readonly duringMs: number;
 };
 
-/** Tasks that confirm themselves at one instant are recorded fast. */
+/** Tasks that are auto-confirmed at one instant must be recorded fast. */
 export const checkBacklog = ({ perSecond, cpuMs }: Pick<Backlog, "perSecond" | "cpuMs">): string[] => [
   ...(perSecond < BACKLOG.perSecond
     ? [`the backlog: ${perSecond.toFixed(0)} tasks a second, at least ${BACKLOG.perSecond}`]
@@ -179,10 +179,10 @@ export const checkBacklog = ({ perSecond, cpuMs }: Pick<Backlog, "perSecond" | "
   ...(cpuMs > BACKLOG.cpuMs ? [`the backlog: ${cpuMs.toFixed(2)} ms of CPU each, at most ${BACKLOG.cpuMs}`] : []),
 ];
 
-/** `logIns`: the share of others' log-ins that are 201. */
+/** `logIns`: the share of other users' log-ins that are answered with 201. */
 export type Flooded = { readonly calmMs: number; readonly floodedMs: number; readonly logIns: number };
 
-/** One address keeps nobody else waiting. */
+/** A flood from one address must not make other callers wait. */
 export function checkFlood({ calmMs, floodedMs, logIns }: Flooded): string[] {
   const most = FLOOD.ratio * calmMs + FLOOD.plusMs;
   return [
@@ -195,7 +195,7 @@ export function checkFlood({ calmMs, floodedMs, logIns }: Flooded): string[] {
   ];
 }
 
-/** A list costs its own exceptions, and nothing costs more for the certificates that there are. */
+/** A list must cost only its own exceptions, and nothing may cost more because there are more certificates. */
 export const checkStatusLists = (few: Measured, many: Measured): string[] => {
   const { signed, served, drawn, counted } = STATUS_LISTS;
   const over = (what: string, value: number, most: number) =>

@@ -1,7 +1,7 @@
 // Copies a real row many times within its table, as a history that must not change the cost of a call.
 import type { Stage } from "./stage.ts";
 
-/** `vary` are expressions over the row's columns and `n`, the copy's number. */
+/** `vary` has expressions over the row's columns and `n`, the number of the copy. */
 export type Copies = {
   readonly table: string;
   /** Finds the row that is copied. */
@@ -13,11 +13,11 @@ const AT_ONCE = 20_000;
 
 export const otherId = (prefix: string): string => `'${prefix}_' || printf('%026d', n)`;
 
-/** Copies of a DID, scattered over the keys as drawn ones are: the factor is odd, so no two of them are the same. */
+/** DIDs of copies, scattered over the keys as random ones are. The factor is odd, so no two of them are equal. */
 export const scatteredDid = (did: string): string =>
   `'did:aeap:' || printf('%08x', n * 2654435761 % 4294967296) || '${did.slice("did:aeap:".length + 8)}'`;
 
-/** An agent with its documents and its certificate. `principalId` and the place in a status list as expressions. */
+/** Copies an agent with its documents and its certificate. `principalId` and the place in a status list are SQL expressions. */
 export function copiesOfAgent(
   { did, principalId: owner }: { readonly did: string; readonly principalId: string },
   {
@@ -46,11 +46,11 @@ export function copiesOfAgent(
   ];
 }
 
-/** What makes those copies sellers: each one's markets and vaults. */
+/** Makes these copies sellers: copies the markets and vaults. */
 export const copiesOfTrade = ({ did }: { readonly did: string }): Copies[] =>
   ["agent_markets", "escrows"].map((table) => ({ table, where: `did = '${did}'`, vary: { did: scatteredDid(did) } }));
 
-/** Makes the copies from `from` + 1 to `to`. Throws where there is no row to copy. */
+/** Makes the copies `from` + 1 to `to`. Throws if there is no row to copy. */
 export async function copyRows(
   { sql }: Stage,
   { table, where, vary }: Copies,
@@ -61,7 +61,7 @@ export async function copyRows(
     { sql: `select count(*) as models from (select 1 from ${table} where ${where} limit 1)` },
   ]);
   if (models[0]?.["models"] !== 1) throw new Error(`the bench finds no row of ${table} to copy (${where})`);
-  // SQLite assigns the copy's own number as well.
+  // The number that SQLite assigns is not copied.
   const drawn = columns.find(({ type, pk }) => pk === 1 && String(type).toLowerCase() === "integer");
   const names = columns.map(({ name }) => String(name)).filter((name) => name !== drawn?.["name"]);
   const picked = names.map((name) => vary[name] ?? `m."${name}"`).join(", ");
@@ -70,7 +70,7 @@ export async function copyRows(
   const [before = []] = await sql([count]);
   for (let start = from; start < to; start += AT_ONCE) {
     const last = Math.min(to, start + AT_ONCE);
-    // A copy whose key exists already, such as a place in a status list, is left out.
+    // A copy is skipped if its key exists already, such as a place in a status list.
     const copies = `insert or ignore into ${table} (${quoted})
       with recursive numbers (n) as (select ${start + 1} union all select n + 1 from numbers where n < ${last})
       select ${picked} from (select * from ${table} where ${where} limit 1) m, numbers`;

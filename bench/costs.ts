@@ -24,17 +24,17 @@ export type CaseCost = {
   readonly filling: boolean;
   /** Statements whose rows D1 did not report. */
   readonly unmetered: number;
-  /** The work of the objects inside themselves, counted apart. */
+  /** The work inside the objects, counted separately. */
   readonly objectRowsWritten: number;
   readonly objectFetches: number;
-  /** Until the answer, on this machine: no budget. */
+  /** The time until the answer on this machine; it has no budget. */
   readonly elapsedMs: number;
   readonly each: readonly StatementCost[];
 };
 type Failed = { readonly name: string; readonly failed: string };
 export type Outcome = { readonly cost: CaseCost } | Failed;
 
-/** The delay of each trip and each object call while hops are counted: long enough that what is asked for together is under way together. */
+/** The delay of each trip and each object call while hops are counted: long enough that concurrent ones overlap. */
 export const HOP_MS = 20;
 export type Far = { readonly name: string; readonly hops: number; readonly elapsedMs: number };
 export type FarOutcome = Far | Failed;
@@ -42,7 +42,7 @@ export type FarOutcome = Far | Failed;
 export const measureCosts = (play: Play, cases: readonly Case[]): Promise<Outcome[]> =>
   forEachCase(cases, async (known) => ({ cost: await measureCase(play, known) }));
 
-/** A case that fails does not stop the others. */
+/** Measures each case; a case that fails does not stop the others. */
 async function forEachCase<T>(cases: readonly Case[], measure: (known: Case) => Promise<T>): Promise<(T | Failed)[]> {
   const outcomes: (T | Failed)[] = [];
   for (const known of cases) {
@@ -86,11 +86,11 @@ async function measureCase(play: Play, known: Case): Promise<CaseCost> {
   };
 }
 
-/** A key's use is written once an hour: no case falls upon it. */
+/** Stamps all keys, because a key's use is written once an hour and must not count in a case. */
 const stampKeys = ({ stage }: Play) =>
   stage.sql([{ sql: "update management_keys set last_used_at = max(last_used_at, ?)", params: [Date.now()] }]);
 
-/** The hops that each call waits for, one after the other, before its answer. */
+/** Counts the sequential hops that each call waits for before its answer. */
 export const measureFar = (play: Play, cases: readonly Case[]): Promise<FarOutcome[]> =>
   forEachCase(cases, async (known): Promise<Far> => {
     const ask = await known.ask(play);

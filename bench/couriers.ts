@@ -1,5 +1,6 @@
-// Measures webhooks as they run: events a second from their commit to receivers on this machine, and how long an event needs to a healthy endpoint,
-// alone and beside dead ones of its account. The outbox's queue waits a second for more, as in production. Printed, never a gate.
+// Measures webhooks as they run: events a second from their commit to receivers on this machine, and the time that an event takes to a healthy
+// endpoint, alone and while other endpoints of its account are dead. As in production, the outbox's queue waits a second for more. Printed, never a
+// gate.
 import { setTimeout as sleep } from "node:timers/promises";
 import { instantOfId } from "../src/core/ids.ts";
 import { SECOND_MS } from "../src/core/limits.ts";
@@ -14,7 +15,7 @@ export type Throughput = {
   readonly events: number;
   readonly eventsPerSecond: number;
   readonly deliveriesPerSecond: number;
-  /** Of one delivery, with its share of the fan-out; null where the system does not report it. */
+  /** The CPU time of one delivery, with its share of the fan-out; null if the system does not report it. */
   readonly cpuMicros: number | null;
 };
 /** The p95 of the milliseconds to the healthy endpoint. */
@@ -23,26 +24,26 @@ export type Couriers = {
   readonly throughput: readonly Throughput[];
   readonly dead: number;
   readonly lags: readonly Lag[];
-  /** Of events that the healthy endpoint got alone, and beside dead ones. */
+  /** The number of events that the healthy endpoint got alone, and while others were dead. */
   readonly alone: number;
   readonly beside: number;
   /** The share of the machine that other programs used. */
   readonly others: number | null;
 };
 
-/** So many events at so many endpoints. */
+/** The number of endpoints and of events in each load. */
 const LOADS = [
   { endpoints: 1, events: 1_000 },
   { endpoints: 10, events: 200 },
   { endpoints: 20, events: 125 },
 ] as const;
-/** Events of one commit. */
+/** The number of events in one commit. */
 const COMMITTED = 100;
 const DEAD: readonly Manner[] = ["hangs", "fails"];
 const DEAD_EACH = 9;
 const EVERY_MS = 100;
 const [ALONE_MS, BESIDE_MS] = [8 * SECOND_MS, 20 * SECOND_MS];
-/** Until then dead ones rest between their attempts. */
+/** After this time, dead endpoints rest between their attempts. */
 const RESTING_AFTER_MS = 8 * SECOND_MS;
 const POLL_MS = 20;
 const GIVE_UP_MS = 60 * SECOND_MS;
@@ -103,7 +104,7 @@ async function endpoint({ stage, platform }: Scene, manner: Manner, name: string
   return String(json(await must(stage, manageAs(platform, "POST", "/v1/webhooks", body), 201))["webhook_id"]);
 }
 
-/** The first endpoints of the account are left, and nothing of the others. */
+/** Keeps the first endpoints of the account, and no rows of the others. */
 async function leave({ stage, platform }: Scene, count: number): Promise<void> {
   const own = "select webhook_id from webhook_endpoints where platform_id = ?1";
   const others = `select webhook_id from (${own} order by webhook_id limit -1 offset ?2)`;
@@ -115,7 +116,7 @@ async function leave({ stage, platform }: Scene, count: number): Promise<void> {
 
 type Committed = { readonly at: number; readonly ids: readonly string[] };
 
-/** `at`: when they were there, by the service's clock. */
+/** Commits events. `at`: the instant of the commit, by the service's clock. */
 async function commit({ stage, platform: { platformId } }: Scene, count: number): Promise<Committed> {
   const body = JSON.stringify({ platformId, count });
   const reply = await must(stage, { method: "POST", path: "/__bench/events", body }, 200);
@@ -152,10 +153,10 @@ async function load(scene: Scene, endpoints: number, events: number): Promise<Th
 
 // ---- A healthy endpoint --------------------------------------------------------------------------------------------------
 
-/** An event's way to the endpoint. `afterMs`: when it was committed, since the first one. */
+/** The time that an event takes to the endpoint. `afterMs`: the time from the first commit to its own. */
 type Journey = { readonly afterMs: number; readonly commitMs: number; readonly fanOutMs: number };
 
-/** Commits an event from time to time, for so long. */
+/** Commits an event at intervals, for `ms` milliseconds. */
 async function watch(scene: Scene, webhookId: string, ms: number): Promise<Journey[]> {
   const { receiver } = scene.stage;
   const committing: Promise<Committed>[] = [];
@@ -180,7 +181,7 @@ async function watch(scene: Scene, webhookId: string, ms: number): Promise<Journ
   );
 }
 
-/** When the deliveries of those events were made, as their ids tell. The log has them soon after their attempts. */
+/** Returns the instants at which the deliveries of these events were made, from the ids. The log has them soon after their attempts. */
 async function fanOuts({ stage }: Scene, webhookId: string, ids: readonly string[]): Promise<Map<string, number>> {
   const text = "select event_id, delivery_id from webhook_deliveries where webhook_id = ?";
   const found = new Map<string, number>();

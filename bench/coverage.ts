@@ -1,14 +1,14 @@
-// Checks that every operation, every job and the messages that grow have a case, every case a budget, and every budget a case.
+// Checks that every operation, every job and every message whose work grows has a case, every case a budget, and every budget a case.
 import { OPERATORS, PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
 import { BUDGETS } from "./budgets.ts";
 import { nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
 
-/** Routes that the service answers and the document does not declare. */
+/** Routes that the service answers without declaring them in the document. */
 const UNDECLARED = ["GET /openapi.json"];
 
-/** Those whose work grows with what happens outside. */
+/** Messages whose work grows with events outside the service. */
 const MESSAGES = ["message follow_chain", "message deliver"];
 
 export function uncovered(): string[] {

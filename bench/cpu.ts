@@ -1,12 +1,12 @@
-// CPU time as the kernel counts it: all threads of every workerd that this process started.
+// CPU time as the kernel counts it, over all threads of every workerd that this process started.
 import { readdirSync, readFileSync } from "node:fs";
 
 export type ProcessStat = { readonly name: string; readonly parent: number; readonly cpuMicros: number };
 
-/** User and system time come in 1/100 s (USER_HZ) wherever workerd runs. */
+/** User and system time are in units of 1/100 s (USER_HZ) on every system where workerd runs. */
 const MICROS_PER_TICK = 10_000;
 
-/** proc_pid_stat(5). The name is in parentheses and may hold any character, so what follows is found from the last one. */
+/** See proc_pid_stat(5). The name is in parentheses and may contain any character, so the fields after it are searched from its last parenthesis. */
 export function parseStat(text: string): ProcessStat {
   const nameEnd = text.lastIndexOf(")");
   const [, parent, , , , , , , , , , userTicks, systemTicks] = text.slice(nameEnd + 2).split(" ");
@@ -17,7 +17,7 @@ export function parseStat(text: string): ProcessStat {
   };
 }
 
-/** Reads, in microseconds, what the workerds running now have used; null where there is no /proc, as on macOS. */
+/** Returns a reading, in microseconds, of the time that the present workerds have used; null without /proc, as on macOS. */
 export function workerdCpu(): (() => number) | null {
   const own = runningProcesses().filter((pid) => {
     const stat = statOf(pid);
@@ -27,7 +27,7 @@ export function workerdCpu(): (() => number) | null {
   return () => own.reduce((sum, pid) => sum + (statOf(pid)?.cpuMicros ?? 0), 0);
 }
 
-/** The share of the machine's CPU time that other programs use from now on; null where the system does not report it. */
+/** Measures the share of the machine's CPU time that other programs use from now on; null if the system does not report it. */
 export function watchOthers(): () => number | null {
   const own = workerdCpu();
   const measure = () => {
@@ -44,7 +44,7 @@ export function watchOthers(): () => number | null {
   };
 }
 
-/** proc_stat(5): the first line sums up all processors; the fourth and fifth numbers are idle, those behind the eighth are counted already. */
+/** See proc_stat(5): the first line sums up all processors. The fourth and fifth numbers are idle; those after the eighth are counted in others. */
 function machineTicks(): { readonly all: number; readonly busy: number } | null {
   try {
     const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n");

@@ -1,4 +1,4 @@
-// What the bench build does of webhooks by itself: commits events, and delivers them where their cost is counted.
+// The parts of webhooks that the bench build runs itself: it commits events, and delivers them where their cost is counted.
 import { commitAll } from "../src/commit.ts";
 import type { Deps } from "../src/context.ts";
 import { firstId } from "../src/core/ids.ts";
@@ -6,13 +6,13 @@ import { eventRow, writeEvent } from "../src/journal/events.ts";
 import { deliverDue } from "../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../src/webhooks/fan-out.ts";
 
-/** From the fan-out to the end, in this invocation. */
+/** Runs from the fan-out to the end, in this invocation. */
 export async function deliverFresh(deps: Deps, webhookId: string): Promise<void> {
   await fanOutEvents(deps);
   await deliverDue(deps, webhookId, () => true);
 }
 
-/** The deliveries since an instant that were taken, and those that are due now. */
+/** Counts the deliveries since an instant that were accepted, and the deliveries that are due now. */
 export async function countDelivered(db: D1Database, webhookId: string, since: number) {
   const text = `select (select count(*) from webhook_deliveries where webhook_id = ?1 and delivery_id >= ?2 and status = 'delivered') as taken,
     (select count(*) from webhook_queue where webhook_id = ?1 and next_at <= ?3) as due`;
@@ -20,7 +20,7 @@ export async function countDelivered(db: D1Database, webhookId: string, since: n
   return { taken: Number(counted?.["taken"]), due: Number(counted?.["due"]) };
 }
 
-/** Commits events of an account as the service does, which tells its outbox. `at`: when they were there. */
+/** Commits events of an account as the service does, including the message to its outbox. `at`: the instant of the commit. */
 export async function commitEvents(
   deps: Deps,
   platformId: string,
@@ -40,5 +40,5 @@ export async function commitEvents(
   return { at, ids: rows.map(({ id }) => id) };
 }
 
-/** As long as what an event tells of an agent. */
+/** An object as long as those of events about an agent. */
 const OBJECT = { did: "did:aeap:bench", status: "ACTIVE", text: "x".repeat(1_500) };

@@ -1,9 +1,10 @@
-// The budgets of disputes: the acts of their parties, and those of their arbiter.
+// The budgets of disputes: the acts of the parties and of the arbiter.
 import { type Budget, KIB, mutation, read } from "./budget.ts";
 
 export const DISPUTE_BUDGETS: Readonly<Record<string, Budget>> = {
-  // A dispute. Two agents, the escrow, the task, the dispute and the places in its lists, one event for both, and what the chain is to keep.
-  // The other side's account is looked up, and gets a notice. A filing and a decision are one entry each, since one platform has both sides here.
+  // A dispute: two agents, the escrow, the task, the dispute and its places in lists, one event for both sides, and the reserve that the chain is to
+  // keep. The other side's account is read, and gets a notice. A filing and a decision write one entry each, because one platform has both sides
+  // here.
   "POST /v1/disputes": mutation(19, 26, 2 * KIB, { objects: 1, queues: 2 }),
   "POST /v1/disputes (management key)": mutation(19, 26, 2 * KIB, { queues: 2 }),
   "GET /v1/disputes/{dispute_id}": read(7, 2 * KIB, { objects: 1 }),

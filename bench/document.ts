@@ -23,7 +23,7 @@ export function costsDocument(counted: Counted): string {
   return `${sections.join("\n\n")}\n`;
 }
 
-/** What is the same in each run: the calls and jobs without their rows read. */
+/** The part that is equal in each run: the calls and jobs without their rows read. */
 export function comparableCosts(text: string): string {
   const [, calls = ""] = text.split(CALLS_TITLE);
   return calls
@@ -32,7 +32,7 @@ export function comparableCosts(text: string): string {
     .join("\n");
 }
 const CALLS_TITLE = "## Calls and jobs\n";
-/** The place of the rows read in a line. */
+/** The index of the rows read in a line. */
 const ROWS_READ = 4;
 
 const formatSection = (title: string, text: string): string => `## ${title}\n${text}`;
@@ -85,14 +85,14 @@ const tablesOf = ({ act, tables }: ActRows): string =>
 /** Cloudflare's prices beyond what a paid plan includes, in dollars a million (2026-11). A queue message is three operations. */
 const PRICES = { requests: 0.3, rowsRead: 0.001, rowsWritten: 1, objectCalls: 0.15, queueMessages: 3 * 0.4 } as const;
 
-/** What a million of the nearest unit costs elsewhere, by the public price list of 2026-11. */
+/** The cost of a million of the nearest unit elsewhere, by the public price list of 2026-11. */
 const ELSEWHERE = [
   ["x402 settlements, Coinbase's facilitator", "$0.001 each after 1,000 a month; gas is included", 999],
   ["Stripe charges by card", "30 ¢ each, and 2.9 % of the amount", 300_000],
   ["Svix messages", "$0.0001 each after 50,000 a month, and a plan of $0 or $490 a month", 95],
 ] as const;
 
-/** The lines of a bill: how many of one act, and the dollars for a million acts. */
+/** The lines of a bill: the number in one act, and the dollars for a million acts. */
 function billOf(one: ActRows): (readonly [line: string, count: number, dollars: number])[] {
   const { requests, rowsRead, objectCalls, queueMessages } = one.billed;
   const lines = [

@@ -1,7 +1,7 @@
-// `node bench/flood.ts`: sign-ups ten times a second from one address, with the bucket of derivations as it is deployed (CRED-20). It measures
-// what a reading takes that others make meanwhile, and how many of their log-ins succeed, in turn calm and flooded.
-//   --check  exits with 1 where the flood slows a reading down too much, or too many log-ins are refused
-//   --rounds=2 --seconds=15  the pace of calm and flooded    --bucket=off  without the bucket, for comparison
+// `node bench/flood.ts`: sign-ups ten times a second from one address, with the bucket of derivations as it is deployed (CRED-20). Measures the time
+// of other callers' reads, and the share of their log-ins that succeed, in alternating calm and flooded phases.
+// --check  exits with 1 if the flood slows reads down too much, or too many log-ins are refused
+// --rounds=2 --seconds=15  the pace of calm and flooded    --bucket=off  without the bucket, for comparison
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { SECOND_MS } from "../src/core/limits.ts";
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 });
 
-/** As in [env.production]. */
+/** The values of [env.production]. */
 const BUCKET = { PASSWORDS_AT_ONCE: "10", PASSWORDS_EVERY_SECONDS: "2" };
 const [READ_EVERY_MS, LOG_IN_EVERY_MS, SIGN_UP_EVERY_MS] = [50, 3 * SECOND_MS, 100];
 
@@ -39,7 +39,7 @@ async function run(): Promise<{ calm: Phase; flooded: Phase; others: number | nu
     const play = await startPlay(stage);
     const persons = await Promise.all(Array.from({ length: 8 }, () => openAccount(play)));
     const phases = { calm: emptyPhase(), flooded: emptyPhase() };
-    // A first log-in and reading cost more than those after them.
+    // A first log-in and a first read cost more than later ones.
     await phase(play, persons, emptyPhase(), false, LOG_IN_EVERY_MS);
     const others = watchOthers();
     for (let round = 1; round <= Number(options.rounds); round++)
@@ -56,7 +56,7 @@ async function run(): Promise<{ calm: Phase; flooded: Phase; others: number | nu
 
 const emptyPhase = (): Phase => ({ reads: [], logIns: [], signUps: [] });
 
-/** Sends all that belongs to a phase, and waits for the last answer, so that nothing of it is left for the next. */
+/** Sends all calls of a phase and waits for the last answer, so that none of them reaches into the next phase. */
 async function phase(
   play: Play,
   persons: readonly Account[],
@@ -68,7 +68,7 @@ async function phase(
   const every = (pause: number, to: Answer[], ask: (n: number) => Ask) => paced(play, pause, ms, to, ask);
   await Promise.all([
     every(READ_EVERY_MS, into.reads, () => manage(stage, "GET", "/v1/platform")),
-    // Each of a network of its own.
+    // Each log-in comes from a network of its own.
     every(LOG_IN_EVERY_MS, into.logIns, (n) => {
       const email = persons[n % persons.length]?.email;
       return anyone(
@@ -89,7 +89,7 @@ async function phase(
   ]);
 }
 
-/** A slow answer delays no later call, so that it is not hidden. */
+/** Sends at a steady pace: a slow answer does not delay later calls, so that it is not hidden. */
 async function paced({ stage }: Play, pause: number, ms: number, to: Answer[], ask: (n: number) => Ask): Promise<void> {
   const started = performance.now();
   const sent: Promise<unknown>[] = [];

@@ -1,10 +1,10 @@
-// Where the gas of a call goes, by the opcodes of its trace: what storage, logs and calls cost whoever writes the code, and what is computed.
+// The gas of a call by the opcodes of its trace: storage, logs and calls, which cost the same in any implementation, and computation.
 import type { Hex } from "viem";
 import type { Client } from "../scripts/chain/client.ts";
 
 /** A call as a node simulates it. */
 export type TracedCall = { readonly from: Hex; readonly to: Hex; readonly data: Hex };
-/** Gas of what the called contract does itself, or of what it makes other contracts do. */
+/** The gas of the called contract itself, or of the contracts that it calls. */
 type Part = { storage: number; logs: number; calls: number; rest: number };
 export type Profile = {
   readonly gas: number;
@@ -12,7 +12,7 @@ export type Profile = {
   readonly intrinsic: number;
   readonly own: Part;
   readonly others: Part;
-  /** Slots that the contract itself looks at, and those of them that it fills. */
+  /** Slots that the contract itself accesses, and the number of them that it fills. */
   readonly ownSlots: number;
   readonly ownNewSlots: number;
 };
@@ -38,7 +38,7 @@ export async function profileOf(client: Client, call: TracedCall): Promise<Profi
     params: [{ ...call, gas: "0x4c4b40" }, "latest", options],
   });
   const profile = { own: emptyPart(), others: emptyPart(), ownSlots: 0, ownNewSlots: 0 };
-  // The contract of each depth; code that is borrowed runs as the borrower.
+  // The contract at each depth. Delegated code runs as the contract that calls it.
   const contracts = [call.to.toLowerCase()];
   for (const [at, step] of steps.entries()) {
     const isOwn = contracts[step.depth - 1] === contracts[0];
@@ -59,12 +59,12 @@ export async function profileOf(client: Client, call: TracedCall): Promise<Profi
 
 const emptyPart = (): Part => ({ storage: 0, logs: 0, calls: 0, rest: 0 });
 
-/** What the step costs without what it hands on to a call. */
+/** The gas of a step, without the gas that it passes to a call. */
 function costOf(steps: readonly Step[], at: number): number {
   const [step, next] = [steps[at], steps[at + 1]];
   if (step === undefined || next === undefined) return step?.gasCost ?? 0;
   if (next.depth < step.depth || !CALLS.has(step.op)) return step.gasCost;
-  // Back at the depth of the call: the difference, less what the call used.
+  // The step after a call, at the call's depth: the difference of gas, minus the gas that the call used.
   const back = steps.findIndex(({ depth }, index) => index > at && depth <= step.depth);
   const last = steps[back - 1];
   const after = steps[back];
@@ -82,7 +82,7 @@ const addressIn = (word = "0x"): string => `0x${word.slice(2).padStart(40, "0").
 
 const sumOf = ({ storage, logs, calls, rest }: Part): number => storage + logs + calls + rest;
 
-/** What a page tells of a profile, by the words of its rows. */
+/** The rows of a page about a profile, by their labels. */
 export const rowsOf = (profile: Profile): Readonly<Record<string, number>> => ({
   "the transaction and its bytes": profile.intrinsic,
   "slots of the contract": profile.own.storage,
@@ -95,8 +95,8 @@ export const rowsOf = (profile: Profile): Readonly<Record<string, number>> => ({
   sum: totalOf(profile),
 });
 
-/** All that was traced. */
+/** The sum of everything that was traced. */
 const totalOf = ({ intrinsic, own, others }: Profile): number => intrinsic + sumOf(own) + sumOf(others);
 
-/** What is left where the contract computes nothing: its slots, logs and calls, and what the token does. */
+/** The gas without the contract's own computation: its slots, logs and calls, and the token's work. */
 export const floorOf = (profile: Profile): number => totalOf(profile) - profile.own.rest;

@@ -1,5 +1,5 @@
-// The gas of the settlement contract, on anvil, with a token as USDC is (behind a proxy, with a blacklist), beside a plain transferFrom of the
-// same token in the same run. Gas is exact: the gates hold or they don't.
+// The gas of the settlement contract, on anvil, with a token like USDC (behind a proxy, with a blacklist), compared with a plain transferFrom of the
+// same token in the same run. Gas is exact, so the gates are exact too.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, parseAbiParameters, toHex } from "viem";
@@ -17,7 +17,7 @@ export type Gas = { readonly call: string; readonly gas: number };
 /** Calls that are profiled, by name. */
 export type Profiles = Map<string, Profile>;
 
-/** The most that a call may use. */
+/** The most gas that a call may use. */
 export const GATES: Readonly<Record<string, number>> = {
   "payIntent, below the threshold": 135_000,
   "payIntent, at the threshold": 125_000,
@@ -50,7 +50,7 @@ export function checkGas(measured: readonly Gas[]): string[] {
   ];
 }
 
-/** The most that a payment may use for each unit of gas that the token alone uses. */
+/** The most gas that a payment may use for each unit of gas that the token alone uses. */
 export const RATIOS: readonly (readonly [call: string, alone: string, most: number])[] = [
   ["settle, below the threshold", PLAIN, 2.4],
   ["settleWithAuthorization, below the threshold", PLAIN_AUTHORIZED, 1.9],
@@ -69,7 +69,7 @@ const tokens: Record<"UsdcLike" | "UsdcProxy", Artifact> = JSON.parse(
   readFileSync(join(import.meta.dirname, "../test/chain/contracts/artifacts.json"), "utf8"),
 );
 
-/** Profiles of the calls of `RATIOS` are put into `profiles`. */
+/** Measures gas, and adds profiles of the calls of `RATIOS` to `profiles`. */
 export async function measureGas(profiles: Profiles = new Map()): Promise<Gas[]> {
   const anvil = await startAnvil({ chainId: CHAIN_ID, port: 0 });
   try {
@@ -83,7 +83,7 @@ export async function measureGas(profiles: Profiles = new Map()): Promise<Gas[]>
 }
 
 type People = Readonly<Record<"payer" | "wallet" | "stranger", AnvilAccount>>;
-/** A call that is named is measured. */
+/** Makes a call, and measures it if it has a name. */
 type Call = (from: Hex, functionName: string, args: readonly unknown[], name?: string) => Promise<Receipt>;
 type Receipt = Awaited<ReturnType<typeof receiptOf>>;
 type Lab = {
@@ -97,7 +97,7 @@ type Lab = {
   readonly execute: Call;
   readonly schedule: Call;
   readonly read: <T>(functionName: string, args: readonly unknown[]) => Promise<T>;
-  /** Registers a provider with the wallet; its hash. */
+  /** Registers a provider with the wallet; returns its hash. */
   readonly register: (did: string, name?: string) => Promise<Hex>;
 };
 
@@ -161,7 +161,7 @@ async function openLab(rpcUrl: string, profiles: Profiles): Promise<Lab> {
 }
 
 let intents = 0;
-/** Of an intent that names its payer: the form that costs more. */
+/** The hash of an intent that names its payer, which is the costlier form. */
 const nextIntent = (payer: Hex): Hex => intentHash(`pin_${intents++}`, payer);
 
 const paymentTo = async ({ client, token, people }: Lab, providerDidHash: Hex): Promise<FullPayment> => ({
@@ -203,7 +203,7 @@ async function measurePayments(lab: Lab): Promise<void> {
   await onToken(payer.address, "mint", [payer.address, 10_000n * UNIT]);
   await onToken(payer.address, "approve", [contract, LIMITLESS]);
   await onToken(payer.address, "approve", [stranger.address, LIMITLESS]);
-  // Once: the contract and the wallet hold something from here on.
+  // The first payment, after which the contract and the wallet both hold an amount.
   await payIntent(lab, await register("did:aeap:first"));
   await onToken(stranger.address, "transferFrom", [payer.address, wallet.address, UNIT], PLAIN);
   await onToken(stranger.address, "transferWithAuthorization", await authorizedTransfer(lab), PLAIN_AUTHORIZED);
@@ -241,7 +241,7 @@ async function authorizedTransfer({ token, people, client }: Lab): Promise<reado
   return [...Object.values(message), signature];
 }
 
-/** Of the provider whose vault is above its threshold. */
+/** Measures the calls for the provider whose vault is above its threshold. */
 async function measureRest(lab: Lab): Promise<void> {
   const { client, call, execute, schedule, read, token } = lab;
   const { payer, wallet, stranger } = lab.people;

@@ -1,5 +1,5 @@
-// Measures what the service costs while nothing is due: a quarter of an hour of the minute's trigger, and the hour's one. Each minute both chains
-// get new empty blocks.
+// Measures the cost of the service while nothing is due: a quarter of an hour of the minute's trigger, and one run of the hour's. Each minute both
+// chains get new empty blocks.
 import { drain } from "./cases/drain.ts";
 import { sendMetered } from "./costs.ts";
 import { workerdCpu } from "./cpu.ts";
@@ -7,7 +7,7 @@ import { type Cost, sumOf } from "./meter.ts";
 import { follow, must, type Play } from "./play.ts";
 import type { Ask } from "./wire.ts";
 
-/** The means of one run of a trigger, with all that it hands to queues. `cpuMs`: null where the system does not tell. */
+/** The means of one run of a trigger, with everything that it sends to queues. `cpuMs`: null if the system does not report it. */
 export type Idle = {
   readonly trigger: string;
   readonly trips: number;
@@ -21,7 +21,7 @@ export type Idle = {
 };
 
 const MINUTES = 15;
-/** Minutes in which what the cases before have left is done. */
+/** The minutes in which the work that the cases before have left is done. */
 const SETTLING = 5;
 const MINUTE_MS = 60_000;
 
@@ -34,7 +34,7 @@ export async function measureIdle(play: Play): Promise<Idle[]> {
     { sql: "select platform_id, clock_offset_ms from platforms where clock_offset_ms > 0" },
     { sql: "select network from followers" },
   ]);
-  // What falls due in a sandbox that is ahead is looked at each minute.
+  // Moves all sandbox clocks back, because the due rows of a sandbox that is ahead are read each minute.
   await stage.sql([{ sql: "update platforms set clock_offset_ms = 0" }]);
   await drain(play, "list_events");
   for (const network of stage.networks) await follow({ stage, network });
@@ -46,7 +46,7 @@ export async function measureIdle(play: Play): Promise<Idle[]> {
   const hourly = await measure(play, "every hour", runOf("0 * * * *"), 1);
   for (const { platform_id: id, clock_offset_ms: offset } of moved)
     await stage.sql([{ sql: "update platforms set clock_offset_ms = ? where platform_id = ?", params: [offset, id] }]);
-  // The other cases know of no further network.
+  // Removes the further network, which the other cases do not use.
   const known = JSON.stringify(followed.map(({ network }) => network));
   for (const table of ["followers", "booked_blocks"]) {
     const text = `delete from ${table} where network not in (select value from json_each(?))`;
@@ -81,7 +81,7 @@ async function measure(play: Play, trigger: string, ask: Ask, times: number): Pr
   };
 }
 
-/** The rows of the jobs grow older by a minute, and the chains by some blocks. */
+/** Lets the rows of the jobs grow older by a minute, and the chains by some blocks. */
 async function passMinute({ stage }: Play): Promise<void> {
   const passed = ["started_at", "progressed_at", "finished_at"].map((name) => `${name} = ${name} - ${MINUTE_MS}`);
   await stage.sql([{ sql: `update jobs set ${passed.join(", ")}` }]);

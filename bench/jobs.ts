@@ -1,4 +1,4 @@
-// Runs of jobs and of triggers inside the bench's Worker, with the messages that they hand to their queues.
+// Runs jobs and triggers inside the bench's Worker, with the messages that they send to their queues.
 import { buildDeps, type ChainMessage, type Env, type JobMessage } from "../src/context.ts";
 import { JOBS, runCron } from "../src/cron.ts";
 import { followChain } from "../src/follower/job.ts";
@@ -37,7 +37,7 @@ export async function runJob(env: Env, job: Job): Promise<void> {
 
 const FOLLOWING_MS = 20_000;
 
-/** Runs a trigger, then what it has handed to the jobs, and then the followers that it has sent off. */
+/** Runs a trigger, then the messages that it sent to the jobs, and then those that it sent to the followers. */
 export async function runTrigger(env: Env, cron: string, { jobs, chains }: Handed): Promise<void> {
   await runCron({ cron } as ScheduledController, env);
   const deps = buildDeps(env, env.ISSUER);

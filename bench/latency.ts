@@ -26,7 +26,7 @@ export async function measureLatencies(play: Play, cases: readonly Case[], pace:
   };
 }
 
-/** The median of one slice. The time to prepare a call is not part of it. */
+/** The median of one slice, without the time to prepare a call. */
 async function slice(play: Play, { ask, status, limit }: Course): Promise<number> {
   const times: number[] = [];
   const until = performance.now() + ("ms" in limit ? limit.ms : Number.POSITIVE_INFINITY);

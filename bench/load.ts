@@ -1,5 +1,5 @@
-// Measures throughput as ratios, with eight calls at a time, and the CPU time of a call, including the work of D1 and the objects, which
-// run in the same workerd: a busy machine changes that number less. The results are printed and are never a gate.
+// Measures throughput as ratios, with eight calls at a time, and the CPU time of a call. D1 and the objects run in the same workerd, so that time
+// includes their work, and a busy machine changes it less. Printed, never a gate.
 import type { Case } from "./case.ts";
 import { workerdCpu } from "./cpu.ts";
 import type { Play } from "./play.ts";
@@ -11,7 +11,7 @@ export type LoadRatio = {
   readonly toHello: number;
   readonly toRow: number;
   readonly spreadPercent: number;
-  /** Null where the system does not report it. */
+  /** Null if the system does not report it. */
   readonly cpuMicros: number | null;
 };
 export type Load = { readonly hello: Rate; readonly row: Rate; readonly ratios: readonly LoadRatio[] };

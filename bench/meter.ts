@@ -1,5 +1,5 @@
-// The meter of the bench and the tests. It counts trips to D1 with the rows of each statement, as D1 reports them, calls of Durable
-// Objects, queues and other bindings, and outbound fetches. These numbers hardly differ from run to run, so they can be budgets.
+// The meter of the bench and the tests. It counts trips to D1 with the rows of each statement, as D1 reports them, calls of Durable Objects, queues
+// and other bindings, and outbound fetches. These numbers hardly differ from run to run, so they can be budgets.
 
 export type StatementCost = { sql: string; rowsRead: number; rowsWritten: number };
 /** The trips, fetches and calls of objects of one request. */
@@ -36,8 +36,8 @@ export type Hop = <T>(go: () => Promise<T>) => Promise<T>;
 const atOnce: Hop = (go) => go();
 
 /**
- * Counts hops as they end, each of which begins after `delayMs`. One that begins when another has ended is the next link of the chain;
- * those that are under way together are one. One that is under way when the answer is given is not waited for.
+ * Counts hops as they end; each begins after `delayMs`. A hop that begins after another has ended is the next link of the chain, and concurrent hops
+ * are one. A hop that is still running at the answer does not count.
  */
 export function hopsInto(cost: Cost, delayMs: number): Hop {
   return async (go) => {
@@ -56,7 +56,7 @@ type Known = { statement: D1PreparedStatement; sql: string };
 
 type Trip = <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => readonly Answer[]) => Promise<T>;
 
-/** Makes trips, each added to the cost that is current when it is made. A trip that D1 refuses counts as well. */
+/** Makes trips, and adds each to the cost that is current at its start. A trip that D1 refuses counts as well. */
 const tripsInto =
   (current: () => Cost, hop: Hop): Trip =>
   async (sqls, go, answers) => {
@@ -76,7 +76,7 @@ const tripsInto =
     return result;
   };
 
-/** Every trip to the database is added to the cost that is current when it is made. */
+/** Adds every trip to the database to the cost that is current at its start. */
 export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
   const known = new WeakMap<object, Known>();
   const trip = tripsInto(current, hop);
@@ -124,7 +124,7 @@ export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce):
   return metered as unknown as D1Database;
 }
 
-/** The database; calls `onRefusal` for every batch that it refuses. */
+/** Wraps the database and calls `onRefusal` for every batch that it refuses. */
 export const watchRefusals = (d1: D1Database, onRefusal: () => void): D1Database =>
   new Proxy(d1, {
     get(target, name) {
@@ -163,7 +163,7 @@ export type Meter = {
 /** Bounds the memory of random histories, which make hundreds of thousands of trips and read no costs. */
 const TRIPS_KEPT = 20_000;
 
-/** Calls `onStatement` for every statement, also of trips that a reset forgets. */
+/** Calls `onStatement` for every statement, even of trips that a reset discards. */
 export function openMeter(d1: D1Database, onStatement: (sql: string) => void): Meter {
   let cost = newCost();
   let isTooMuch = false;
@@ -214,7 +214,7 @@ export const sumOf = <T>(items: Iterable<T>, pick: (item: T) => number): number 
 
 // ---- Other bindings --------------------------------------------------------------------------------------------------
 
-/** The binding; calls `onCall` for every call of a method. `inner` wraps the results of methods. */
+/** Wraps a binding and calls `onCall` for every call of a method. `inner` wraps the results of methods. */
 export function watchCalls<T extends object>(target: T, onCall: () => void, inner?: (result: unknown) => unknown): T {
   return new Proxy(target, {
     get(object, name) {
@@ -229,7 +229,7 @@ export function watchCalls<T extends object>(target: T, onCall: () => void, inne
   });
 }
 
-/** Each call of a stub is one request of that class's object; getting the stub is none. */
+/** Each call of a stub counts as one request to that class's object; getting the stub does not count. */
 export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost, hop: Hop = atOnce): T {
   const countCall = () => {
     cost.objects[name] = (cost.objects[name] ?? 0) + 1;

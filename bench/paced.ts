@@ -1,5 +1,5 @@
-// Sends calls of several cases in turn at a steady pace, whether or not those before have been answered: a slow answer delays no later call,
-// so that it is not hidden.
+// Sends calls of several cases in turn at a steady pace, without waiting for answers: a slow answer does not delay later calls, so that it is not
+// hidden.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Case, nameOf } from "./case.ts";
 import type { Play } from "./play.ts";
@@ -8,7 +8,7 @@ import { sendTimed } from "./rounds.ts";
 /** The milliseconds of each answer, by the name of the case. */
 export type Answers = ReadonlyMap<string, readonly number[]>;
 
-/** Sends calls until the signal. Throws what the first call that failed threw. */
+/** Sends calls until the signal. Throws the error of the first call that failed. */
 export async function sendPaced(
   play: Play,
   cases: readonly Case[],
@@ -27,7 +27,7 @@ export async function sendPaced(
   return answers;
 }
 
-/** The time to prepare a call, such as its signature, is not part of it. */
+/** Leaves out the time to prepare a call, such as its signature. */
 async function timed(play: Play, { ask, status }: Case): Promise<number> {
   const asked = await ask(play);
   const start = performance.now();

@@ -54,14 +54,14 @@ export async function payFor(
   });
 }
 
-/** Puts as much into a provider's vault; resolves once it is mined. */
+/** Deposits an amount into a provider's vault; resolves once it is mined. */
 export async function depositFor(network: Network, providerDid: string, amount: bigint): Promise<void> {
   const { rpcUrl, token, settlementContract } = chainOf(network);
   const deposit = { settlementContract, token, amount, providerDidHash: didHash(providerDid) };
   await depositEscrow(rpcUrl, wallet(PAYER).privateKey, deposit);
 }
 
-/** A threshold that the registrar's key sets without the service. */
+/** Sets a threshold with the registrar's key, bypassing the service. */
 export async function setThresholdFor(network: Network, did: string, units: bigint): Promise<void> {
   const contract = network.settlement_contract as Address;
   const args = [didHash(did), network.token as Address, units] as const;

@@ -1,4 +1,4 @@
-// Shared by the cases of accounts: accounts of their own for each call, with a session and a mailed link where the call needs one.
+// Shared by the cases of accounts: opens an account for each call, with a session and a mailed link if the call needs one.
 import { scheduler } from "node:timers/promises";
 import { hashPassword } from "../src/accounts/derivations.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 export const PASSWORD = "a long walk by the river";
-// The Worker's runtime has it, Node only as a module.
+// The Worker's runtime has `scheduler` as a global, Node only as a module.
 Object.assign(globalThis, { scheduler });
 export const hash = hashPassword(PASSWORD);
 
@@ -40,7 +40,7 @@ export async function openAccount({ stage, next }: Play, status = "PROFILE_PENDI
   return account;
 }
 
-/** `confirmed`: so long ago. */
+/** `confirmed`: how long ago the session was confirmed. */
 export async function openSession({ sql }: Sql, platformId: string, life = HOUR_MS, confirmed = 0): Promise<string> {
   const token = `ses_${random()}`;
   const now = Date.now();
@@ -51,7 +51,7 @@ export async function openSession({ sql }: Sql, platformId: string, life = HOUR_
   return token;
 }
 
-/** Two sessions of an account: the token of the first, and the id of the second. */
+/** Opens two sessions of an account; returns the token of the first and the id of the second. */
 export async function openTwoSessions(stage: Sql, platformId: string): Promise<{ token: string; other: string }> {
   const token = await openSession(stage, platformId);
   const hash = await sha256Hex(await openSession(stage, platformId));
@@ -68,7 +68,7 @@ export async function mailLink({ sql }: Sql, { platformId }: Account, kind: stri
   return token;
 }
 
-/** An account with a row of each thing that an account may have. */
+/** Leaves an account with a row in each table that an account may have rows in. */
 export async function leaveAccount(play: Play): Promise<void> {
   const { stage, next } = play;
   const account = await openAccount(play);
@@ -103,7 +103,7 @@ export async function leaveNotice({ stage, next }: Play): Promise<void> {
   ]);
 }
 
-/** A call of nobody. */
+/** A call without a credential. */
 export const post = (path: string, body: unknown): Ask => ({
   method: "POST",
   path,
@@ -111,7 +111,7 @@ export const post = (path: string, body: unknown): Ask => ({
   body: JSON.stringify(body),
 });
 
-/** A call of a person, by a session of its own. */
+/** A call of a person, with a session of its own. */
 export async function asPerson(
   stage: Sql,
   { platformId }: Pick<Account, "platformId">,

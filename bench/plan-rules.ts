@@ -1,6 +1,6 @@
-// Rules for the query plans of SQLite: they find a scan of a growing table, or a sort without an index, before it is slow.
+// Rules for the query plans of SQLite. They find a scan of a growing table, or a sort without an index, before it is slow.
 
-/** The exceptions: steps that a plan may have, in which statements, and why. */
+/** An exception: a step that a plan may have, the statements that may have it, and why. */
 type Exception = { readonly step: RegExp; readonly in: RegExp; readonly because: string };
 
 const ANY = /^/;
@@ -143,7 +143,7 @@ const EXCEPTIONS: readonly Exception[] = [
 
 const BAD = /^SCAN |USE TEMP B-TREE/;
 
-/** Columns with few distinct values. A search by these alone reads a large part of the table, unless a limit ends it. */
+/** Columns with few distinct values. A search only by these reads a large part of the table, unless a limit ends it. */
 const WIDE: ReadonlySet<string> = new Set(["network", "environment", "platform_id"]);
 
 /** Tables with such a column as the primary key: a search reads one row. */
@@ -173,7 +173,7 @@ export const planFaults = (sql: string, steps: readonly string[]): string[] =>
       !EXCEPTIONS.some((exception) => exception.step.test(step) && exception.in.test(sql)),
   );
 
-/** The statement that explains another one, and values for its parameters, on which a plan does not depend. */
+/** The statement that explains another one, and values for its parameters, which do not affect the plan. */
 export const explained = (sql: string): { sql: string; params: null[] } => ({
   sql: `explain query plan ${sql}`,
   // `?1` names a parameter that was bound before.

@@ -20,13 +20,13 @@ export type Play = {
   readonly provider: PlayedAgent;
   /** A provider without sales, for the cases of jobs about markets. */
   readonly idle: PlayedAgent;
-  /** A delegate of the consumer, and a delegate of that one. */
+  /** A delegate of the consumer, and that delegate's own delegate. */
   readonly delegates: readonly [PlayedAgent, PlayedAgent];
   /** An agent of the second platform. */
   readonly stranger: PlayedAgent;
   /** A platform whose clock is ahead: a tenth of the history of its principal and its agent has ended, and no job has recorded it. */
   readonly ahead: Ahead;
-  /** Returns another number each time, for unique bodies. */
+  /** Returns a new number each time, for unique bodies. */
   readonly next: () => number;
 };
 
@@ -48,7 +48,7 @@ export async function startPlay(stage: Stage): Promise<Play> {
   await fillWallet(network);
   const ahead = await getAhead(stage, next());
   const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, ahead, next };
-  // The vault reaches its threshold now, and not in the middle of a case.
+  // Brings the vault to its threshold now, so that it does not happen in the middle of a case.
   await facilitated(play, play, LARGE_AMOUNT);
   await follow(play);
   return play;
@@ -134,7 +134,7 @@ export async function agent(
   return { name: role, did, certificate: String(credentials["certificate"]), key, principalId };
 }
 
-/** By how many days the clock of a platform is ahead. */
+/** The number of days by which a platform's clock is ahead. */
 export const DAYS_AHEAD = 100;
 
 async function getAhead(stage: Stage, n: number): Promise<Ahead> {
@@ -146,12 +146,12 @@ async function getAhead(stage: Stage, n: number): Promise<Ahead> {
   const played = await agent(stage, platform, "CONSUMER", owner);
   const offset = DAYS_AHEAD * DAY_MS;
   await stage.sql([
-    // What its history has due counts as recorded: the sweep of moved sandboxes finds nothing there.
+    // Marks the history's due rows as recorded, so that the sweep of moved sandboxes finds nothing there.
     {
       sql: "update platforms set clock_offset_ms = ?, clock_recorded_to = ? where platform_id = ?",
       params: [offset, Number.MAX_SAFE_INTEGER, platformId],
     },
-    // A page writes no use of its key.
+    // Keeps a page from writing a use of its key.
     {
       sql: "update management_keys set last_used_at = ? where platform_id = ?",
       params: [Date.now() + offset, platformId],
@@ -166,14 +166,14 @@ export const openProvider = async (stage: Stage, principalId: string): Promise<P
 
 export type PlayedPair = { readonly consumer: PlayedAgent; readonly provider: PlayedAgent };
 
-/** Two agents of two principals, who have traded with nobody yet. */
+/** Opens two agents of two principals, which have not traded yet. */
 export async function openPair({ stage, next }: Play): Promise<PlayedPair> {
   const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
   const owner = await principal(stage, stage.platform, next());
   return { provider, consumer: await agent(stage, stage.platform, "CONSUMER", owner) };
 }
 
-/** How often a market is asked for: a chain that has just started may be late. */
+/** The number of times that a market is requested, because a chain that has just started may be late. */
 const ASKED = 10;
 
 export async function openMarket(stage: Stage, provider: PlayedAgent): Promise<PlayedAgent> {
@@ -219,7 +219,7 @@ export const followAsk = ({ network }: Pick<Play, "network">): Ask => ({
   path: `/__bench/follow?network=${network.network}`,
 });
 
-/** All that the chain has is booked. */
+/** Books everything that the chain has. */
 export const follow = (play: Pick<Play, "stage" | "network">): Promise<unknown> =>
   must(play.stage, followAsk(play), 200);
 

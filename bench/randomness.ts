@@ -1,6 +1,6 @@
-// Replaces the randomness of the bench build, so that the rows that are read repeat from run to run.
+// Replaces the randomness of the bench build, so that the number of rows read repeats from run to run.
 
-/** Draws from a sequence of its own, which repeats (the generator Mulberry32). */
+/** Draws from a separate sequence that repeats (the generator Mulberry32). */
 const sequence = (): (() => number) => {
   let drawn = 0;
   return () => {
@@ -11,9 +11,9 @@ const sequence = (): (() => number) => {
   };
 };
 
-/** A range of an index has a neighbour or none by the order of ids, and each neighbour is a row that is read. */
+/** The order of ids decides whether a range of an index has a neighbour, and each neighbour is a row that is read. */
 const drawByte = sequence();
-/** The places of certificates follow each other, so that none is taken: each taken one that is drawn is two rows that are read. */
+/** Places of certificates are consecutive, so that none is drawn twice: a draw of a taken place would read two more rows. */
 let places = 0;
 crypto.getRandomValues = (values) => {
   if (values instanceof Uint32Array) return values.map(() => ++places) as typeof values;
@@ -25,8 +25,8 @@ crypto.getRandomValues = (values) => {
 };
 
 /**
- * The n-th DID is the same in each run, however many bytes others have drawn by then: a follower compares the vaults that come first by their DIDs,
- * and reads as many lines as they have.
+ * Makes the n-th DID equal in each run, however many other bytes were drawn before: a follower compares the vaults that come first by their DIDs, and
+ * reads as many lines as they have.
  */
 const drawUuidByte = sequence();
 crypto.randomUUID = () => {

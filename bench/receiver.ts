@@ -1,20 +1,20 @@
-// A receiver of webhooks on loopback, in the bench's own process. A path tells how it answers.
+// A receiver of webhooks on loopback, in the bench's own process. The path decides how it answers.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** `ok`: taken at once. `fails`: 500. `hangs`: an answer never comes. */
+/** `ok`: accepts at once. `fails`: answers 500. `hangs`: never answers. */
 export type Manner = "ok" | "fails" | "hangs";
-/** An event that came, and when, in epoch milliseconds. */
+/** An event that arrived, and when, in epoch milliseconds. */
 export type Arrival = { readonly eventId: string; readonly at: number };
 
 export type Receiver = {
-  /** The address of a path of its own: `name` tells it from the others. */
+  /** Returns the address of a path; `name` distinguishes it from the others. */
   readonly urlOf: (manner: Manner, name: string) => string;
-  /** What came under a name, in its order. */
+  /** The events that arrived under a name, in order. */
   readonly arrivalsOf: (name: string) => readonly Arrival[];
-  /** How much came in all. */
+  /** The number of all events that arrived. */
   readonly count: () => number;
-  /** Ends what hangs. */
+  /** Ends the hanging requests. */
   readonly release: () => void;
   readonly close: () => void;
 };

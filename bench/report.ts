@@ -69,7 +69,7 @@ export function printFindings(findings: Findings): void {
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
 }
 
-/** The statements that a case's rows are spent on, at each size of the history. */
+/** Prints the statements of a case with their rows, at each size of the history. */
 export function printStatements(sizes: readonly (readonly Outcome[])[], wanted: string): void {
   for (const outcome of sizes.flat()) {
     if (!("cost" in outcome) || !outcome.cost.name.includes(wanted)) continue;

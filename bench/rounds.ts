@@ -1,13 +1,13 @@
-// Runs baselines and case alternately: a slice of each of the two baselines of the same process, then one of the case, so that a slow
-// machine slows all of them.
+// Alternates baselines and case: a slice of each of the two baselines in the same process, then a slice of the case, so that a slow machine slows all
+// of them.
 import { type Case, nameOf } from "./case.ts";
 import type { Play } from "./play.ts";
 import { type Ask, send } from "./wire.ts";
 
 export type Pace = { readonly rounds: number; readonly sliceMs: number };
-/** Each call of an `effect` case is prepared beforehand, so its slice is a number of calls. */
+/** Each call of an `effect` case is prepared before its slice, so a slice is a number of calls. */
 export type Limit = { ms: number } | { calls: number };
-/** A slice repeats one call, made anew each time. */
+/** A slice repeats one call, made again each time. */
 export type Course = { readonly ask: () => Ask | Promise<Ask>; readonly status: number; readonly limit: Limit };
 export type Round<T> = { readonly hello: T; readonly row: T; readonly own: T };
 
@@ -37,7 +37,7 @@ export async function interleave<T>(
   return rounds;
 }
 
-/** Sends a timed call and throws for an unexpected status, whose time would be that of another act. */
+/** Sends a timed call. Throws for an unexpected status, because its time would be that of another act. */
 export async function sendTimed(origin: URL, asked: Ask, expected: number): Promise<void> {
   const { status } = await send(origin, asked);
   if (status !== expected) throw new Error(`${asked.method} ${asked.path}: ${status} while it was timed`);

@@ -1,13 +1,13 @@
-// `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes
-// that it adds to the database, and the size of the bundle.
-//   --check  exits with 1 when a budget is missing or exceeded, or docs/costs.md is not current; leaves out what is timed, and the growth
-//   --write  writes docs/costs.md
-//   --scale  with --check: also the growth with the history, and a busy seller
-//   --show=status  also every statement, with its rows, of the cases whose name has this in it
-//   --only=facilitate,busy  only the cases whose name has one of these in it: their costs, and nothing else; `busy`, `gas`, `couriers`,
-//                      `acts`, `idle` and `suspensions` are measurements of their own, `latency` times the cases
-//   --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
-//   --json   prints the findings for machines    --quick  costs alone    --rounds=5 --slice=300  the pace of both, in ms
+// `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes that it adds
+// to the database, and the size of the bundle.
+// --check  exits with 1 if a budget is missing or exceeded, or docs/costs.md is not current; leaves out times, and the growth
+// --write  writes docs/costs.md
+// --scale  with --check: also the growth with the history, and a busy seller
+// --show=status  also prints every statement, with its rows, of the cases whose name contains this
+// --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle`
+// and `suspensions` are separate measurements, and `latency` times the cases
+// --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
+// --json   prints the findings for machines    --quick  only costs    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { measureActs } from "./acts.ts";
@@ -62,7 +62,7 @@ const quick = options.quick || only !== undefined;
 const isChecked = options.check || options.write;
 const sizes = options.sizes || (!quick && (options.scale || !isChecked));
 const cases = CASES.filter((known) => only === undefined || only.some((part) => nameOf(known).includes(part)));
-/** A measurement of its own, which is left out where costs alone are wanted. `isLong`: and where budgets are checked quickly. */
+/** True if a separate measurement is wanted. Runs for costs only leave it out, and quick checks of budgets leave it out if `isLong`. */
 const isAsked = (name: string, isLong = false): boolean =>
   only ? only.includes(name) : !options.quick && (!isLong || options.scale || !isChecked);
 
@@ -71,8 +71,8 @@ const logStep = (step: string) => console.error(`bench: ${step}`);
 async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" | "bundle" | (typeof APART)[number]>> {
   const play = await startPlay(stage);
   logStep(`${cases.length} cases`);
-  // Each case runs once before its costs are counted, and its hops then: a first call costs more (a rating's first row, an object's first start).
-  // The history is copied from the rows that all of them leave.
+  // Each case runs once before its costs are counted, and that run counts its hops: a first call costs more (a rating's first row, an object's first
+  // start). The history is copied from the rows that all of them leave.
   const first = sizes ? CASES : cases;
   const far = await measureFar(
     play,
@@ -91,7 +91,7 @@ async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" |
   const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
     ? await measureCouriers(play)
     : null;
-  // What was paid meanwhile would be read by the first case that reads the chain.
+  // Books the payments made meanwhile, or the first case that reads the chain would read them.
   await follow(play);
   const sized = sizes ? await measureSizes(play, cases) : [];
   const plans = await findPlanFaults(stage, costs.flatMap(costOf));
@@ -101,12 +101,12 @@ async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" |
 
 const APART = ["idle", "suspensions", "acts"] as const;
 
-/** Measures what the rows of the cases would change, on a stage of its own: due rows, endpoints, an old log. */
+/** Measures on a separate stage what the rows of the cases would change: due rows, endpoints, an old log. */
 async function measureApart(stage: Stage | null): Promise<Pick<Findings, (typeof APART)[number]>> {
   if (!stage) return { idle: [], suspensions: [], acts: [] };
   const play = await startPlay(stage);
   const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
-  // Before the many rows of the suspensions, whose order would move the bytes.
+  // Runs before the suspensions, because the order of their many rows would change the bytes.
   const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
   const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
   return { idle, suspensions, acts };
@@ -159,7 +159,7 @@ const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
 logStep("two chains, the Worker, two platforms, on each stage");
 const stage = await setStage();
 const another = APART.some((name) => isAsked(name)) ? await setStage() : null;
-// Each stage is closed when both are done: the connections are of both.
+// Both stages are closed when both measurements are done, because they share connections.
 const [played, apart] = await Promise.all([measureCases(stage), measureApart(another)]).finally(async () => {
   await another?.close();
   await stage.close();

@@ -1,18 +1,18 @@
-// Fills every table with 1,000 rows of history, and with many more. The rows that a call reads may depend on its page, never on the table,
-// the platform's age, or the two agents' past.
+// Fills every table with 1,000 rows of history, and then with many more. The rows that a call reads may depend on its page, but not on the table, the
+// platform's age, or the two agents' past.
 import { DAY_MS } from "../src/core/limits.ts";
 import { type Copies, copyRows, otherId } from "./copies.ts";
 import { leaveAccount } from "./persons.ts";
 import { DAYS_AHEAD, type Play } from "./play.ts";
 import { WEBHOOK_COPIES } from "./webhook-rows.ts";
 
-/** The smaller history: what a call reads with it, it may read with the larger one. */
+/** The smaller history. With the larger one, a call may read as many rows as with this one. */
 export const FEW = 1_000;
 /** Enough for every range to have a row on either side. */
 export const NEIGHBOURS = 2;
 
 const EARLIER = (column: string) => `${column} - 1000 * n`;
-/** Keys before and behind every real one, so that each range has neighbours: SQLite reads one row beyond a range's end. */
+/** Keys before and after every real one, so that each range has neighbours: SQLite reads one row beyond a range's end. */
 const otherDid = (kind: string) =>
   `'did:aeap:' || case n % 2 when 0 then '0000000' else 'fffffff' end || '${kind}-0000-4000-8000-' || printf('%012d', n)`;
 const [OTHER_DID, OTHER_BUYER, OTHER_SELLER, OTHER_AHEAD] = [
@@ -21,11 +21,11 @@ const [OTHER_DID, OTHER_BUYER, OTHER_SELLER, OTHER_AHEAD] = [
   otherDid("2"),
   otherDid("3"),
 ];
-/** Of a hundred tasks one is partial, one rejected. */
+/** One of a hundred tasks is partial, one is rejected. */
 const ANSWER = "case n % 100 when 0 then 'partial' when 1 then 'rejected' else 'confirmed' end";
 const HASH = "'0x' || printf('%064d', n)";
 const OLD = "'old-' || n";
-/** The text of a document that no case reads: only its row counts. */
+/** The text of a document that no case reads; only its row counts. */
 const NO_TEXT = "'{}'";
 const LATER = "4000000000000 + n";
 
@@ -47,15 +47,15 @@ const agentsOf = ({ provider }: Play): Copies[] => {
     { table: "certificates", where, vary: { jti: otherId("crt"), ...LISTED } },
     { table: "agent_markets", where, vary },
     { table: "escrows", where, vary },
-    // The provider's vault has a long history itself.
+    // The provider's own vault has a long history.
     { table: "ledger_lines", where, vary: { tx_hash: HASH, number: "-n" } },
     { table: "chain_operations", where: `subject = '${provider.did}'`, vary: { subject: OTHER_DID } },
   ];
 };
 
 /**
- * Principals in every state, each with an agent. Of ten, three end before the platform's own now and after the real one: one is recorded as
- * ended, one as suspended, and one not yet at all, among which they are by the order of the ends.
+ * Principals in every state, each with an agent. Three of ten end before the platform's own now and after real time: one is recorded as ended, one is
+ * suspended, and one is not recorded yet. The order of the ends mixes them.
  */
 const aheadOf = ({ ahead: { agent, customerId } }: Play): Copies[] => {
   const [principal, did] = [otherId("prn_A"), OTHER_AHEAD];
@@ -91,7 +91,7 @@ const aheadOf = ({ ahead: { agent, customerId } }: Play): Copies[] => {
   ];
 };
 
-/** The history of the two agents that trade, and the open intents of others. */
+/** The history of the two trading agents, and the open intents of others. */
 const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
   const settled = `consumer_did = '${consumer.did}' and provider_did = '${provider.did}'`;
   const others = { consumer_did: OTHER_BUYER, provider_did: OTHER_SELLER };
@@ -106,7 +106,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
       vary: { intent_id: otherId("pin"), intent_hash: otherId("pin"), ...intent },
     },
     {
-      // Of the same terms, and never paid.
+      // Intents of the same terms that were never paid.
       table: "payment_intents",
       where: `${settled} and status = 'SETTLED'`,
       vary: { intent_id: otherId("pin_N"), intent_hash: otherId("pin_N"), ...never },
@@ -117,7 +117,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
       vary: { intent_id: otherId("pin_O"), intent_hash: otherId("pin_O"), transaction_id: "null", ...open },
     },
     {
-      // Of the two agents themselves, of the same terms, and open.
+      // Open intents of the two agents themselves, with the same terms.
       table: "payment_intents",
       where: `${settled} and status = 'SETTLED'`,
       vary: { intent_id: otherId("pin_P"), intent_hash: otherId("pin_P"), ...waiting },
@@ -155,7 +155,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
     { table: "spend_ledger", where: `did = '${consumer.did}'`, vary: { at: EARLIER("at") } },
     { table: "spend_sums", where: `did = '${consumer.did}'`, vary: { did: OTHER_BUYER } },
     { table: "spend_holds", where: "true", vary: { did: OTHER_BUYER, expires_at: LATER } },
-    // Of the buyer itself: what its open intents hold.
+    // The holds of the buyer's own open intents.
     {
       table: "spend_holds",
       where: `did = '${consumer.did}'`,
@@ -173,7 +173,7 @@ const purchasesOf = ({ consumer, provider }: Play): Copies[] => {
 
 const OTHER_ADDRESS = "'old-' || n || '@bench.example'";
 
-/** What opens accounts, and what they sent in and are told. The account of the calls has many of each that it may have. */
+/** Accounts, with everything that they submit and receive. The account of the calls has many rows of each kind. */
 const accountsOf = ({ stage }: Play): Copies[] => {
   const platform_id = otherId("plt");
   const own = `'${stage.platform.platformId}'`;
@@ -192,7 +192,7 @@ const accountsOf = ({ stage }: Play): Copies[] => {
     {
       table: "account_links",
       where: "true",
-      // A day apart, because a day has few of them.
+      // One day apart, because only a few are allowed in a day.
       vary: { token_hash: "'old-' || n", platform_id: own, created_at: "created_at - 86400000 * n", expires_at: LATER },
     },
     { table: "documents", where: "true", vary: { document_id: otherId("doc"), platform_id: own } },
@@ -238,7 +238,7 @@ const journalOf = ({ stage, principalId, provider }: Play): Copies[] => [
     where: `agent_did = '${provider.did}'`,
     vary: { id: otherId("evt_A"), object: NO_TEXT, occurred_at: EARLIER("occurred_at") },
   },
-  // One subject, one actor and one action have all of a platform's history, before what is hashed.
+  // One subject, one actor and one action have all of a platform's history, before the part that is hashed.
   {
     table: "activity_entries",
     where: `platform_id = '${stage.platform.platformId}' and subject_id = '${principalId}'`,
@@ -279,13 +279,13 @@ export const copiesOf = (play: Play): Copies[] => [
   ...WEBHOOK_COPIES,
 ];
 
-/** Fills every table from `from` to `to` copies. New certificates are placed in a list of their own. */
+/** Fills every table from `from` to `to` copies. New certificates get places in a separate list. */
 export async function fillTo(play: Play, from: number, to: number): Promise<void> {
   const { sql } = play.stage;
   await leaveAccount(play);
   const list = "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (?, 65536, 0, ?)";
   await sql([2, 3].map((id) => ({ sql: list, params: [id, Date.now()] })));
   for (const copies of copiesOf(play)) await copyRows(play.stage, copies, { from, to });
-  // The follower has compared the copied settlements with their blocks.
+  // Marks the copied settlements as compared with their blocks.
   await sql([{ sql: "update followers set checked_receipt = (select max(rowid) from receipts)" }]);
 }

@@ -1,4 +1,4 @@
-// Starts what the bench runs on: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
+// Starts the stage of the bench: two local chains with the contracts, the bench build of the Worker, and two accredited platforms.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ export type Stage = {
   readonly operatorKey: string;
   readonly networks: readonly Network[];
   readonly serviceDid: string;
-  /** Where webhooks are sent to. */
+  /** The receiver of the webhooks. */
   readonly receiver: Receiver;
   /** Runs one batch on the database directly. */
   readonly sql: (statements: readonly Sql[]) => Promise<Row[][]>;
@@ -34,8 +34,8 @@ export type Stage = {
   readonly close: () => Promise<void>;
 };
 /**
- * `outbox`: events and entries are handed on beside the calls, as in production, instead of by the job alone. `vars`: variables of the Worker that
- * are others than on a laptop.
+ * `outbox`: events and entries are sent on right after the calls, as in production, instead of by the job alone. `vars`: variables of the Worker that
+ * differ from those on a laptop.
  */
 type StageOptions = { readonly outbox?: boolean; readonly vars?: Readonly<Record<string, string>> };
 
@@ -44,7 +44,7 @@ const CHAINS = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet" },
   { network: "base", chainId: 8453, kind: "mainnet" },
 ] as const;
-/** More calls than any run sends: no call is limited. */
+/** More calls than any run sends, so that no call is limited. */
 const QUOTA = 1_000_000_000;
 const BRANDS = ["bench"] as const;
 const RATE_LIMITS = ["RATE_CREDENTIAL", "RATE_ADDRESS"].map((name, i) => ({
@@ -101,14 +101,16 @@ export async function setStage({ outbox = false, vars = {} }: StageOptions = {})
   }
 }
 
-/** The folders that the configuration names, without the `.dev.vars` of `npm start`: wrangler would load them. */
+/** Links the folders that the configuration names, but not the `.dev.vars` of `npm start`, which wrangler would load. */
 function linkFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "bench-"));
   for (const name of ["src", "migrations"]) symlinkSync(join(ROOT, name), join(folder, name));
   return folder;
 }
 
-/** The address of the Worker's own socket. The one that wrangler gives leads through a second workerd, which would take most of the time. */
+/**
+ * Finds the address of the Worker's own socket. The address that wrangler returns leads through a second workerd, which would take most of the time.
+ */
 async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
   let origin: URL | null = null;
   const onRequest = (message: unknown) => {
@@ -124,7 +126,7 @@ async function workerOrigin(ask: () => Promise<unknown>): Promise<URL> {
 
 const stopChains = (chains: readonly EphemeralChain[]) => Promise.all(chains.map(({ anvil }) => anvil.stop()));
 
-/** wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
+/** Builds wrangler.toml with another entry, quotas that no run reaches, and secrets of this run. */
 function benchConfig(networks: readonly Network[], secrets: Record<string, string>) {
   const { rawConfig } = experimental_readRawConfig({ config: join(ROOT, "wrangler.toml") });
   const { env: _deployed, triggers: _crons, build: _check, ...local } = rawConfig;

@@ -1,5 +1,5 @@
-// Status lists with many certificates (bench/status-lists.ts): the rows, and what a list, a place for a new certificate and the acts that change
-// a list cost.
+// Status lists with many certificates (bench/status-lists.ts): the rows, and the costs of a list, of a place for a new certificate, and of the acts
+// that change a list.
 import { STATUS_LIST_SIZE } from "../src/core/limits.ts";
 import { type Case, nameOf } from "./case.ts";
 import { CASES } from "./cases.ts";
@@ -9,7 +9,7 @@ import { type StatementCost, sumOf } from "./meter.ts";
 import { anyone, type Play } from "./play.ts";
 import { median } from "./rounds.ts";
 
-/** Those that take a place, and those that make an exception. */
+/** The acts that take a place, and the acts that make an exception. */
 const ACTS = [
   "POST /v1/agents/{did}/activate",
   "POST /v1/agents/{did}/certificate",
@@ -20,21 +20,21 @@ const ACTS = [
   "POST /v1/verify/certificate",
 ];
 const TIMES = 9;
-/** The certificates for which places are drawn. */
+/** The number of certificates for which places are drawn. */
 export const DRAWN_FOR = 100;
 
-/** What it costs to answer one list; the time is the median of several. */
+/** The cost of answering one list; the time is the median of several answers. */
 export type ListCost = { trips: number; read: number; written: number; ms: number; bytes: number };
 export type MeasuredList = { exceptions: number; signed: ListCost; served: ListCost };
-/** The rows of an act, apart from those of the draw of a place and of the sample that may follow it. */
+/** The rows of an act, without those of the draw of a place and of the sample that may follow it. */
 export type ActCost = { name: string; trips: number; statements: number; read: number; written: number };
 export type Measured = {
   readonly certificates: number;
   readonly lists: readonly MeasuredList[];
   readonly acts: readonly ActCost[];
-  /** Rows read by each draw; one that finds no place is followed by another. */
+  /** The rows read by each draw. A draw that finds no place is followed by another. */
   readonly draws: readonly number[];
-  /** Rows read by the hourly count of the newest list. */
+  /** The rows read by the hourly count of the newest list. */
   readonly counted: number;
 };
 
@@ -42,7 +42,7 @@ export type Measured = {
 
 export type Filling = { readonly certificates: number; readonly exceptions: number; readonly lists: number };
 
-/** Lists 2 and on. The polynomial gives each certificate of a list a place of its own, as scattered as drawn ones. */
+/** Fills the lists from 2 on. The polynomial gives each certificate of a list a place of its own, as scattered as random ones. */
 export async function fill(play: Play, { certificates, exceptions, lists }: Filling): Promise<void> {
   const { stage, provider } = play;
   const each = Math.round(certificates / exceptions);
@@ -66,7 +66,7 @@ export async function fill(play: Play, { certificates, exceptions, lists }: Fill
   await copyRows(stage, copies, { from: 0, to: certificates });
 }
 
-/** Suspends so many certificates of one list that it has so many exceptions. */
+/** Suspends certificates of one list until it has the given number of exceptions. */
 export async function gather({ stage }: Play, listId: number, exceptions: number): Promise<void> {
   const wanted = exceptions - (await countExceptions(stage, listId));
   const sql = `update certificates set listed_status = 2 where list_id = ? and idx in (select idx from certificates
@@ -84,7 +84,7 @@ async function countExceptions({ sql }: Play["stage"], listId: number): Promise<
 
 // ---- The measurements ------------------------------------------------------------------------------------------------------
 
-/** The last one of the lists is the newest. */
+/** Measures the lists; the last one is the newest. */
 export async function measure(play: Play, lists: readonly number[]): Promise<Measured> {
   const [[found] = []] = await play.stage.sql([{ sql: "select count(*) as rows from certificates" }]);
   const measured: MeasuredList[] = [];
@@ -101,7 +101,7 @@ export async function measureList(play: Play, listId: number): Promise<MeasuredL
   return { exceptions, signed, served: await answers(play, listId, async () => undefined) };
 }
 
-/** With a credential, so that no cache answers. */
+/** Sends a credential, so that no cache answers. */
 async function answers(play: Play, listId: number, before: () => Promise<unknown>): Promise<ListCost> {
   const ask = anyone("GET", `/.well-known/aeap-status-lists/${listId}`, undefined, { Authorization: "Bearer none" });
   const costs: ListCost[] = [];
@@ -139,7 +139,7 @@ async function costsOf(play: Play, names: readonly string[]): Promise<CaseCost[]
   });
 }
 
-/** The draw of a place, whose rows are chance, and the sample of a crowded list. */
+/** The draw of a place, whose rows are random, and the sample of a crowded list. */
 const isDraw = ({ sql }: StatementCost): boolean => sql.includes("join json_each(") && sql.includes("as drawn");
 const isSample = ({ sql }: StatementCost): boolean => sql.includes("as drawn") && sql.includes("cross join");
 
@@ -153,14 +153,14 @@ async function measureAct(play: Play, act: string): Promise<ActCost> {
   const [cost] = await costsOf(play, [act]);
   if (!cost) throw new Error("unreachable: one case");
   const { name, trips, statements, rowsWritten: written, each } = cost;
-  // All places that it drew were taken: one of a hundred and fifty.
+  // All places that it drew were taken, which happens once in a hundred and fifty times.
   if (each.filter(isDraw).length > 1) return measureAct(play, act);
   const own = each.filter((statement) => !isDraw(statement) && !isSample(statement));
   const sampled = each.some(isSample) ? 1 : 0;
   return { name, trips: trips - sampled, statements, read: sumOf(own, ({ rowsRead }) => rowsRead), written };
 }
 
-/** By chance a sample finds so many places taken that it opens the next list: draws of that one are not what is measured. */
+/** A sample may by chance find so many places taken that it opens the next list, whose draws are not what is measured. */
 async function measureDraws(play: Play, newest: number): Promise<number[]> {
   await play.stage.sql([{ sql: "delete from status_lists where list_id > ?", params: [newest] }]);
   const costs = await costsOf(

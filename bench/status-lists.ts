@@ -1,7 +1,7 @@
 // `node bench/status-lists.ts`: a million certificates in status lists that are nearly three quarters full, ten thousand of them exceptions
-// (replaced, revoked or suspended). It measures a list, a place for a new certificate and the acts that change a list, first with the few
-// certificates of the bench's own agents and then with all: nothing may cost more but a list for its own exceptions.
-//   --check  exits with 1 where something does    --certificates=1000000 --exceptions=10000
+// (replaced, revoked or suspended). Measures a list, a place for a new certificate and the acts that change a list, first with the few certificates
+// of the bench's own agents and then with all. Only a list may cost more, for its own exceptions.
+// --check  exits with 1 if anything else does    --certificates=1000000 --exceptions=10000
 import { parseArgs } from "node:util";
 import { STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../src/core/limits.ts";
 import { checkStatusLists } from "./check.ts";
@@ -28,7 +28,7 @@ async function run(): Promise<Measured[]> {
   try {
     const play = await startPlay(stage);
     logStep("with the bench's own certificates");
-    // Once before: a first call costs more.
+    // Runs once before, because a first call costs more.
     await measure(play, []);
     const few = await measure(play, [1]);
     const lists = Math.ceil(certificates / (STATUS_LIST_FULL * STATUS_LIST_SIZE));

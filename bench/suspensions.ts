@@ -1,4 +1,4 @@
-// Measures the suspension of a principal by the number of its agents: what the answer waits for, and what all slices cost until the last.
+// Measures the suspension of a principal by the number of its agents: the work that the answer waits for, and the cost of all slices until the last.
 import { settleCascades } from "./cases/drain.ts";
 import { copiesOfAgent, copiesOfTrade, copyRows } from "./copies.ts";
 import { sendMetered } from "./costs.ts";
@@ -11,17 +11,17 @@ type Rows = { readonly read: number; readonly written: number };
 export type Suspension = {
   readonly kind: Kind;
   readonly agents: number;
-  /** Those that the answer waits for. */
+  /** The trips that the answer waits for. */
   readonly trips: number;
   readonly answerMs: number;
   readonly answer: Rows;
-  /** With the slices that follow the answer, and with the job that ends them. */
+  /** Includes the slices that follow the answer, and the job that finishes them. */
   readonly all: Rows;
 };
 
 const KINDS = ["consumer", "seller"] as const;
 const AGENTS = [1, 200, 500, 10_000] as const;
-/** Of no status list: their places meet no others. */
+/** A list that does not exist, so that their places meet no others. */
 const NO_LIST = -1;
 
 export async function measureSuspensions(play: Play): Promise<Suspension[]> {
@@ -46,7 +46,7 @@ async function suspend(
   const rows = [...copiesOfAgent(model, { listId, idx: "n" }), ...(sells ? copiesOfTrade(model) : [])];
   for (const copies of rows) await copyRows(stage, copies, { from: 0, to: agents - 1 });
   const ask = manage(stage, "POST", `/v1/principals/${principalId}/suspend`);
-  // The further slices begin beside the answer: it waits for the hops alone, which are trips here.
+  // The further slices begin while the answer is sent, so the answer waits only for its hops, which are trips here.
   const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1", "Bench-Hop-Ms": "0" });
   if (reply.status !== 200) throw new Error(`suspend: ${reply.status}`);
   const rest = await finish(play);
@@ -68,7 +68,7 @@ async function suspend(
   };
 }
 
-/** Runs the job where slices are left, as the queue would have. */
+/** Runs the job if slices are left, as the queue would. */
 async function finish(play: Play): Promise<Rows> {
   const [[open] = []] = await play.stage.sql([{ sql: "select count(*) as cascades from cascades" }]);
   if (open?.["cascades"] === 0) return { read: 0, written: 0 };

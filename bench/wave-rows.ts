@@ -1,4 +1,4 @@
-// Many principals with some agents each, whose attestations all end at one instant, and what the service records of them.
+// Many principals with some agents each, whose attestations all end at one instant, and the rows that the service records of them.
 import { SECOND_MS } from "../src/core/limits.ts";
 import { type Copies, copiesOfAgent, copiesOfTrade, copyRows } from "./copies.ts";
 import { agent, openProvider, type Play, type PlayedAgent, principal } from "./play.ts";
@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 
 export type Wave = { readonly principals: number; readonly agents: number; readonly endsAt: number };
 
-/** A status list of their own: no place is taken twice. */
+/** A separate status list, so that no place is taken twice. */
 const LIST = 2;
 const LIST_SIZE = 65_536;
 
@@ -49,7 +49,7 @@ const ofPrincipal = (principalId: string): Copies[] => {
   ];
 };
 
-/** Lets all of the attestations end in a moment. */
+/** Lets all attestations end in a moment. */
 export async function endSoon({ sql }: Stage, wave: Wave): Promise<Wave> {
   const endsAt = Date.now() + 3 * SECOND_MS;
   const params = [endsAt, wave.endsAt];
@@ -62,11 +62,11 @@ export async function endSoon({ sql }: Stage, wave: Wave): Promise<Wave> {
 }
 
 export type Recorded = {
-  // What is left.
+  // The rows that are not recorded yet.
   readonly principals: number;
   readonly agents: number;
   readonly cascades: number;
-  /** The agents with one entry, one event and one directory record. */
+  /** The number of agents with exactly one entry, one event and one directory record. */
   readonly once: number;
 };
 

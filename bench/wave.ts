@@ -1,7 +1,7 @@
-// `node bench/wave.ts`: the attestations of 1,000 principals with 10 agents each end at one instant. It measures how long the jobs need to
-// record that, on their real path, and how long other calls take meanwhile.
-//   --check  exits with 1 where the wave takes too long, slows other calls down too much, or reports an agent not exactly once
-//   --principals=1000 --agents=10    --every=25  a call each 25 ms    --alone=20  the seconds before and behind the wave
+// `node bench/wave.ts`: the attestations of 1,000 principals with 10 agents each end at one instant. Measures how long the jobs take to record that
+// on their real path, and how long other calls take meanwhile.
+// --check  exits with 1 if the wave takes too long, slows other calls down too much, or does not report an agent exactly once
+// --principals=1000 --agents=10    --every=25  one call every 25 ms    --alone=20  the seconds before and after the wave
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
@@ -50,7 +50,7 @@ type Found = {
   readonly alone: Answers;
   readonly during: Answers;
   readonly recorded: Recorded;
-  /** The shares of the machine that other programs used before the wave, in it and behind it. */
+  /** The shares of the machine that other programs used before, during and after the wave. */
   readonly othersShares: readonly (number | null)[];
 };
 
@@ -92,7 +92,7 @@ async function run(): Promise<Found> {
 const callsAlone = (play: Play, ms: number): Promise<Answers> => paced(play, AbortSignal.timeout(ms));
 const paced = (play: Play, ended: AbortSignal) => sendPaced(play, others, Number(options.every), ended);
 
-/** The attestations end. The cron starts at once, and then each minute as it always does; the queues do the rest. */
+/** Lets the attestations end. The cron starts at once, and then each minute as usual; the queues do the rest. */
 async function record(
   { stage, ...play }: Play,
   arranged: Wave,
@@ -153,7 +153,7 @@ const violations = checkWave({
   agents,
   once: recorded.once,
 });
-// The ratio says nothing where other programs take much of the machine, or more at one time than at another.
+// The ratio says nothing if other programs take much of the machine, or more at one time than at another.
 const shares = found.othersShares.map((share) => (share === null ? "?" : `${(share * 100).toFixed(0)} %`));
 console.log(`\n  Other programs used ${shares.join(", ")} of the machine before, meanwhile and behind.\n`);
 for (const line of violations) console.log(`  EXCEEDED ${line}`);

@@ -9,7 +9,7 @@ export type Hook = { readonly platform: Platform; readonly webhookId: string; re
 
 const hooks = new WeakMap<Stage, Promise<Hook>>();
 
-/** The one endpoint of its account, which gets every event. It has been there for long: something was delivered, something waits. */
+/** The one endpoint of its account, which gets every event. It is old: one delivery is done, and one waits. */
 export function hookOf({ stage }: Play): Promise<Hook> {
   const known = hooks.get(stage) ?? makeHook(stage);
   hooks.set(stage, known);
@@ -34,7 +34,7 @@ async function makeHook(stage: Stage): Promise<Hook> {
 
 // ---- Rows of deliveries --------------------------------------------------------------------------------------------------
 
-/** A delivery of now, or of an earlier instant. */
+/** The id of a delivery from now, or from an earlier instant. */
 export const deliveryId = (n: number, at = Date.now()): string =>
   firstId("dlv", at).slice(0, -6) + String(n).padStart(6, "0");
 
@@ -52,7 +52,7 @@ export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: b
   params: [webhookId, nextAt, id, ...EVENT, tried ? 1 : 0, tried ? 1 : 0],
 });
 
-/** Nothing is due, the endpoint is the only one of its account, and it answers. */
+/** Leaves nothing due for the endpoint, which is the only one of its account and answers. */
 export async function settleHook(play: Play): Promise<Hook> {
   const hook = await hookOf(play);
   const { sql, receiver } = play.stage;
@@ -72,11 +72,11 @@ export async function settleHook(play: Play): Promise<Hook> {
   return hook;
 }
 
-/** Events of the endpoint's account, or of another one. */
+/** Leaves events of the endpoint's account, or of another one. */
 export const leaveEvents = ({ stage }: Play, { platformId }: Platform, count: number) =>
   must(stage, { method: "POST", path: "/__bench/events", body: JSON.stringify({ platformId, count }) }, 200);
 
-/** So many endpoints of the platform whose calls are measured, and no others. */
+/** Gives the measured platform the given number of endpoints, and no others. */
 export async function leaveEndpoints(play: Play, count: number): Promise<void> {
   const { webhookId } = await hookOf(play);
   const own = play.stage.platform.platformId;
@@ -95,9 +95,9 @@ export async function leaveEndpoints(play: Play, count: number): Promise<void> {
 // ---- History -------------------------------------------------------------------------------------------------------------
 
 const OF_HOOK = `webhook_id = (select webhook_id from webhook_endpoints where description = '${MEASURED}')`;
-/** Two endpoints, on either side of every real one. */
+/** Two endpoints, one before and one after every real one. */
 const OTHER = "case n % 2 when 0 then 'whe_0' else 'whe_z' end";
-/** Of the instant of the copied one, and as valid. */
+/** Ids with the instant of the copied delivery, and as valid. */
 const SAME_TIME = "substr(delivery_id, 1, 14) || printf('%016d', n)";
 
 export const WEBHOOK_COPIES: readonly Copies[] = [
@@ -110,7 +110,7 @@ export const WEBHOOK_COPIES: readonly Copies[] = [
       description: "'old'",
     },
   },
-  // The endpoint itself has a long history, and much that waits; so have two others.
+  // The endpoint itself has a long history and many waiting deliveries; so have two others.
   { table: "webhook_deliveries", where: `${OF_HOOK} and status = 'delivered'`, vary: { delivery_id: SAME_TIME } },
   {
     table: "webhook_deliveries",

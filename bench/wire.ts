@@ -1,4 +1,4 @@
-// HTTP to the bench Worker, over one kept-alive connection each: node:http, because its own cost is small and steady.
+// HTTP to the bench Worker, each over one kept-alive connection. It uses node:http, because its own cost is small and steady.
 import { Agent, request } from "node:http";
 
 export type Ask = { method: string; path: string; headers?: Record<string, string>; body?: string | Buffer };

@@ -1,5 +1,5 @@
-// The bench build: the real Worker, its bindings metered for requests that carry a header, and two baselines in the same process. It is
-// never deployed: only bench/stage.ts starts it, on loopback.
+// The bench build: the real Worker, with its bindings metered for requests that carry a header, and two baselines in the same process. It is never
+// deployed: only bench/stage.ts starts it, on loopback.
 import "./randomness.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Hono } from "hono";
@@ -54,19 +54,19 @@ globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
   return response;
 };
 
-/** Polls for a receipt that is still pending are not counted, because their number depends only on the node's speed. */
+/** Polls for a receipt that is still pending do not count, because their number depends only on the node's speed. */
 async function isPendingReceipt(body: unknown, response: Response): Promise<boolean> {
   if (typeof body !== "string" || !body.includes("eth_getTransactionReceipt")) return false;
   const asked = [JSON.parse(body) as Asked | Asked[]].flat();
   const answers = [await response.clone().json<Answer | Answer[]>()].flat();
-  // The same request may also ask for the chain's id.
+  // A batch request may also ask for the chain's id.
   const receipts = asked.filter(({ method }) => method === "eth_getTransactionReceipt").map(({ id }) => id);
   return answers.filter(({ id }) => receipts.includes(id)).every(({ result }) => result === null);
 }
 type Asked = { readonly id: number; readonly method: string };
 type Answer = { readonly id: number; readonly result?: unknown };
 
-/** Objects share the isolate and the runner sends one metered request at a time, so the difference belongs to that request. */
+/** Objects share the isolate, and the runner sends one metered request at a time, so the difference belongs to that request. */
 function watchStorage(object: object, state: DurableObjectState): void {
   const countCall = () => {
     inside.storageCalls += 1;
@@ -106,8 +106,8 @@ export class ChainSigner extends RealChainSigner {
 }
 
 /**
- * Whether events and deliveries are handed on beside the calls, as in production. Where costs are counted they are not: the bench fans out and
- * delivers where it counts it, and an endpoint's object sleeps.
+ * True if events and deliveries are sent on right after the calls, as in production. While costs are counted they are not: the bench fans out and
+ * delivers where it counts, and an endpoint's object sleeps.
  */
 let handsOn: boolean | null = null;
 const isHandingOn = (env: BenchEnv): boolean => handsOn ?? env.BENCH_OUTBOX === "on";
@@ -123,7 +123,7 @@ export class WebhookCourier extends RealWebhookCourier {
 /** The header with the delay, in milliseconds, of each trip and each object call of a metered request. */
 const HOP_MS = "bench-hop-ms";
 
-/** The header of a request whose messages to the job queue are counted and dropped: a job continues the work where it is metered, too. */
+/** The header of a request whose messages to the job queue are counted and dropped: the job that continues the work is metered separately. */
 const HOLD = "bench-hold";
 
 const dropping = (queue: Env["JOB_QUEUE"]): Env["JOB_QUEUE"] => new Proxy(queue, { get: () => async () => undefined });
@@ -193,7 +193,7 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
 
 // ---- One run of a job, and of a trigger ------------------------------------------------------------------------------
 
-/** 500 unless the run recorded the expected number of rows. */
+/** Answers 500 unless the run recorded the expected number of rows. */
 async function answerRun({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const [name, expected] = [searchParams.get("name") ?? "", Number(searchParams.get("done"))];
   const job = JOBS.find((known) => known.name === name);
@@ -217,7 +217,7 @@ const RUN_OF = "select started_at, done, failed, pending, last_error from jobs w
 type StoredRun = { started_at: number; done: number; failed: number; pending: number; last_error: string | null };
 const IDLE_RUN: StoredRun = { started_at: 0, done: 0, failed: 0, pending: 0, last_error: null };
 
-/** Runs a trigger with all that it hands to the queues of the jobs and of the chains. */
+/** Runs a trigger with everything that it sends to the queues of the jobs and of the chains. */
 async function answerTrigger({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const [cron, handed] = [searchParams.get("cron") ?? "", newHanded()];
   return metered(collecting(env, handed), context, null, async (own) => {
@@ -226,7 +226,7 @@ async function answerTrigger({ searchParams }: URL, env: Env, context: Execution
   });
 }
 
-/** Works a message of the follower as the queue does; 500 unless it came to the head of the chain. */
+/** Processes a message of the follower as the queue does; answers 500 unless it reached the head of the chain. */
 async function answerFollowing({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const network = searchParams.get("network") ?? "";
   return metered(env, context, null, async (own) => {
@@ -236,7 +236,10 @@ async function answerFollowing({ searchParams }: URL, env: Env, context: Executi
 }
 const FOLLOWING_MS = 20_000;
 
-/** Fans out what is new and delivers what is due of an endpoint, as its object does; 500 unless so many were taken and none is due. */
+/**
+ * Fans out new events and delivers an endpoint's due deliveries, as its object does; answers 500 unless the expected number was accepted and none is
+ * due.
+ */
 async function answerDelivering({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const webhookId = searchParams.get("webhook") ?? "";
   const begun = Date.now();
@@ -270,7 +273,7 @@ bench.post("/__bench/refused", (context) => {
 bench.post("/__bench/platform", async (context) => {
   const db = openDatabase(context.env.DB);
   await seedPlatform(db, await context.req.json<SeededPlatform>());
-  // The follower runs where a case asks for it: no call sends it off.
+  // The follower runs only where a case asks for it, because no call sends it.
   const values = parseNetworks(context.env.NETWORKS).map(({ network }) => ({
     network,
     sentAt: Number.MAX_SAFE_INTEGER,
@@ -286,7 +289,7 @@ bench.post("/__bench/sql", async (context) => {
   return context.json(results.map(({ results: rows }) => rows));
 });
 
-/** From now on events and deliveries are handed on, or no longer. */
+/** Turns the sending on of events and deliveries on or off. */
 bench.post("/__bench/hand-on", async (context) => {
   handsOn = (await context.req.json<{ on: boolean }>()).on;
   return context.json({});
@@ -297,8 +300,8 @@ bench.post("/__bench/events", async (context) => {
 });
 
 /**
- * One object for every request of the isolate, as `env` itself is, because the service keeps what it builds from it. The limiters answer
- * at once: on Cloudflare they add no latency, and here they would be a call to another service.
+ * One object for every request of the isolate, like `env` itself, because the service keeps what it builds from it. The limiters answer at once: on
+ * Cloudflare they add no latency, and here they would be a call to another service.
  */
 let benchEnv: Env | null = null;
 let refused = 0;
@@ -325,8 +328,8 @@ export default {
     return metered(held, context, request.headers.get(HOP_MS), (own, waiting) => service.fetch(request, own, waiting));
   },
   /**
-   * Where costs are counted only the job delivers events, only the bench wakes an endpoint and has the chains followed: a message would do so
-   * while another cost is counted.
+   * While costs are counted, only the job delivers events, and only the bench wakes an endpoint or follows the chains: a message would do so while
+   * another cost is counted.
    */
   queue: async (batch, env) => {
     const messages = batch.messages.filter(({ body }) => body.kind !== "follow_chain");

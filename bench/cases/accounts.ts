@@ -5,7 +5,7 @@ import { asPerson, mailLink, openAccount, PASSWORD, post } from "../persons.ts";
 import { manage, type Play } from "../play.ts";
 import type { Ask } from "../wire.ts";
 
-/** An account with a current key of each environment, so that both get the event of a rotation. */
+/** Opens an account with a current key of each environment, so that both get the event of a rotation. */
 async function rotating(play: Play): Promise<Ask> {
   const account = await openAccount(play, "ACCREDITED");
   const now = Date.now();

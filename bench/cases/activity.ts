@@ -1,8 +1,8 @@
-// Hashes the activity log before a case that would otherwise hash what the cases before it have written.
+// Hashes the activity log before a case that would otherwise hash the entries of the cases before it.
 import { manage, must } from "../play.ts";
 import type { Stage } from "../stage.ts";
 
-/** One reading hashes a part of it. */
+/** Repeats, because one read hashes only a part of the log. */
 export async function hashLog(stage: Stage): Promise<void> {
   do await must(stage, manage(stage, "GET", "/v1/platform/activity/verify"), 200);
   while ((await countUnhashed(stage)) > 0);

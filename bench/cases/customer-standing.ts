@@ -1,4 +1,4 @@
-// Suspension and return of a customer of its own: with one principal and a few agents, with ten more, and with a thousand principals.
+// Suspends and reactivates a customer of its own: with one principal and a few agents, with ten agents more, and with a thousand principals.
 import type { Case } from "../case.ts";
 import { copyRows } from "../copies.ts";
 import { agent, json, manage, must, type Play, principalBody } from "../play.ts";
@@ -6,7 +6,7 @@ import type { Ask } from "../wire.ts";
 
 type Group = { readonly customer: string; readonly principalId: string };
 
-/** A customer with a principal that has a number of ACTIVE agents. */
+/** Creates a customer with one principal that has a number of ACTIVE agents. */
 async function grouping({ stage, next }: Play, agents: number): Promise<Group> {
   const created = json(await must(stage, manage(stage, "POST", "/v1/customers", { name: `Group ${next()}` }), 201));
   const body = { ...principalBody(next()), customer_id: created["customer_id"] };
@@ -18,7 +18,7 @@ async function grouping({ stage, next }: Play, agents: number): Promise<Group> {
 
 const MANY = 1_000;
 
-/** The same with a thousand principals, each with one agent. */
+/** Creates a customer with a thousand principals, each with one agent. */
 async function crowding(play: Play): Promise<Group> {
   const { stage } = play;
   const group = await grouping(play, 1);
@@ -40,7 +40,7 @@ const ofCustomer =
     const { customer } = await arrange(play);
     if (first !== undefined) {
       await must(stage, manage(stage, "POST", `${customer}/${first}`), 200);
-      // As when the queue is done.
+      // Leaves the state in which the queue is done.
       await stage.sql([{ sql: "delete from cascades" }]);
     }
     return manage(stage, "POST", `${customer}/${verb}`);

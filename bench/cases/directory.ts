@@ -1,4 +1,4 @@
-// The directory: its listing by every kind of filter, one entry, the feed, and a head; and what is due to its jobs.
+// The directory: its listing by every kind of filter, one entry, the feed, and a head; and the rows that its jobs find due.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Case } from "../case.ts";
 import { agent, manage, must, type Play } from "../play.ts";
@@ -6,7 +6,7 @@ import { send } from "../wire.ts";
 
 const PATH = "/v1/directory";
 
-/** While something has not reached all entries a page costs a trip more (DIR-7). */
+/** While a change has not reached all entries, a page costs one trip more (DIR-7), so the case waits for the tag. */
 const listing = (variant: string, query: string, terms: readonly string[] = []): Case => ({
   route: `GET ${PATH}/agents`,
   variant,
@@ -29,7 +29,7 @@ async function twiceTheRarest({ stage }: Play, terms: readonly string[]): Promis
 
 const asked = async ({ stage }: Play, path: string) => must(stage, manage(stage, "GET", path), 200);
 
-/** The page's tag once what the cases before have left is done: while a cascade is unfinished there is none. */
+/** Returns the page's tag once the work of the cases before is done; while a cascade is unfinished, a page has no tag. */
 async function tagOf(play: Play, path: string): Promise<string> {
   for (const job of ["end_attestations", "index_directory"]) await run(play, job);
   for (let before = ""; ; await sleep(200)) {
@@ -44,13 +44,13 @@ const run = ({ stage }: Play, job: string) =>
   send(stage.origin, { method: "POST", path: `/__bench/job?name=${job}&done=0` });
 const change = ({ stage: { sql } }: Play, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
 
-/** A record that no head covers, in a feed whose others one does. */
+/** Leaves a record that no head covers, in a feed whose other records one does. */
 const leaveRecord = ({ stage, principalId }: Play) => agent(stage, stage.platform, "CONSUMER", principalId);
 
 const leaveUnindexed = (play: Play) =>
   change(play, "update directory_entries set unindexed = 1 where did = ?", play.provider.did);
 
-/** The oldest record is of long ago, and covered. */
+/** Makes the oldest record old, and covered by a head. */
 async function leaveOld(play: Play): Promise<void> {
   await run(play, "sign_directory_heads");
   const oldest = "select min(seq) as first, max(seq) as last from directory_changes where environment = 'sandbox'";
@@ -69,7 +69,7 @@ async function leaveOld(play: Play): Promise<void> {
     );
 }
 
-/** A published rating that is not what decay has made of it. */
+/** Leaves a published rating that decay has moved. */
 const leaveDecayed = (play: Play) =>
   change(play, "update agents set republish_at = 1, agent_rating = 0.01 where did = ?", play.provider.did);
 

@@ -1,4 +1,4 @@
-// Disputes: each act by the agent that may, and the operator's desk. A pair of its own, because what is disputed changes its provider.
+// Disputes: each act by the agent that may do it, and the arbiter's acts. They use pairs of their own, because a dispute changes its provider.
 import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import {
@@ -25,7 +25,7 @@ function pairOf(play: Play): Promise<PlayedPair> {
 }
 
 const PATH = "/v1/disputes";
-/** The vault covers it. */
+/** The vault covers this amount. */
 const AMOUNT = "0.01";
 const filingOf = (transaction_id: string): Json => ({ transaction_id, reason: "other", disputed_amount: AMOUNT });
 
@@ -54,7 +54,7 @@ const resolving = (verdict: Json) => async (play: Play) => {
   return operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...verdict });
 };
 
-/** A payout that the guardian has cancelled. */
+/** Leaves a payout that the guardian has cancelled. */
 async function repeating(play: Play): Promise<Ask> {
   const { id } = await arbitrated(play);
   const decide = operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...UPHELD });
@@ -68,7 +68,7 @@ async function repeating(play: Play): Promise<Ask> {
 }
 const UPHELD = { resolution: "upheld" };
 
-/** The parties' days of a dispute are over. */
+/** Leaves a dispute in which the parties' days are over. */
 export async function leaveDays(play: Play): Promise<void> {
   const { id } = await disputed(play);
   const text = "update disputes set answers_until = ?, due_at = ? where dispute_id = ?";
@@ -76,7 +76,7 @@ export async function leaveDays(play: Play): Promise<void> {
   await play.stage.sql([{ sql: text, params: [past, past, id] }]);
 }
 
-/** What the chain is to be asked for is due; nobody knows its subject. */
+/** Leaves a due chain operation, whose subject is unknown. */
 export const wantKept = (kind: "reserve" | "payout") => (play: Play) =>
   play.stage.sql([
     {

@@ -1,4 +1,4 @@
-// What the cases before have left due, is of no other case: it is done, or taken away, before a job's own case.
+// Records or removes everything that the cases before have left due, before a job's own case.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Play } from "../play.ts";
 import type { Stage } from "../stage.ts";
@@ -16,7 +16,7 @@ export const runOf = (job: string, done: number): Ask => ({
 
 export const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sql([{ sql: text, params }]);
 
-/** The queue ends the cascades that the cases before have begun: their rows are not of this case. */
+/** Waits until the queue has ended the cascades that the cases before have begun, because their rows do not belong to this case. */
 export async function settleCascades({ stage }: Play): Promise<void> {
   const open = `select (select count(*) from cascades)
     + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
@@ -28,14 +28,14 @@ export async function settleCascades({ stage }: Play): Promise<void> {
   }
 }
 
-/** Rows that fell due by themselves while the bench ran are recorded first. */
+/** Records rows that fell due while the bench ran. */
 export async function drain(play: Play, job: string): Promise<void> {
   const { stage } = play;
   await settleCascades(play);
   await change(stage, "update chain_operations set next_check_at = null where status = 'done' or kind = 'release'");
-  // What cases before have left has left already.
+  // Escrows that the cases before have left are no longer due.
   await change(stage, "update escrows set base_threshold = 0 where did not in (select did from agent_markets)");
-  // Intents of agents that have ended wait until the chain has been read half a minute further.
+  // Intents of ended agents would wait until the chain was read half a minute further.
   const ended =
     "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status = 'OPEN' and expires_at <= ?";
   await change(stage, ended, Date.now());
@@ -45,7 +45,7 @@ export async function drain(play: Play, job: string): Promise<void> {
   // Announcements of the cases before have many accounts to reach.
   await change(stage, "update announcements set finished_at = created_at where finished_at is null");
   await change(stage, "delete from notices where due_at <= ?", Date.now());
-  // What the queue finishes, and while the network rests it finishes nothing, is due until then.
+  // Rows that the queue finishes stay due until it has; while the network rests it finishes nothing.
   for (const until = Date.now() + RESTED_WITHIN_MS; ; await sleep(500)) {
     const { status } = await send(stage.origin, runOf(job, 0));
     if (status === 200 || Date.now() > until) return;

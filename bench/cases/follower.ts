@@ -1,4 +1,4 @@
-// The follower's message: what it costs to read a chain on which nothing has happened, and what each movement and each payment costs.
+// The follower's message: the cost of reading a chain without news, and the cost of each movement and each payment.
 import type { Case } from "../case.ts";
 import { depositFor, setThresholdFor } from "../payer.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "../play.ts";
 import type { Ask } from "../wire.ts";
 
-/** A message that compares the vaults from the first on, so that each run compares as many: all that have a turn. */
+/** Starts the comparison of vaults from the first, so that each run compares the same number: all that have a turn. */
 async function followFromFirst(play: Play): Promise<Ask> {
   await play.stage.sql([{ sql: "update followers set checked_did = ''" }]);
   return followAsk(play);
@@ -23,7 +23,7 @@ async function followFromFirst(play: Play): Promise<Ask> {
 const UNIT = 1n;
 const MANY = 10;
 
-/** Providers whose vaults no other case moves. */
+/** Opens providers whose vaults no other case moves. */
 const sellers = (play: Play, count: number) =>
   Promise.all(Array.from({ length: count }, () => openProvider(play.stage, play.principalId)));
 
@@ -34,14 +34,14 @@ const deposits = (count: number) => async (play: Play) => {
   return followFromFirst(play);
 };
 
-/** Into a vault with a long history, as the others of this file have none. */
+/** Deposits into a vault with a long history; the others of this file have none. */
 const depositMore = (count: number) => async (play: Play) => {
   await follow(play);
   for (let i = 0; i < count; i++) await depositFor(play.network, play.provider.did, UNIT);
   return followFromFirst(play);
 };
 
-/** A platform has a deposit booked at once. */
+/** Prepares a platform's call that books a deposit at once. */
 async function synced(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
@@ -50,7 +50,7 @@ async function synced(play: Play) {
   return manage(play.stage, "POST", `${agentPath(seller.did)}/escrow/sync`);
 }
 
-/** More than the threshold, all of it booked. */
+/** Prepares the release from a vault that holds more than its threshold, all of it booked. */
 async function released(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
@@ -64,7 +64,7 @@ type Seller = (play: Play) => PlayedAgent | Promise<PlayedAgent>;
 const busySeller: Seller = ({ provider }) => provider;
 const newSeller: Seller = ({ stage, principalId }) => openProvider(stage, principalId);
 
-/** By a consumer of its own: what is paid and not facilitated stays open. */
+/** Pays as a consumer of its own, because payments without a facilitation stay open. */
 const payments =
   (count: number, sellerOf: Seller = newSeller) =>
   async (play: Play) => {
@@ -76,7 +76,7 @@ const payments =
     return followFromFirst(play);
   };
 
-/** The registrar's key sets a threshold behind the service's back. */
+/** Sets a threshold with the registrar's key, bypassing the service. */
 async function acted(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
@@ -86,7 +86,7 @@ async function acted(play: Play) {
 }
 
 const route = "message follow_chain";
-/** Which vaults a run compares with their lines differs: the budget holds at each size of the history, and no two sizes are compared. */
+/** The vaults that a run compares with their lines differ, so the budget holds at each size of the history, and sizes are not compared. */
 const turns = { route, status: 200, filling: true } as const;
 export const FOLLOWER_CASES: readonly Case[] = [
   {

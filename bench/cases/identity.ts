@@ -1,4 +1,4 @@
-// The operations that anybody may call without a credential.
+// The public operations, which need no credential.
 import { answerChallenge, boundHeaders } from "../../scripts/client.ts";
 import type { Case } from "../case.ts";
 import { agentPath, anyone, json, must, type Play } from "../play.ts";
@@ -7,15 +7,15 @@ import { promoted } from "./promotion.ts";
 const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
 
 const LIST = "/.well-known/aeap-status-lists/1";
-/** An old list, which no certificate of another case enters: how long its text is does not depend on what they suspend. */
+/** An old list that no certificate of another case enters, so that the length of its text does not depend on other cases. */
 const OLD = "/.well-known/aeap-status-lists/2";
 const OLD_AND_NEWEST =
   "insert or ignore into status_lists (list_id, size, created_at, counted_at) values (2, 65536, 0, ?), (3, 65536, 0, ?)";
-/** The exceptions of a list cost one row each, however many certificates it has. */
+/** Each exception of a list costs one row, however many certificates the list has. */
 const EXCEPTIONS = `select count(*) as exceptions from certificates
   where list_id = 1 and (listed_status <> 0 or replaced_at is not null) and expires_at > ?`;
 
-/** A request with a credential is answered past the data centre's cache, which an earlier case has filled. */
+/** A request with a credential bypasses the data centre's cache, which an earlier case has filled. */
 const pastCache = (path: string) => anyone("GET", path, undefined, { Authorization: "Bearer none" });
 
 export const IDENTITY: readonly Case[] = [

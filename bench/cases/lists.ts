@@ -1,4 +1,4 @@
-// Lists by every filter, of a platform with a history in every state, a tenth of which has ended and is not recorded.
+// Lists by every filter, of a platform with a history in every state, a tenth of which has ended without a record.
 import type { Case } from "../case.ts";
 import { type Ahead, manageAs } from "../play.ts";
 
@@ -38,7 +38,7 @@ const pages = (path: string, filters: readonly Filter[]): Case[] =>
     status: 200,
     filling: true,
     ask: async ({ ahead, stage }) => {
-      // While agents' rows are still to be written, a page by status reads a further range: what earlier cases left is not the lists' cost.
+      // While agents' rows are still to be written, a page by status reads another range. Restatements of earlier cases must not count here.
       await stage.sql([{ sql: "delete from restatements" }]);
       return manageAs(ahead.platform, "GET", `${path}?limit=20&${query(ahead)}`);
     },

@@ -19,7 +19,7 @@ import {
 import type { Stage } from "../stage.ts";
 import { hashLog } from "./activity.ts";
 
-/** A page that few rows match: it may not read the many that do not match. */
+/** Pages that few rows match: they must not read the many rows that do not match. */
 const FILTERS: readonly (readonly [path: string, filter: string])[] = [
   ["/v1/principals", "external_ref=crm-1"],
   ["/v1/principals", "status=SUSPENDED"],
@@ -45,7 +45,7 @@ async function prefixOf(stage: Stage): Promise<string> {
   return String(rows[0]?.["key_prefix"]);
 }
 
-/** Of a provider, which both principals count. */
+/** Transfers a provider, which both principals count. */
 async function transfer({ stage, principalId, next }: Play) {
   const { did } = await agent(stage, stage.platform, "PROVIDER", principalId);
   const principal_id = await principal(stage, stage.platform, next());
@@ -120,7 +120,7 @@ export const MANAGEMENT: readonly Case[] = [
     route: "POST /v1/agents/{did}/rotate-key",
     status: 200,
     timed: "effect",
-    // The second one of an agent: it ends the grace of the first.
+    // The second rotation of an agent, which ends the grace of the first.
     ask: async (play) => {
       const { did } = await agent(play.stage, play.stage.platform, "PROVIDER", play.principalId);
       const ask = manage(play.stage, "POST", `${agentPath(did)}/rotate-key`, { grace_hours: 1 });

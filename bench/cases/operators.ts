@@ -2,7 +2,7 @@
 import type { Case } from "../case.ts";
 import { operate, type Play } from "../play.ts";
 
-/** Stores an alert that was raised at an instant, is not acknowledged and was not mailed; returns its id. */
+/** Stores an alert that was raised at an instant, and was neither acknowledged nor mailed; returns its id. */
 export async function raise({ stage, next }: Play, raisedAt: number): Promise<string> {
   const n = next();
   const row = [`alr_B${String(n).padStart(25, "0")}`, "job_failed", `job ${n}`, "It failed.", raisedAt, raisedAt];
@@ -12,7 +12,7 @@ export async function raise({ stage, next }: Play, raisedAt: number): Promise<st
   return `${row[0]}`;
 }
 
-/** Stores more than a page of differences of one provider; returns its DID. */
+/** Stores more than a page of differences for one provider; returns its DID. */
 async function differ({ stage, network, next }: Play): Promise<string> {
   const did = `did:aeap:differs-${next()}`;
   const sql =

@@ -1,5 +1,5 @@
-// Log-in, the password and the address: of an account of its own for each call, with a session and a mailed link where the call needs one.
-// And the announcement of an operator, and what is due to the jobs of accounts.
+// Log-in, the password and the address, each with an account of its own for each call, and a session and a mailed link if the call needs one. Also an
+// operator's announcement, and the rows that the jobs of accounts find due.
 import type { Case } from "../case.ts";
 import { asPerson, mailLink, openAccount, openSession, PASSWORD, post } from "../persons.ts";
 import { operate, type Play } from "../play.ts";
@@ -72,14 +72,14 @@ export const PASSWORDS: readonly Case[] = [
   },
 ];
 
-// ---- What is due to the jobs of accounts ---------------------------------------------------------------------------------
+// ---- Rows that are due to the jobs of accounts --------------------------------------------------------------------------
 
 export const leaveUnverified = (play: Play) => openAccount(play, "EMAIL_PENDING", 8 * DAY_MS);
 
 export const endSession = async (play: Play) =>
   openSession(play.stage, (await openAccount(play)).platformId, -SECOND_MS);
 
-/** An announcement that the last account alone has not heard. */
+/** Leaves an announcement that only the last account has not received. */
 export async function leaveUnreached({ stage, next }: Play): Promise<void> {
   await stage.sql([
     { sql: "update announcements set finished_at = created_at where finished_at is null" },

@@ -26,11 +26,11 @@ import {
 
 const addressPath = ({ network }: Play) => `/v1/payment-address?market=GLOBAL-USDC&network=${network.network}`;
 
-/** The consumer's proof, presented by another agent. */
+/** Facilitates with the consumer's proof, presented by another agent. */
 const facilitateAs = (consumer: PlayedAgent, provider: PlayedAgent, purchase: Paid) =>
   asBound(consumer, provider, { method: "POST", path: "/v1/facilitate", body: JSON.stringify(facilitation(purchase)) });
 
-/** Each platform beside the first costs about seven rows more, each delegator three. */
+/** Each platform after the first costs about seven rows more, each delegator three. */
 const BUYERS: readonly (readonly [variant: string, of: (play: Play) => PlayedAgent])[] = [
   ["second platform", ({ stranger }) => stranger],
   ["one delegator", ({ delegates }) => delegates[0]],
@@ -47,7 +47,7 @@ const forgetOpened = ({ stage, provider }: Play) =>
   ]);
 
 const SETTLED_BEFORE = 100;
-/** Older than every other one of the same terms, of which the cases and the history have many. */
+/** Makes an intent older than all others of the same terms, of which the cases and the history have many. */
 const makeOldest = ({ stage }: Play, intentId: string) =>
   stage.sql([
     {
@@ -56,7 +56,7 @@ const makeOldest = ({ stage }: Play, intentId: string) =>
     },
   ]);
 
-/** Settlements of other intents by one on-chain transaction, which pays many at once. */
+/** Stores settlements of other intents by the same on-chain transaction, which pays many at once. */
 async function settleBefore(play: Play, txHash: string): Promise<void> {
   const { transactionId } = await facilitated(play);
   await follow(play);
@@ -74,7 +74,7 @@ async function settleBefore(play: Play, txHash: string): Promise<void> {
     log_index: "1000 + n",
   };
   await copyRows(play.stage, { table: "transactions", where, vary: others }, count);
-  // The chain has none of them, so they count as compared.
+  // The chain has none of these settlements, so they are marked as compared.
   await play.stage.sql([{ sql: "update followers set checked_receipt = (select max(rowid) from receipts)" }]);
 }
 
@@ -83,7 +83,8 @@ export const PAYMENTS: readonly Case[] = [
     route: "POST /v1/payment-intents",
     status: 201,
     timed: "effect",
-    // A follower that is behind is sent off besides, and the first opening after a while sweeps the holds that ended meanwhile.
+    // Keeps the follower level, because a call would also send it, and opens one intent first, because the first one after a while sweeps ended
+    // holds.
     ask: async (play) => {
       await follow(play);
       await openIntent(play, play);
@@ -111,7 +112,7 @@ export const PAYMENTS: readonly Case[] = [
     route: "GET /v1/payment-intents",
     variant: "status=SETTLED",
     status: 200,
-    // How many others a page passes over is up to them: here it is every second one.
+    // The number of others that a page scans depends on them: here it is every second one.
     ask: async (play) => {
       const { stage, principalId, provider } = play;
       const consumer = await agent(stage, stage.platform, "CONSUMER", principalId);
@@ -125,7 +126,7 @@ export const PAYMENTS: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       const intentId = await openIntent(play, play);
-      // What others have paid before is read already.
+      // Reads the payments that other cases made before.
       await follow(play);
       return as(play.consumer, "POST", `/v1/payment-intents/${intentId}/cancel`);
     },

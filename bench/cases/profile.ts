@@ -10,7 +10,7 @@ export async function tenantOf({ platform, sql }: Stage): Promise<string> {
   return String(rows[0]?.["id"]);
 }
 
-/** Agents of the tenant principal; those of earlier cases go to another principal. */
+/** Gives the tenant principal its agents; those of earlier cases go to another principal. */
 async function withAgents(play: Play, count: number): Promise<void> {
   const { stage, principalId } = play;
   const tenant = await tenantOf(stage);
@@ -23,7 +23,7 @@ async function withAgents(play: Play, count: number): Promise<void> {
 const proposing = ({ stage, next }: Play): Promise<Ask> =>
   asPerson(stage, stage.platform, "PATCH", "/v1/platform", { legal_name: `Bench Platform ${next()}` });
 
-/** Approves another name, which the documents of the agents follow. */
+/** Approves another name, which the agents' documents repeat. */
 const renaming = (count: number) => async (play: Play) => {
   const { stage } = play;
   await withAgents(play, count);
@@ -32,7 +32,7 @@ const renaming = (count: number) => async (play: Play) => {
   return operate(stage, "POST", path, { subject: "profile", decision: "approve" });
 };
 
-/** The state that a crash behind the batch of a change leaves, with one agent. */
+/** Leaves the state of a crash right after the batch of a change, with one agent. */
 export async function leaveRestatement(play: Play): Promise<void> {
   const { stage } = play;
   await withAgents(play, 1);

@@ -1,4 +1,4 @@
-// The promotion of an agent, on a platform of its own that may use both environments: no other case meets its key or its agents.
+// The promotion of an agent, on a platform of its own that may use both environments: no other case uses its key or its agents.
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
 import type { Case } from "../case.ts";
 import { depositFor } from "../payer.ts";
@@ -50,7 +50,7 @@ async function issueLiveKey(stage: Stage, { platformId }: Platform): Promise<str
   return rawKey;
 }
 
-/** A provider with a market and an escrow in each environment, on one vault that holds more than its threshold. */
+/** Prepares a provider with a market and an escrow in each environment, on one vault that holds more than its threshold. */
 async function promotion(play: Play): Promise<Ask> {
   const { stage, next } = play;
   const { sandbox, live } = await grown(stage);
@@ -72,7 +72,7 @@ async function promotable({ stage, next }: Play): Promise<{ did: string; promoti
 }
 const promotionOfConsumer = async (play: Play): Promise<Ask> => (await promotable(play)).promotion;
 
-/** The DID of a consumer in production. */
+/** Promotes a consumer and returns its DID. */
 export async function promoted(play: Play): Promise<string> {
   const { did, promotion: ask } = await promotable(play);
   await must(play.stage, ask, 200);

@@ -1,4 +1,4 @@
-// Reports of the agent that sells and of its account: pages of a long history, by every filter.
+// Reports of the selling agent and of its account: pages of a long history, by every filter.
 import type { Case } from "../case.ts";
 import { agentPath, manage, type Play } from "../play.ts";
 import { type Ask, send } from "../wire.ts";
@@ -22,7 +22,7 @@ const list = (name: string, filter?: string): Case => ({
     manage(stage, "GET", `${agentPath(provider.did)}/${name}?limit=20${filter === undefined ? "" : `&${filter}`}`),
 });
 
-/** Across the account; `did` is the agent that sells. */
+/** Lists across the account; `did` is the selling agent. */
 const across =
   (name: string) =>
   (filter: string): Case => ({
@@ -34,17 +34,17 @@ const across =
       manage(stage, "GET", `/v1/${name}?limit=20&${filter === "did" ? `did=${provider.did}` : filter}`),
   });
 
-/** Events are listed right behind their commits: what the cases before have left is looked through by no reading. */
+/** Lists the events that the cases before have left, because the service lists them right after their commits. */
 const listAll = ({ stage }: Play) =>
   send(stage.origin, { method: "POST", path: "/__bench/job?name=list_events&done=0" });
 
-/** A report of the agent that sells, of which events are a part. */
+/** Reads a report of the selling agent that includes events. */
 const withEvents = async (play: Play, path: string): Promise<Ask> => {
   await listAll(play);
   return manage(play.stage, "GET", `${agentPath(play.provider.did)}/${path}`);
 };
 
-/** Each intent that waits for its payment or for what was paid, and each task whose window runs, is counted by its row. */
+/** An open count reads one row for each intent that waits for its payment or was paid, and for each task whose window runs. */
 async function countOpen({ stage, provider: { did } }: Play): Promise<number> {
   const intents = `select count(*) from payment_intents where provider_did = ? and status in ('OPEN', 'PAID') and spent_at is null`;
   const tasks = "select count(*) from tasks where provider_did = ? and answer is null and confirm_by > ?";

@@ -8,9 +8,9 @@ import type { Ask } from "../wire.ts";
 const MIB = 1024 * 1024;
 const DOCUMENTS = "/v1/platform/documents";
 
-/** A required type: of supporting ones an account has 50. */
+/** Uploads a document of a required type, because an account may have only 50 supporting ones. */
 async function upload({ stage }: Play, size = MIB): Promise<Ask> {
-  // An account submits so many a day.
+  // Resets the count, because an account may submit only so many a day.
   const afresh = "update platforms set documents = json_remove(documents, '$.submitted') where platform_id = ?";
   await stage.sql([{ sql: afresh, params: [stage.platform.platformId] }]);
   const ask = await asPerson(stage, stage.platform, "POST", DOCUMENTS);
@@ -22,7 +22,7 @@ async function uploaded(play: Play): Promise<string> {
   return String(json(await must(play.stage, upload(play, 1_000), 201))["document_id"]);
 }
 
-/** The second platform in a state of the review, with its documents. */
+/** Brings the second platform to a state of the review, with its documents. */
 async function asReviewed({ stage }: Play, status: string): Promise<Play["stage"]> {
   const documents = {
     certificate_of_incorporation: "doc_1",

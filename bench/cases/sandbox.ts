@@ -1,4 +1,4 @@
-// The test clock of a sandbox: moved with nothing due, and past the ends of a hundred tasks and a hundred intents, and of ten disputes with them.
+// The sandbox clock: moved with nothing due, past the ends of a hundred tasks and a hundred intents, and also past those of ten disputes.
 
 import type { Case } from "../case.ts";
 import { copyRows } from "../copies.ts";
@@ -27,19 +27,19 @@ const FOUR_DAYS = 4 * DAY;
 /** The parties' days of a dispute, and one more. */
 const EIGHT_DAYS = 8 * DAY;
 
-/** Each call needs a sandbox of its own: none goes farther than 400 days. */
+/** Opens a sandbox of its own for each call, because no clock goes further than 400 days. */
 async function open({ stage, next }: Play): Promise<Platform> {
   const platform = await accredit(stage.origin, `Platform of the clock ${next()}`);
-  // A call writes no use of its key.
+  // Keeps the call from writing a use of its key.
   const used = "update management_keys set last_used_at = ? where platform_id = ?";
-  // An advance looks at the intents that are open or unrated in all sandboxes: those of other cases are not its cost.
+  // An advance reads the intents that are open or unrated in all sandboxes, so those of other cases are ended first.
   const ended =
     "update payment_intents set status = 'ABANDONED', abandon_rated = 1 where status in ('OPEN', 'ABANDONED')";
   await stage.sql([{ sql: used, params: [Date.now(), platform.platformId] }, { sql: ended }]);
   return platform;
 }
 
-/** The clocks that the cases before have moved stand still again, and what fell due in the others is recorded: by then no case reads it. */
+/** Resets the clocks that the cases before have moved, and records the due rows of the others, which no later case reads. */
 async function sweeping({ stage, ahead: { platform } }: Play): Promise<Ask> {
   const [, , , [row] = []] = await stage.sql([
     { sql: "update platforms set clock_offset_ms = 0 where clock_moved_at is not null" },
@@ -87,7 +87,7 @@ async function copyPurchase({ stage }: Play, taskId: string, count: number): Pro
   await copyRows(stage, { table: "tasks", where, vary: IDS }, copies);
 }
 
-/** With another provider, whose purchases the copies stand for. */
+/** Files disputes with another provider, for whose purchases the copies stand. */
 async function disputesDue(play: Play, { consumer }: Many): Promise<void> {
   const { stage, next } = play;
   const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
@@ -101,7 +101,7 @@ async function disputesDue(play: Play, { consumer }: Many): Promise<void> {
 }
 
 const ADVANCE = "/v1/sandbox/clock/advance";
-/** The chain is read to its head before. */
+/** Reads the chain to its head before the advance. */
 async function advanceBy(play: Play, { platform }: Many, seconds: number): Promise<Ask> {
   await follow(play);
   return manageAs(platform, "POST", ADVANCE, { seconds });

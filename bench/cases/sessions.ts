@@ -1,4 +1,4 @@
-// The sessions of a person, the confirmation and TOTP: of an account of its own for each call.
+// A person's sessions, the confirmation and TOTP, with an account of its own for each call.
 import { codeAt } from "../../scripts/authenticator.ts";
 import { type Json, pick } from "../../scripts/client.ts";
 import { CONFIRMATION_MINUTES, DAY_MS, MINUTE_MS } from "../../src/core/limits.ts";
@@ -10,7 +10,7 @@ import { type Ask, send } from "../wire.ts";
 const PATH = "/v1/platform/sessions";
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-/** A call of a person with another session. */
+/** A call of a person that has another session too. */
 async function besideAnother(play: Play, method: string, pathOf: (other: string) => string, body?: Json): Promise<Ask> {
   const { token, other } = await openTwoSessions(play.stage, (await openAccount(play)).platformId);
   return { method, path: pathOf(other), headers: bearer(token), ...(body && { body: JSON.stringify(body) }) };
@@ -22,7 +22,7 @@ async function must({ stage }: Play, wanted: number, ask: Ask): Promise<Json> {
   return JSON.parse(body.toString()) as Json;
 }
 
-/** A person who waits for his first code, and the app's secret. */
+/** Enrols a person that has not confirmed its first code yet; returns the app's secret too. */
 async function startTotp(play: Play): Promise<{ account: Account; token: string; secret: string; recovery: string }> {
   const account = await openAccount(play);
   const { token } = await openTwoSessions(play.stage, account.platformId);
@@ -32,7 +32,7 @@ async function startTotp(play: Play): Promise<{ account: Account; token: string;
   return { account, token, secret: pick(made, "secret"), recovery };
 }
 
-/** A person with TOTP. */
+/** Enrols a person with confirmed TOTP. */
 async function withTotp(play: Play) {
   const started = await startTotp(play);
   const at = {
@@ -43,7 +43,7 @@ async function withTotp(play: Play) {
   return started;
 }
 
-/** An account that was logged in to from here. */
+/** Opens an account that has logged in from here before. */
 async function openKnown(play: Play): Promise<Account> {
   const account = await openAccount(play);
   await must(play, 201, post(PATH, { email: account.email, password: PASSWORD }));
@@ -146,7 +146,7 @@ export const SESSIONS: readonly Case[] = [
   },
 ];
 
-/** A secret is sealed under the key that the service has, and said to be under another one. */
+/** Leaves a secret that is sealed under the service's key, but marked with another key. */
 export async function leaveSealedTotp(play: Play): Promise<void> {
   const { account } = await startTotp(play);
   const sql = "update passwords set totp_seal_key = '0' where platform_id = ?";

@@ -1,4 +1,5 @@
-// Suspension, return and closing, each of an account or a principal of its own: with a few agents, and with ten more, whose rows the first slice takes.
+// Suspension, reactivation and closing, each with an account or a principal of its own: with a few agents, and with ten more, which the first slice
+// still takes.
 import type { Case } from "../case.ts";
 import { asPerson, hash, PASSWORD } from "../persons.ts";
 import { agent, manage, must, operate, type Play, principal } from "../play.ts";
@@ -7,7 +8,7 @@ import { type Ask, send } from "../wire.ts";
 
 type Owned = { readonly platform: Platform; readonly name: string };
 
-/** A new account with a principal and a number of ACTIVE agents. */
+/** Opens an account with one principal and a number of ACTIVE agents. */
 async function owning({ stage, next }: Play, agents: number): Promise<Owned> {
   const name = `Standing ${next()}`;
   const platform = await accredit(stage.origin, name);
@@ -51,7 +52,7 @@ const doing =
 const attesting = (stage: Play["stage"], id: string, more = {}): Ask =>
   manage(stage, "POST", `/v1/principals/${id}/attestations`, { placeholder: true, ...more });
 
-/** An attestation after the end of the last one has suspended a number of agents, who return with it or do not. */
+/** Records an attestation after the end of the last one has suspended a number of agents, which are reactivated with it or not. */
 const recording =
   (agents: number, returning: boolean) =>
   async ({ stage, next }: Play): Promise<Ask> => {

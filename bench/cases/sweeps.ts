@@ -1,4 +1,4 @@
-// Each job of the minute's trigger, from its start to its end: with nothing due, which is most minutes, and with one thing due.
+// Each job of the minute's trigger, from its start to its end: with nothing due, as in most minutes, and with one row due.
 import { type Case, nameOf } from "../case.ts";
 import { copyRows } from "../copies.ts";
 import { leaveNotice } from "../persons.ts";
@@ -20,9 +20,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 type Sweep = {
   readonly job: string;
-  /** What the cases before have left due is of no other. */
+  /** Records what the cases before have left due, so that it does not count here. */
   readonly settle?: (play: Play) => Promise<unknown>;
-  /** Makes one thing due. */
+  /** Makes one row due. */
   readonly arrange?: (play: Play) => Promise<unknown>;
   /** The number of rows that it records when nothing is due. */
   readonly always?: number;
@@ -57,7 +57,7 @@ async function leaveCascade(play: Play): Promise<void> {
   await change(play.stage, noted, principalId, now);
 }
 
-/** The chain has been read to its end. */
+/** Ends an intent after the chain was read to its head. */
 async function endIntent(play: Play): Promise<string> {
   const intentId = await openIntent(play, play);
   const ended = Date.now() - MINUTE_MS;
@@ -68,7 +68,7 @@ async function endIntent(play: Play): Promise<string> {
   return intentId;
 }
 
-/** Paid a month ago, and never facilitated. */
+/** Leaves an intent that was paid a month ago and never facilitated. */
 async function leavePaid(play: Play): Promise<void> {
   const { intentId } = await paid(play, play);
   await follow(play);
@@ -108,7 +108,7 @@ const leaveEvent = ({ stage, next }: Play) =>
     Date.now(),
   );
 
-/** The oldest event was there a month ago. */
+/** Leaves an event that existed a month ago. */
 async function leaveOldEvent(play: Play): Promise<void> {
   await leaveEvent(play);
   const noted = "insert into event_marks (at, seq) select ?, min(seq) from events";
@@ -134,8 +134,10 @@ const stallMarket = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-/** Its markets are gone, and nobody has noticed. */
-/** The walk begins at another place each minute, and at the first escrows too: the vault is among those, and no other one is left. */
+/**
+ * Leaves a vault without markets. The walk begins at another place each minute and also at the first escrows, so the vault is made the first one, and
+ * no other is left.
+ */
 async function leaveVault({ stage, idle }: Play): Promise<void> {
   await change(stage, "delete from escrows where did = ?", FIRST_DID);
   await change(
@@ -165,7 +167,7 @@ const changeWallet = ({ stage, idle }: Play) =>
     idle.did,
   );
 
-/** The vault of a provider is one of an earlier edition. */
+/** Makes a provider's vault one of an earlier edition. */
 const changeEdition = (status: "ACTIVE" | "PROVISIONING") => async (play: Play) => {
   const { did } = await openProvider(play.stage, play.principalId);
   await change(play.stage, "update agent_markets set status = ? where did = ?", status, did);
@@ -182,7 +184,7 @@ async function askAgain(play: Play): Promise<void> {
   await change(play.stage, text, did, Date.now() - SECOND_MS);
 }
 
-/** The chain has been read further than the instant until which it was awaited. */
+/** Leaves an awaited refund; the chain was read past the instant until which it was awaited. */
 async function leaveUnpaid(play: Play): Promise<void> {
   await follow(play);
   const text = `insert into chain_operations (network, kind, subject, wanted, status, created_at, updated_at, next_check_at)
@@ -196,7 +198,7 @@ async function raiseUnmailed(play: Play): Promise<void> {
   await raise(play, Date.now());
 }
 
-/** The log has one entry more than its newest head, and is looked at now. */
+/** Leaves one log entry more than the newest head covers, to be checked now. */
 async function leaveHead({ stage, next }: Play): Promise<void> {
   await principal(stage, stage.platform, next());
   await hashLog(stage);
@@ -206,20 +208,20 @@ async function leaveHead({ stage, next }: Play): Promise<void> {
 
 const countList = ({ stage }: Play) => change(stage, "update status_lists set counted_at = 0");
 
-/** Counting a list reads its places: an hourly cost that the list's size bounds. */
+/** Counting a list reads its taken places: an hourly cost that the list's size bounds. */
 async function placesTaken({ stage }: Play): Promise<number> {
   const text = "select count(*) as taken from certificates where list_id = (select max(list_id) from status_lists)";
   const [rows = []] = await stage.sql([{ sql: text }]);
   return Number(rows[0]?.["taken"]);
 }
 
-/** All escrows are looked through for each network: once for an edition. */
+/** For an edition, all escrows are read once for each network. */
 async function escrowsRead({ stage }: Play): Promise<number> {
   const [rows = []] = await stage.sql([{ sql: "select count(*) as held from escrows" }]);
   return Number(rows[0]?.["held"]) * stage.networks.length;
 }
 
-/** An account whose retention is over. */
+/** Leaves a closed account whose retention is over. */
 const leaveClosed = ({ stage, next }: Play) =>
   change(
     stage,
@@ -251,11 +253,11 @@ const SWEEPS: readonly Sweep[] = [
   { job: "resume_market_provisioning", arrange: stallMarket },
   { job: "watch_registrations", arrange: askAgain },
   { job: "apply_wallet_changes", arrange: changeWallet },
-  // Its markets wait already: the queue is told again.
+  // Its markets already wait, so the queue gets another message.
   { job: "move_editions", arrange: changeEdition("PROVISIONING") },
   { job: "release_escrows", arrange: wantRelease },
   { job: "find_leaving", arrange: leaveVault },
-  // On one network nothing has happened, and a message is sent for the one that no case has ever read.
+  // On one network nothing has happened, and a message is sent for the other, which no case has ever read.
   { job: "follow_chains", settle: follow, always: 1 },
   { job: "end_dispute_days", arrange: leaveDays },
   { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
@@ -283,7 +285,7 @@ const casesOf = ({ job, settle, arrange, always = 0 }: Sweep): Case[] => [
     ask: async (play) => {
       await drain(play, job);
       await settle?.(play);
-      // The first run that finds nothing says so of the one before.
+      // The first run that finds nothing resets the row of the run before.
       await send(play.stage.origin, runOf(job, always));
       return runOf(job, always);
     },
@@ -341,5 +343,5 @@ export const SWEEP_CASES: readonly Case[] = [
   },
 ];
 
-/** Nobody waits for the run of a job, or of a message. */
+/** No caller waits for the run of a job or a message. */
 export const isSweep = (known: Case): boolean => /^(job|message) /.test(nameOf(known));

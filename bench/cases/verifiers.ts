@@ -1,4 +1,4 @@
-// Operators' acts on Verifiers, and a registration that one of them proves.
+// Operators' acts on Verifiers, and a registration that one of them attests.
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
 import type { Case } from "../case.ts";
 import { json, manage, must, operate, type Play, principalBody } from "../play.ts";

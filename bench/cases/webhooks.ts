@@ -1,4 +1,4 @@
-// The operations of webhooks, the jobs that tend them, and deliveries from the fan-out to the end.
+// The operations of webhooks, their jobs, and deliveries from the fan-out to the end.
 import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import { json, keyed, manage, manageAs, must, type Play } from "../play.ts";
@@ -17,7 +17,7 @@ import { change, runOf } from "./drain.ts";
 
 const PATH = "/v1/webhooks";
 const [ONE, DELIVERIES] = [`${PATH}/{webhook_id}`, `${PATH}/{webhook_id}/deliveries`];
-/** How many other endpoints the account has; and how many it has where one more is the last that it may have. */
+/** The number of other endpoints that the account has, and the number that leaves room for only one more. */
 const [OTHERS, ALL_BUT_ONE] = [10, 19];
 
 // ---- Operations ----------------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ async function creating(play: Play, others = OTHERS): Promise<Ask> {
 const endpoint = async (play: Play): Promise<string> =>
   `${PATH}/${json(await must(play.stage, creating(play), 201))["webhook_id"]}`;
 
-/** A call about the endpoint that deliveries are measured with. */
+/** Builds a call about the endpoint that deliveries are measured with. */
 const about = async (play: Play, method: string, path: string, sent?: Record<string, unknown>): Promise<Ask> => {
   const { platform, path: own } = await settleHook(play);
   return manageAs(platform, method, `${own}/${path}`, sent);
@@ -61,7 +61,7 @@ async function redelivering(play: Play, status: "delivered" | "pending"): Promis
   return manageAs(hook.platform, "POST", `${hook.path}/deliveries/${id}/redeliver`);
 }
 
-/** An event of the endpoint's account that is listed. */
+/** Leaves a listed event of the endpoint's account. */
 async function leaveListed(play: Play): Promise<{ id: string; seq: number }> {
   const { platform } = await hookOf(play);
   await change(play.stage, "insert or replace into outbox (name, seq) select 'listed', max(seq) from events");
@@ -72,7 +72,7 @@ async function leaveListed(play: Play): Promise<{ id: string; seq: number }> {
   return { id: String(row?.["id"]), seq: Number(row?.["seq"]) };
 }
 
-/** The job's message is counted and dropped: the job has a case of its own. */
+/** The job's message is counted and dropped, because the job has a case of its own. */
 async function replaying(play: Play, since: (id: string) => string): Promise<Ask> {
   const { id } = await leaveListed(play);
   const ask = await about(play, "POST", "replay", { since: since(id) });
@@ -150,7 +150,7 @@ const OPERATIONS: readonly Case[] = [
 
 // ---- Deliveries ----------------------------------------------------------------------------------------------------------
 
-/** Events are committed; how many deliveries of them are taken. */
+/** Commits events; `taken` is the number of deliveries that are accepted. */
 const delivering = (variant: string, taken: number, arrange: (play: Play, hook: Hook) => Promise<unknown>): Case => ({
   route: "message deliver",
   variant,
@@ -198,7 +198,7 @@ async function leaveReplay(play: Play): Promise<void> {
 const leaveOld = async (play: Play) =>
   play.stage.sql([logged(await hookOf(play), deliveryId(play.next(), Date.now() - 31 * DAY_MS), "delivered", null)]);
 
-/** Its secret is sealed under the key that the service has, and said to be under another one. */
+/** Leaves a secret that is sealed under the service's key, but marked with another key. */
 const leaveSealed = async (play: Play) =>
   change(
     play.stage,
