@@ -1,6 +1,6 @@
 // `node bench/backlog.ts`: the windows of 10,000 tasks end at one instant. Measures how many tasks a second the jobs record on their real path, the
 // CPU time of each, and how long a read of an identity document takes meanwhile.
-// --check  exits with 1 if a budget is exceeded    --tasks=10000 --pairs=20    --every=25  one read every 25 ms
+//   --check  exits with 1 if a budget is exceeded    --tasks=10000 --pairs=20    --every=25  one read every 25 ms
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { SECOND_MS } from "../src/core/limits.ts";

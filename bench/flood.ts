@@ -1,7 +1,7 @@
 // `node bench/flood.ts`: sign-ups ten times a second from one address, with the bucket of derivations as it is deployed (CRED-20). Measures the time
 // of other callers' reads, and the share of their log-ins that succeed, in alternating calm and flooded phases.
-// --check  exits with 1 if the flood slows reads down too much, or too many log-ins are refused
-// --rounds=2 --seconds=15  the pace of calm and flooded    --bucket=off  without the bucket, for comparison
+//   --check  exits with 1 if the flood slows reads down too much, or too many log-ins are refused
+//   --rounds=2 --seconds=15  the pace of calm and flooded    --bucket=off  without the bucket, for comparison
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { SECOND_MS } from "../src/core/limits.ts";

@@ -1,13 +1,13 @@
 // `npm run bench` measures the cost of every operation and every job, its growth with the history, its latency and throughput, the bytes that it adds
 // to the database, and the size of the bundle.
-// --check  exits with 1 if a budget is missing or exceeded, or docs/costs.md is not current; leaves out times, and the growth
-// --write  writes docs/costs.md
-// --scale  with --check: also the growth with the history, and a busy seller
-// --show=status  also prints every statement, with its rows, of the cases whose name contains this
-// --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle`
-// and `suspensions` are separate measurements, and `latency` times the cases
-// --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
-// --json   prints the findings for machines    --quick  only costs    --rounds=5 --slice=300  the pace of both, in ms
+//   --check  exits with 1 if a budget is missing or exceeded, or docs/costs.md is not current; leaves out times, and the growth
+//   --write  writes docs/costs.md
+//   --scale  with --check: also the growth with the history, and a busy seller
+//   --show=status  also prints every statement, with its rows, of the cases whose name contains this
+//   --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle` and
+//                      `suspensions` are separate measurements, and `latency` times the cases
+//   --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
+//   --json   prints the findings for machines    --quick  only costs    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { measureActs } from "./acts.ts";

@@ -1,7 +1,7 @@
 // `node bench/status-lists.ts`: a million certificates in status lists that are nearly three quarters full, ten thousand of them exceptions
 // (replaced, revoked or suspended). Measures a list, a place for a new certificate and the acts that change a list, first with the few certificates
 // of the bench's own agents and then with all. Only a list may cost more, for its own exceptions.
-// --check  exits with 1 if anything else does    --certificates=1000000 --exceptions=10000
+//   --check  exits with 1 if anything else does    --certificates=1000000 --exceptions=10000
 import { parseArgs } from "node:util";
 import { STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../src/core/limits.ts";
 import { checkStatusLists } from "./check.ts";

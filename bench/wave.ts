@@ -1,7 +1,7 @@
 // `node bench/wave.ts`: the attestations of 1,000 principals with 10 agents each end at one instant. Measures how long the jobs take to record that
 // on their real path, and how long other calls take meanwhile.
-// --check  exits with 1 if the wave takes too long, slows other calls down too much, or does not report an agent exactly once
-// --principals=1000 --agents=10    --every=25  one call every 25 ms    --alone=20  the seconds before and after the wave
+//   --check  exits with 1 if the wave takes too long, slows other calls down too much, or does not report an agent exactly once
+//   --principals=1000 --agents=10    --every=25  one call every 25 ms    --alone=20  the seconds before and after the wave
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
